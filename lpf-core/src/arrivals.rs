@@ -1,0 +1,328 @@
+//! Expected arrivals: links, rings, credits, stamps.
+//!
+//! Both ends of every transfer of an arrival-aware algorithm know the schedule, so a process need
+//! not wait for everybody: it waits for the messages it expects. The vocabulary:
+//!
+//! - an *inbox* is memory of the runtime at every process, registered like a slot: a number of
+//!   *rings*, each of W *cells* of one size;
+//! - a *channel* is an ordered stream of messages from one process to one other; it ends in a ring
+//!   of the receiver's inbox;
+//! - a *link* is a pair of channels between two processes, one each way: credits for the one ride
+//!   on the messages of the other.
+//!
+//! The rules are in the book's protocol page; the arithmetic they need is here, once for all
+//! backends: [`Outgoing`] and [`Incoming`].
+
+use std::fmt;
+
+/// The most cells of a ring: one bit each in a word of held messages.
+pub const MAX_WINDOW: u32 = 64;
+
+/// The shape of an inbox, equal on every process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct InboxShape {
+    /// Rings: channels that can end here at the same time.
+    pub rings: u32,
+    /// Cells of a ring, the window W: messages under way or unreleased; 1 to [`MAX_WINDOW`].
+    pub window: u32,
+    /// Bytes of a cell: the longest message that is no landing.
+    pub cell_bytes: usize,
+}
+
+impl InboxShape {
+    /// A number that differs between shapes, for the comparison at the activating sync.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hash = 0x1b0f_u64;
+        for word in [u64::from(self.rings), u64::from(self.window), self.cell_bytes as u64] {
+            hash = (hash.rotate_left(7) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+        }
+        hash >> 8
+    }
+}
+
+/// A registered inbox; the same value on every process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct InboxSlot(u64);
+
+impl InboxSlot {
+    /// Inbox number `number` of a context; for backends.
+    pub fn new(number: u32) -> Self {
+        InboxSlot(u64::from(number))
+    }
+
+    /// Its number.
+    pub fn number(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// An open link of one process; a local name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Link(u64);
+
+impl Link {
+    /// Link number `number` of generation `generation` of a process; for backends.
+    pub fn new(number: u32, generation: u32) -> Self {
+        Link(u64::from(number) | u64::from(generation) << 32)
+    }
+
+    /// Its place in the process's table of links.
+    #[inline]
+    pub fn number(self) -> usize {
+        self.0 as u32 as usize
+    }
+
+    /// Which of the links that had this place.
+    #[inline]
+    pub fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "link {}", self.number())
+    }
+}
+
+/// Messages that a sync waits for: `messages` more on `link` than were awaited before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expect {
+    /// The link they come on.
+    pub link: Link,
+    /// How many; 0 waits for nothing.
+    pub messages: u32,
+}
+
+impl Expect {
+    /// One message.
+    pub fn one(link: Link) -> Self {
+        Expect { link, messages: 1 }
+    }
+}
+
+/// What a process is in, for the question who waits for what, and the stamp its messages carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Call {
+    /// Number of the call among those of its group; 0 where no call is going on.
+    pub number: u32,
+    /// Hash of kind, size, root, algorithm and estimates: equal on all members of one call.
+    pub stamp: u32,
+    /// The collective's name, for the error.
+    pub name: &'static str,
+}
+
+impl Call {
+    /// Number and stamp in one word, as messages carry it.
+    #[inline]
+    pub fn word(&self) -> u64 {
+        u64::from(self.number) << 32 | u64::from(self.stamp)
+    }
+}
+
+/// A message that has arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Its first byte; null for an empty message.
+    pub data: *const u8,
+    /// Its length.
+    pub bytes: usize,
+    /// Whether it went to a landing and not through a cell.
+    pub landed: bool,
+}
+
+/// The sender's side of one channel. Cumulative counts throughout: they never wrap in practice
+/// (2^64 messages) and a lost update is mended by the next.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outgoing {
+    /// Puts accepted, queued ones included.
+    pub made: u64,
+    /// Puts that left.
+    pub sent: u64,
+    /// The peer's releases known here.
+    pub released: u64,
+    /// `made` at this process's last sync of any kind.
+    pub made_at_sync: u64,
+}
+
+impl Outgoing {
+    /// Whether the next queued put has a free cell.
+    #[inline]
+    pub fn may_send(&self, window: u32) -> bool {
+        self.sent < self.made && self.sent - self.released < u64::from(window)
+    }
+
+    /// Whether one more put may be made in this superstep: at most `window` of them.
+    #[inline]
+    pub fn may_make(&self, window: u32) -> bool {
+        self.made - self.made_at_sync < u64::from(window)
+    }
+
+    /// Whether everything made has left.
+    #[inline]
+    pub fn is_flushed(&self) -> bool {
+        self.sent == self.made
+    }
+}
+
+/// The receiver's side of one channel.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Incoming {
+    /// Messages that a sync has awaited.
+    pub awaited: u64,
+    /// The prefix of messages that their owner is done with.
+    pub released: u64,
+    /// What the peer was told of `released`.
+    pub reported: u64,
+    /// Bit i: message `released + i` is released out of turn.
+    done: u64,
+    /// Bit i: message `released + i` has a holder, who alone releases it.
+    held: u64,
+}
+
+impl Incoming {
+    /// Notes that message `nth` (counted from 0) is done with. False where it is not unreleased.
+    #[inline]
+    pub fn release(&mut self, nth: u64) -> bool {
+        if nth < self.released || nth >= self.awaited {
+            return false;
+        }
+        let bit = 1u64 << (nth - self.released);
+        if (self.done | self.held) & bit != 0 {
+            return false;
+        }
+        self.finish(bit);
+        true
+    }
+
+    #[inline]
+    fn finish(&mut self, bits: u64) {
+        self.done |= bits;
+        let prefix = self.done.trailing_ones();
+        self.done = self.done.checked_shr(prefix).unwrap_or(0);
+        self.held = self.held.checked_shr(prefix).unwrap_or(0);
+        self.released += u64::from(prefix);
+    }
+
+    /// Gives message `nth` a holder. False where it is not readable.
+    #[inline]
+    pub fn hold(&mut self, nth: u64) -> bool {
+        let readable = self.is_readable(nth);
+        if readable {
+            self.held |= 1 << (nth - self.released);
+        }
+        readable
+    }
+
+    /// Releases message `nth` for its holder. False where it has none.
+    #[inline]
+    pub fn release_held(&mut self, nth: u64) -> bool {
+        let bit = 1u64.checked_shl((nth.wrapping_sub(self.released)).min(64) as u32).unwrap_or(0);
+        if self.held & bit == 0 {
+            return false;
+        }
+        self.held &= !bit;
+        self.finish(bit);
+        true
+    }
+
+    /// Releases every awaited message that nobody holds: what every sync does first.
+    #[inline]
+    pub fn release_unheld(&mut self) {
+        let awaited = self.awaited - self.released;
+        if awaited > 0 {
+            let all = u64::MAX >> (64 - awaited);
+            self.finish(all & !self.held);
+        }
+    }
+
+    /// Whether message `nth` was awaited and not released.
+    #[inline]
+    pub fn is_readable(&self, nth: u64) -> bool {
+        (self.released..self.awaited).contains(&nth) && self.done >> (nth - self.released) & 1 == 0
+    }
+
+    /// Messages awaited and not released as a prefix: they hold cells.
+    pub fn unreleased(&self) -> u64 {
+        self.awaited - self.released
+    }
+
+    /// Whether a credit has to go by itself: when half a window is unreported; at once when the
+    /// owner waits for a message that the peer may have no credit for (a count above reported + W).
+    #[inline]
+    pub fn must_report(&self, window: u32, waits_for: u64) -> bool {
+        let unreported = self.released - self.reported;
+        unreported > 0
+            && (2 * unreported >= u64::from(window)
+                || waits_for > self.reported + u64::from(window))
+    }
+
+    /// Whether anything is unreported.
+    #[inline]
+    pub fn is_reported(&self) -> bool {
+        self.reported == self.released
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_released_out_of_order_free_cells_as_a_prefix() {
+        let mut incoming = Incoming { awaited: 4, ..Default::default() };
+        assert!(incoming.release(2));
+        assert_eq!(incoming.released, 0);
+        assert!(incoming.release(0));
+        assert_eq!(incoming.released, 1);
+        assert!(!incoming.is_readable(2));
+        assert!(incoming.is_readable(1));
+        assert!(incoming.release(1));
+        assert_eq!(incoming.released, 3);
+        assert!(!incoming.release(1), "released twice");
+        assert!(!incoming.release(4), "never awaited");
+        assert!(incoming.release(3));
+        assert_eq!(incoming.released, 4);
+    }
+
+    #[test]
+    fn a_sync_releases_all_but_the_held() {
+        let mut incoming = Incoming { awaited: 64, ..Default::default() };
+        assert!(incoming.hold(1) && incoming.hold(63));
+        assert!(!incoming.release(1), "only its holder may");
+        incoming.release_unheld();
+        assert_eq!(incoming.released, 1);
+        assert!(incoming.is_readable(1) && !incoming.is_readable(2));
+        assert!(incoming.release_held(1));
+        assert_eq!(incoming.released, 63);
+        assert!(!incoming.release_held(1));
+        assert!(incoming.release_held(63));
+        assert_eq!(incoming.unreleased(), 0);
+    }
+
+    #[test]
+    fn a_full_window_can_be_released_backwards() {
+        let mut incoming = Incoming { awaited: 64, ..Default::default() };
+        for nth in (0..64).rev() {
+            assert!(incoming.release(nth));
+        }
+        assert_eq!(incoming.released, 64);
+    }
+
+    #[test]
+    fn a_credit_goes_at_half_a_window_and_at_once_when_its_owner_depends_on_it() {
+        let incoming = Incoming { awaited: 1, released: 1, ..Default::default() };
+        assert!(!incoming.must_report(4, 2));
+        assert!(incoming.must_report(4, 5));
+        assert!(incoming.must_report(2, 2));
+    }
+
+    #[test]
+    fn a_window_bounds_what_is_under_way_and_what_is_made_in_one_superstep() {
+        let mut out = Outgoing { made: 3, sent: 2, released: 0, made_at_sync: 0 };
+        assert!(!out.may_send(2));
+        out.released = 1;
+        assert!(out.may_send(2));
+        assert!(!out.may_make(3));
+    }
+}

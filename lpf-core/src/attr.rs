@@ -1,0 +1,48 @@
+//! Attributes: promises of the caller that may only make a superstep cheaper.
+
+use crate::arrivals::{Expect, Link};
+
+/// How a put is delivered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PutAttr {
+    /// At the next full sync.
+    #[default]
+    Default,
+    /// As the next message of a link: into the next cell of its ring at the peer.
+    Channel(Link),
+    /// As the next message of a link, straight into the area that the peer offers for it (a
+    /// *landing*; `offer`).
+    Landing(Link),
+}
+
+/// How a get is delivered; there is one way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GetAttr {
+    /// At the next full sync.
+    #[default]
+    Default,
+}
+
+/// What a sync waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SyncAttr<'a> {
+    /// Everybody, and every request; conflicts between writers are resolved.
+    #[default]
+    Default,
+    /// As `Default`, promising that no two requests of this superstep write the same byte. Threads
+    /// cannot exploit it (the destination applies its requests in order anyway) and treat it as
+    /// `Default`.
+    NoConflict,
+    /// These messages, and nothing else: no barrier. Ordinary requests stay pending.
+    Expected(&'a [Expect]),
+    /// Until the puts on this process's links have left its memory.
+    Flush,
+}
+
+impl SyncAttr<'_> {
+    /// Whether this is a full sync: one that everybody joins and that completes requests.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        matches!(self, SyncAttr::Default | SyncAttr::NoConflict)
+    }
+}

@@ -1,0 +1,60 @@
+//! The board: registers beside the context, for helper threads.
+//!
+//! A section's arrival estimates, agreements and dynamic pairings travel here, not through the
+//! primitives: readable at any time, written by threads that hold no context. A topic holds the
+//! latest record of each sender, never a queue.
+
+use crate::Pid;
+use crate::error::Result;
+
+/// A topic of the board; who uses it chooses the number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Topic(pub u64);
+
+/// A record and how often its sender has written it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// 1 for the first record of a sender and topic.
+    pub version: u64,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// The board of a section. Handles are cheap to clone and may be used by any thread.
+pub trait Board: Clone + Send + Sync + 'static {
+    /// The longest record: 8p + 64 bytes.
+    fn max_record(&self) -> usize;
+
+    /// Replaces this process's record under `topic`.
+    ///
+    /// # Errors
+    /// *Misuse* for a record longer than [`max_record`](Board::max_record), *mitigable* where
+    /// memory is refused, *fatal* where the section failed.
+    fn write(&self, topic: Topic, record: &[u8]) -> Result<()>;
+
+    /// The latest record of one process, if it wrote one.
+    ///
+    /// # Errors
+    /// *Misuse* for a process that does not exist.
+    fn read(&self, from: Pid, topic: Topic) -> Result<Option<Record>>;
+
+    /// The latest record of every process, by process.
+    ///
+    /// # Errors
+    /// *Fatal* where the section failed.
+    fn read_all(&self, topic: Topic) -> Result<Vec<Option<Record>>>;
+
+    /// Closes an agreement: the first record under `topic` stands for all, whoever writes it, and
+    /// is never changed. True where it was this one.
+    ///
+    /// # Errors
+    /// As [`write`](Board::write).
+    fn agree(&self, topic: Topic, record: &[u8]) -> Result<bool>;
+
+    /// Fetches the agreement, if it is closed. It is kept until every process has fetched it; a
+    /// process that fetched it does not get it again.
+    ///
+    /// # Errors
+    /// *Fatal* where the section failed.
+    fn agreed(&self, topic: Topic) -> Result<Option<Vec<u8>>>;
+}

@@ -1,0 +1,408 @@
+//! The context: what an SPMD function is given.
+//!
+//! The context is the token of the typed layer: memory owned by the runtime is read through
+//! `&Context` and written through `&mut Context`, and `sync` takes `&mut Context`. So no slice is
+//! alive across a sync, and a superstep that touches memory in flight does not compile. `'s` is a
+//! lifetime of the section's own: areas of one section mean nothing to another's context.
+
+use std::any::Any;
+use std::marker::PhantomData;
+use std::ops::RangeBounds;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use bytemuck::Pod;
+
+use crate::Pid;
+use crate::args::Args;
+use crate::attr::{GetAttr, PutAttr, SyncAttr};
+use crate::error::{Cause, Error, Result};
+use crate::lpf::{Leaving, Lpf};
+use crate::machine::Machine;
+use crate::program::Program;
+use crate::raw::Raw;
+use crate::typed::access::Access;
+use crate::typed::area::{Area, Local, Memory};
+use crate::typed::heap::Heap;
+use crate::typed::message::Releases;
+
+/// One process of a section.
+///
+/// Made by `exec`, `hook` and `rehook`; it stays on the thread it was handed to and ends with the
+/// function it was handed to.
+///
+/// ```compile_fail
+/// # use lpf_core::{Context, Lpf};
+/// fn another_thread<L: Lpf>(ctx: &mut Context<'_, L>) {
+///     std::thread::scope(|s| { s.spawn(|| ctx.sync()); }); // a context is not Send
+/// }
+/// ```
+pub struct Context<'s, L: Lpf> {
+    /// Left first when the context goes, so that nobody touches the memory that goes after it.
+    pub(crate) raw: L,
+    pub(crate) heap: Heap,
+    pub(crate) releases: Releases,
+    /// Flushes so far, for the parts of outboxes.
+    pub(crate) flushes: u64,
+    section: PhantomData<fn(&'s ()) -> &'s ()>,
+    stays_here: PhantomData<*mut ()>,
+}
+
+impl<L: Lpf> std::fmt::Debug for Context<'_, L> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "process {} of {}, superstep {}", self.pid(), self.nprocs(), self.superstep())
+    }
+}
+
+/// Runs an SPMD function as one process of a section and leaves the section: for backends, once
+/// per process of an `exec`, `hook` or `rehook`.
+///
+/// A panic of `f` is caught here; it is fatal for the section and does not go further.
+///
+/// # Errors
+/// What `f` returned, that it panicked, or what [`Lpf::leave`] found.
+pub fn run_section<L, F>(raw: L, args: Args<'_>, f: F) -> Result<()>
+where
+    L: Lpf,
+    F: for<'s> FnOnce(&mut Context<'s, L>, Args<'_>) -> Result<()>,
+{
+    let mut ctx = Context {
+        raw,
+        heap: Heap::default(),
+        releases: Releases::default(),
+        flushes: 0,
+        section: PhantomData,
+        stays_here: PhantomData,
+    };
+    let ended = catch_unwind(AssertUnwindSafe(|| f(&mut ctx, args)));
+    let (pid, superstep) = (ctx.pid(), ctx.superstep());
+    let (how, result) = match ended {
+        Ok(Ok(())) => (Leaving::Done, Ok(())),
+        Ok(Err(error)) => (Leaving::Returned(error.clone()), Err(error)),
+        Err(payload) => {
+            let message = panic_text(&*payload);
+            let cause = Cause::Panicked { message: message.clone() };
+            (Leaving::Panicked(message), Err(Error::fatal(pid, superstep, cause)))
+        }
+    };
+    let left = ctx.raw.leave(how);
+    if !ctx.raw.memory_is_quiet() {
+        ctx.heap.leak();
+    }
+    result.and(left)
+}
+
+/// The text of a panic.
+pub fn panic_text(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|s| s.to_string());
+    text.or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a value that is no text".into())
+}
+
+impl<'s, L: Lpf> Context<'s, L> {
+    /// This process, 0 to `nprocs() - 1`.
+    #[inline]
+    pub fn pid(&self) -> Pid {
+        self.raw.pid()
+    }
+
+    /// The processes of the section.
+    #[inline]
+    pub fn nprocs(&self) -> Pid {
+        self.raw.nprocs()
+    }
+
+    /// Full syncs completed: the number of the current superstep.
+    pub fn superstep(&self) -> u64 {
+        self.raw.superstep()
+    }
+
+    /// What communication costs here. Θ(1).
+    pub fn probe(&self) -> Machine {
+        self.raw.probe()
+    }
+
+    /// The twelve primitives on slots and byte ranges.
+    pub fn raw(&mut self) -> Raw<'_, L> {
+        Raw::new(&mut self.raw)
+    }
+
+    /// Reserves room for `slots` slots and `requests` requests, from the next sync on. A request
+    /// counts once at its origin and once at its target. The first area, put or get needs this
+    /// and a [`sync`](Self::sync).
+    ///
+    /// # Errors
+    /// *Mitigable* where memory is refused.
+    pub fn resize(&mut self, slots: usize, requests: usize) -> Result<()> {
+        self.raw.resize_memory_register(slots)?;
+        self.raw.resize_message_queue(requests)
+    }
+
+    /// Ends the superstep: all requests of all processes are complete when it returns. hg + l.
+    ///
+    /// # Errors
+    /// *Fatal* where any process of the section failed.
+    #[inline]
+    pub fn sync(&mut self) -> Result<()> {
+        self.sync_with(SyncAttr::Default)
+    }
+
+    /// Ends the superstep under an attribute.
+    ///
+    /// # Errors
+    /// *Fatal* where any process of the section failed.
+    #[inline]
+    pub fn sync_with(&mut self, attr: SyncAttr<'_>) -> Result<()> {
+        self.give_back()?;
+        self.raw.sync(attr)?;
+        if attr.is_full() && self.heap.has_retired() {
+            self.heap.free_retired(self.raw.memory_is_quiet());
+        }
+        Ok(())
+    }
+
+    /// Runs a program on up to `procs` new processes, this one being process 0 of them. Entry
+    /// O(P + Ng + l), exit O(Ng + l).
+    ///
+    /// # Errors
+    /// *Mitigable* where processes are refused, *fatal* where the new section failed: this one
+    /// stays usable.
+    pub fn exec<P: Program>(&mut self, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
+        self.raw.exec(procs, program, args)
+    }
+
+    /// Runs `f` in a pristine context on the same processes: how a library starts. Collective;
+    /// O(1) beyond one sync. The requests pending here stay pending.
+    ///
+    /// The outer context is on hold, which the compiler sees to:
+    ///
+    /// ```compile_fail
+    /// # use lpf_core::{Context, Lpf, Args, Result};
+    /// fn library<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
+    ///     ctx.rehook(Args::none(), |_inner, _args| ctx.sync()) // ctx is borrowed
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// *Fatal* where the inner section failed; this context stays usable.
+    pub fn rehook<F>(&mut self, args: Args<'_>, f: F) -> Result<()>
+    where
+        F: for<'r> FnOnce(&mut Context<'r, L>, Args<'_>) -> Result<()>,
+    {
+        self.raw.rehook(args, f)
+    }
+
+    /// A global area of `len` zeroed elements at every process, usable after the next sync.
+    /// Collective; the length and the element type's size are the same everywhere, or that sync
+    /// is fatal.
+    ///
+    /// # Errors
+    /// *Mitigable* where memory is refused, *misuse* where no slot is reserved.
+    pub fn area<T: Pod>(&mut self, len: usize) -> Result<Area<'s, T>> {
+        let block = self.allocate::<T>(len)?;
+        let (base, bytes) = self.heap.place(block);
+        let shape = (bytes as u64).rotate_left(8) ^ size_of::<T>() as u64 ^ 0xa0;
+        // SAFETY: the block lives until it is retired and a full sync has returned, and user code
+        // reaches it only through slices that borrow this context, which sync needs mutably.
+        match unsafe { self.raw.register_global(base, bytes, shape >> 8) } {
+            Ok(slot) => Ok(Area::new(slot, block, base.cast(), len)),
+            Err(error) => {
+                self.heap.free(block);
+                Err(error)
+            }
+        }
+    }
+
+    /// A local area of `len` zeroed elements, usable at once as the local side of requests.
+    ///
+    /// # Errors
+    /// *Mitigable* where memory is refused, *misuse* where no slot is reserved.
+    pub fn local<T: Pod>(&mut self, len: usize) -> Result<Local<'s, T>> {
+        let block = self.allocate::<T>(len)?;
+        let (base, bytes) = self.heap.place(block);
+        // SAFETY: as in `area`.
+        match unsafe { self.raw.register_local(base, bytes) } {
+            Ok(slot) => Ok(Local::new(slot, block, base.cast(), len)),
+            Err(error) => {
+                self.heap.free(block);
+                Err(error)
+            }
+        }
+    }
+
+    pub(crate) fn allocate<T: Pod>(&mut self, len: usize) -> Result<usize> {
+        self.heap.allocate::<T>(len).map_err(|bytes| {
+            let cause = Cause::OutOfMemory { what: "an area", bytes };
+            Error::mitigable(self.pid(), self.superstep(), cause)
+        })
+    }
+
+    /// Cancels an area; collective for global ones, in the same order. Its memory goes at the end
+    /// of the next full sync.
+    ///
+    /// # Errors
+    /// *Misuse* where a pending request names it; the area is then given back.
+    pub fn deregister<M: Memory<'s>>(&mut self, memory: M) -> std::result::Result<(), (Error, M)> {
+        match self.raw.deregister(memory.slot()) {
+            Ok(()) => {
+                self.heap.retire(memory.block());
+                Ok(())
+            }
+            Err(error) => Err((error, memory)),
+        }
+    }
+
+    /// Reads an area of this process. What it holds between a request and the end of its sync is
+    /// what it held before.
+    ///
+    /// ```compile_fail
+    /// # use lpf_core::{Context, Lpf, Result};
+    /// fn held_across_sync<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
+    ///     let area = ctx.area::<u64>(1)?;
+    ///     let slice = ctx.read(&area);
+    ///     ctx.sync()?; // the slice is still alive
+    ///     assert_eq!(slice[0], 0);
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Panics
+    /// After a fatal error of a backend that cannot stop others from writing
+    /// ([`Lpf::memory_is_quiet`]).
+    #[inline]
+    pub fn read<'a, M: Memory<'s>>(&'a self, memory: &'a M) -> &'a [M::Element] {
+        self.check_quiet();
+        // SAFETY: only a sync of this process changes the area, and it needs `&mut self`; writers
+        // through the context need it too.
+        unsafe { std::slice::from_raw_parts(memory.data(), memory.len()) }
+    }
+
+    /// Writes an area of this process; for several at once see [`access`](Self::access).
+    ///
+    /// # Panics
+    /// As [`read`](Self::read).
+    #[inline]
+    pub fn write<'a, M: Memory<'s>>(&'a mut self, memory: &'a mut M) -> &'a mut [M::Element] {
+        self.check_quiet();
+        // SAFETY: both the context and the handle are borrowed mutably, and a handle is the only
+        // one of its memory.
+        unsafe { std::slice::from_raw_parts_mut(memory.data(), memory.len()) }
+    }
+
+    /// Several areas at once: `let (x, y) = ctx.access((&x, &mut y))`. Handles are owned, so that
+    /// distinct areas are distinct to the compiler.
+    ///
+    /// # Panics
+    /// As [`read`](Self::read).
+    #[inline]
+    pub fn access<'a, A: Access<'a, 's>>(&'a mut self, areas: A) -> A::Slices {
+        self.check_quiet();
+        areas.slices()
+    }
+
+    #[inline]
+    fn check_quiet(&self) {
+        assert!(
+            self.raw.memory_is_quiet(),
+            "memory is not accessible after this fatal error: a peer may still write to it"
+        );
+    }
+
+    /// Queues a copy of elements `range` of `src` here to `dst` from element `at` on at process
+    /// `to`. Θ(1).
+    ///
+    /// ```compile_fail
+    /// # use lpf_core::{Context, Lpf, Result};
+    /// fn a_local_area_is_no_remote_side<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
+    ///     let (x, y) = (ctx.area::<u64>(1)?, ctx.local::<u64>(1)?);
+    ///     ctx.put(&x, .., 0, &y, 0)
+    /// }
+    /// ```
+    /// ```compile_fail
+    /// # use lpf_core::{Context, Lpf, Result};
+    /// fn element_types_do_not_mix<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
+    ///     let (x, y) = (ctx.area::<u64>(1)?, ctx.area::<f64>(1)?);
+    ///     ctx.put(&x, .., 0, &y, 0)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// *Misuse*: no such process, range outside `src`, over capacity, an area not active yet. A
+    /// range outside `dst` is found by the destination and fatal.
+    #[inline]
+    #[track_caller]
+    pub fn put<T: Pod, M: Memory<'s, Element = T>>(
+        &mut self,
+        src: &M,
+        range: impl RangeBounds<usize>,
+        to: Pid,
+        dst: &Area<'s, T>,
+        at: usize,
+    ) -> Result<()> {
+        let (from, bytes) = byte_range::<T>(range, src.len());
+        let at = at.saturating_mul(size_of::<T>());
+        self.raw.put(src.slot(), from, to, dst.global_slot(), at, bytes, PutAttr::Default)
+    }
+
+    /// Queues a copy of elements `range` of `src` at process `from` to `dst` here, from element
+    /// `at` on. Θ(1).
+    ///
+    /// # Errors
+    /// *Misuse*, as [`put`](Self::put).
+    #[inline]
+    #[track_caller]
+    pub fn get<T: Pod, M: Memory<'s, Element = T>>(
+        &mut self,
+        from: Pid,
+        src: &Area<'s, T>,
+        range: impl RangeBounds<usize>,
+        dst: &M,
+        at: usize,
+    ) -> Result<()> {
+        let (offset, bytes) = byte_range::<T>(range, src.len());
+        let at = at.saturating_mul(size_of::<T>());
+        self.raw.get(from, src.global_slot(), offset, dst.slot(), at, bytes, GetAttr::Default)
+    }
+}
+
+/// Elements to bytes. What is out of range stays out of range: sizes saturate.
+#[inline]
+pub(crate) fn byte_range<T>(range: impl RangeBounds<usize>, len: usize) -> (usize, usize) {
+    use std::ops::Bound::{Excluded, Included, Unbounded};
+    let start = match range.start_bound() {
+        Included(&start) => start,
+        Excluded(&start) => start.saturating_add(1),
+        Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Included(&end) => end.saturating_add(1),
+        Excluded(&end) => end,
+        Unbounded => len,
+    };
+    // A range that ends before it starts is as wrong as one that ends too late.
+    let elements = end.checked_sub(start).unwrap_or(usize::MAX);
+    (start.saturating_mul(size_of::<T>()), elements.saturating_mul(size_of::<T>()))
+}
+
+/// A backend whose processes share an address space: its programs may be closures.
+pub trait SharedMemory: Lpf {
+    /// As [`Lpf::exec`], for a closure.
+    ///
+    /// # Errors
+    /// As [`Lpf::exec`].
+    fn exec_closure<F>(&mut self, procs: Pid, args: Args<'_>, f: F) -> Result<()>
+    where
+        F: for<'n> Fn(&mut Context<'n, Self>, Args<'_>) -> Result<()> + Sync;
+}
+
+impl<L: SharedMemory> Context<'_, L> {
+    /// As [`exec`](Self::exec), for a closure.
+    ///
+    /// # Errors
+    /// As [`exec`](Self::exec).
+    pub fn exec_closure<F>(&mut self, procs: Pid, args: Args<'_>, f: F) -> Result<()>
+    where
+        F: for<'n> Fn(&mut Context<'n, L>, Args<'_>) -> Result<()> + Sync,
+    {
+        self.raw.exec_closure(procs, args, f)
+    }
+}

@@ -1,0 +1,360 @@
+//! What can go wrong, for whom, and what to do next.
+//!
+//! The contract knows four outcomes: success and three kinds of error. A *misuse* is found at the
+//! call, changes nothing, and the section goes on. A *mitigable* error (memory, threads) changes
+//! nothing either, and the call may be made again. A *fatal* error ends the section for every
+//! process of it; each report names the process where it began, the superstep and the cause.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::Pid;
+
+/// The result of every primitive.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What a caller can do about an [`Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// The call was wrong; it had no effect and the section goes on.
+    Misuse,
+    /// A resource was refused; the call had no effect and may be repeated.
+    Mitigable,
+    /// The section is over for this process: every later `sync`, `exec` and `rehook` on the
+    /// context, and the call that started the section, return *fatal* too.
+    Fatal,
+    /// The program's own error (see [`Error::program`]). Leaving a section with it makes the
+    /// section fatal for the others.
+    Program,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Misuse => "misuse",
+            Kind::Mitigable => "out of resources",
+            Kind::Fatal => "fatal",
+            Kind::Program => "program error",
+        })
+    }
+}
+
+/// The exact cause of an [`Error`]; sizes are bytes unless the text says otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Cause {
+    /// Memory was refused.
+    #[error("out of memory: {bytes} bytes for {what} were refused")]
+    OutOfMemory {
+        /// What the memory was for.
+        what: &'static str,
+        /// How much was asked for; `usize::MAX` where the size itself overflows.
+        bytes: usize,
+    },
+    /// The operating system refused a thread.
+    #[error("the system refused thread {started} of {wanted}: {reason}")]
+    NoThreads {
+        /// Threads already running for this call.
+        started: usize,
+        /// Threads the call needs.
+        wanted: usize,
+        /// The system's own text.
+        reason: String,
+    },
+    /// More slots than reserved.
+    #[error(
+        "no slot is left of the {reserved} reserved; call resize_memory_register and sync first"
+    )]
+    SlotsUsedUp {
+        /// Slots reserved at present.
+        reserved: usize,
+    },
+    /// More requests queued than reserved.
+    #[error(
+        "no request is left of the {reserved} reserved; call resize_message_queue and sync first"
+    )]
+    RequestsUsedUp {
+        /// Requests reserved at present (the minimum over the processes).
+        reserved: usize,
+    },
+    /// More requests at their target than reserved there.
+    #[error(
+        "process {target} is subject to {count} requests but has reserved {reserved}; process {origin} sent it the most"
+    )]
+    TargetOverrun {
+        /// The process with too many requests.
+        target: Pid,
+        /// The process that made the most of them.
+        origin: Pid,
+        /// Requests it made or is subject to in this superstep.
+        count: usize,
+        /// Requests reserved at present.
+        reserved: usize,
+    },
+    /// A process number that does not exist.
+    #[error("process {pid} does not exist; the processes are 0 to {last}")]
+    NoSuchProcess {
+        /// The number given.
+        pid: Pid,
+        /// The last process.
+        last: Pid,
+    },
+    /// A slot that is not registered (any more).
+    #[error("slot {slot} is not registered (never was, or was deregistered)")]
+    UnknownSlot {
+        /// The slot's printed form.
+        slot: String,
+    },
+    /// A global slot used before the sync that activates it.
+    #[error("slot {slot} was registered in this superstep; it can be used after the next sync")]
+    InactiveSlot {
+        /// The slot's printed form.
+        slot: String,
+    },
+    /// A local range outside its slot.
+    #[error("bytes {offset}..{offset}+{bytes} lie outside slot {slot}, which has {len} bytes")]
+    OutOfRange {
+        /// The slot's printed form.
+        slot: String,
+        /// First byte.
+        offset: usize,
+        /// Length of the range.
+        bytes: usize,
+        /// Length of the slot here.
+        len: usize,
+    },
+    /// A remote range outside its slot, found by the destination.
+    #[error(
+        "process {origin} named bytes {offset}..{offset}+{bytes} of slot {slot} at process {target}, where it has {len} bytes"
+    )]
+    RemoteOutOfRange {
+        /// The process that made the request.
+        origin: Pid,
+        /// The process whose memory it named.
+        target: Pid,
+        /// The slot's printed form.
+        slot: String,
+        /// First byte.
+        offset: usize,
+        /// Length of the range.
+        bytes: usize,
+        /// Length of the slot at the target (0 where it is not registered).
+        len: usize,
+    },
+    /// A slot with requests pending was deregistered.
+    #[error("slot {slot} has requests pending; sync before deregistering it")]
+    SlotBusy {
+        /// The slot's printed form.
+        slot: String,
+    },
+    /// A call on expected arrivals that breaks their rules.
+    #[error("{0}")]
+    Arrivals(String),
+    /// Processes registered differently.
+    #[error(
+        "process {a} and process {b} registered or deregistered global slots differently since the last sync ({a_count} and {b_count} calls)"
+    )]
+    RegistrationsDiffer {
+        /// One process.
+        a: Pid,
+        /// The other.
+        b: Pid,
+        /// Calls made by `a`.
+        a_count: u64,
+        /// Calls made by `b`.
+        b_count: u64,
+    },
+    /// The SPMD function of a process panicked.
+    #[error("it panicked: {message}")]
+    Panicked {
+        /// The panic's text.
+        message: String,
+    },
+    /// The SPMD function of a process returned an error.
+    #[error("it left the section with an error: {message}")]
+    Returned {
+        /// The error's text.
+        message: String,
+    },
+    /// A process left while others still synchronise.
+    #[error("it returned after {own} full syncs while process {other} went on to sync {next}")]
+    LeftEarly {
+        /// Full syncs of the process that left.
+        own: u64,
+        /// A process that did not leave.
+        other: Pid,
+        /// The sync that `other` is in.
+        next: u64,
+    },
+    /// A process called another collective primitive.
+    #[error("it called {own} where process {other} called {theirs}")]
+    Mismatch {
+        /// What the named process called.
+        own: String,
+        /// A process that called something else.
+        other: Pid,
+        /// What `other` called.
+        theirs: String,
+    },
+    /// A process did not come to a superstep in time.
+    #[error("it did not reach the superstep within {seconds} s (LPF_TIMEOUT); it is {state}")]
+    Late {
+        /// The bound.
+        seconds: u64,
+        /// What it is doing, as far as known.
+        state: String,
+    },
+    /// Two processes wait for what the other never sends.
+    #[error("{0}")]
+    Deadlock(String),
+    /// The checked mode found a violation.
+    #[error("checked mode: {0}")]
+    Checked(String),
+    /// A setting or argument that cannot be understood.
+    #[error("{0}")]
+    Setting(String),
+    /// The program's own error.
+    #[error("{0}")]
+    Program(String),
+}
+
+#[derive(Clone, Debug)]
+struct Report {
+    kind: Kind,
+    process: Option<Pid>,
+    superstep: Option<u64>,
+    cause: Cause,
+}
+
+/// An error with its kind, the process and superstep where it began, and the cause.
+///
+/// One pointer wide, so that `Result<()>` of `put` travels in a register. Cloning shares the
+/// report: every process of a failed section holds the same one.
+#[derive(Clone)]
+pub struct Error(Arc<Report>);
+
+impl Error {
+    #[cold]
+    fn new(kind: Kind, process: Option<Pid>, superstep: Option<u64>, cause: Cause) -> Self {
+        Error(Arc::new(Report { kind, process, superstep, cause }))
+    }
+
+    /// A wrong call at `process` in `superstep`.
+    #[cold]
+    pub fn misuse(process: Pid, superstep: u64, cause: Cause) -> Self {
+        Self::new(Kind::Misuse, Some(process), Some(superstep), cause)
+    }
+
+    /// A refused resource at `process` in `superstep`.
+    #[cold]
+    pub fn mitigable(process: Pid, superstep: u64, cause: Cause) -> Self {
+        Self::new(Kind::Mitigable, Some(process), Some(superstep), cause)
+    }
+
+    /// The end of a section that began at `process` in `superstep`.
+    #[cold]
+    pub fn fatal(process: Pid, superstep: u64, cause: Cause) -> Self {
+        Self::new(Kind::Fatal, Some(process), Some(superstep), cause)
+    }
+
+    /// An error outside any section: a refused resource before a process exists.
+    #[cold]
+    pub fn refused(cause: Cause) -> Self {
+        Self::new(Kind::Mitigable, None, None, cause)
+    }
+
+    /// A setting or argument that cannot be used.
+    #[cold]
+    pub fn setting(text: impl fmt::Display) -> Self {
+        Self::new(Kind::Misuse, None, None, Cause::Setting(text.to_string()))
+    }
+
+    /// The program's own error, to leave an SPMD function with `?` or `return Err(..)`.
+    #[cold]
+    pub fn program(text: impl fmt::Display) -> Self {
+        Self::new(Kind::Program, None, None, Cause::Program(text.to_string()))
+    }
+
+    /// What a caller can do about it.
+    pub fn kind(&self) -> Kind {
+        self.0.kind
+    }
+
+    /// The process where it began, where there is one.
+    pub fn process(&self) -> Option<Pid> {
+        self.0.process
+    }
+
+    /// The superstep where it began, counted in full syncs from 0, where there is one.
+    pub fn superstep(&self) -> Option<u64> {
+        self.0.superstep
+    }
+
+    /// The exact cause.
+    pub fn cause(&self) -> &Cause {
+        &self.0.cause
+    }
+
+    /// Whether this is [`Kind::Fatal`].
+    pub fn is_fatal(&self) -> bool {
+        self.0.kind == Kind::Fatal
+    }
+
+    /// Whether this is [`Kind::Mitigable`].
+    pub fn is_mitigable(&self) -> bool {
+        self.0.kind == Kind::Mitigable
+    }
+
+    /// Whether this is [`Kind::Misuse`].
+    pub fn is_misuse(&self) -> bool {
+        self.0.kind == Kind::Misuse
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let report = &*self.0;
+        if report.kind == Kind::Program {
+            return report.cause.fmt(f);
+        }
+        write!(f, "{}: ", report.kind)?;
+        if let Some(process) = report.process {
+            write!(f, "process {process}")?;
+            if let Some(superstep) = report.superstep {
+                write!(f, ", superstep {superstep}")?;
+            }
+            f.write_str(": ")?;
+        }
+        report.cause.fmt(f)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_without_value_is_one_pointer_wide() {
+        assert_eq!(size_of::<Result<()>>(), size_of::<usize>());
+    }
+
+    #[test]
+    fn a_fatal_error_names_process_superstep_and_cause() {
+        let error = Error::fatal(3, 17, Cause::Panicked { message: "index 9 of 4".into() });
+        assert_eq!(error.to_string(), "fatal: process 3, superstep 17: it panicked: index 9 of 4");
+        assert!(error.is_fatal());
+    }
+
+    #[test]
+    fn the_programs_own_error_prints_as_the_program_wrote_it() {
+        assert_eq!(Error::program("matrix is empty").to_string(), "matrix is empty");
+    }
+}

@@ -1,0 +1,71 @@
+//! Lightweight Parallel Foundations: what every backend shares.
+//!
+//! # Why it is cut like this
+//! LPF is twelve primitives, each with a guaranteed cost, so that a bulk-synchronous algorithm
+//! proven optimal once runs as proven everywhere: a superstep costs h·g + l whatever its pattern.
+//! A backend keeps that promise for one kind of machine. So there is one trait, [`Lpf`], which a
+//! backend implements on byte ranges of slots; what all of them need (slots, the request pool,
+//! conflict resolution, the arithmetic of credits, the errors) is here, once; and on top of the
+//! trait stands one typed layer, [`Context`], which makes ordinary use safe Rust at no cost.
+//!
+//! An SPMD function is written against the context and runs on any backend:
+//!
+//! ```
+//! use lpf_core::{Context, Lpf, Result};
+//!
+//! /// Sends this process's number to the right and returns the left one's.
+//! fn left_neighbour<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<u32> {
+//!     ctx.resize(2, 2)?;
+//!     ctx.sync()?;
+//!     let (mut own, left) = (ctx.area::<u32>(1)?, ctx.area::<u32>(1)?);
+//!     ctx.sync()?;
+//!     ctx.write(&mut own)[0] = ctx.pid();
+//!     let right = (ctx.pid() + 1) % ctx.nprocs();
+//!     ctx.put(&own, .., right, &left, 0)?;
+//!     ctx.sync()?;
+//!     Ok(ctx.read(&left)[0])
+//! }
+//! ```
+//!
+//! Sources: Suijlen and Yzelman, "Lightweight Parallel Foundations: a model-compliant communication
+//! layer" (the primitives, the four phases of sync, the cost model).
+
+pub mod args;
+pub mod arrivals;
+pub mod attr;
+pub mod board;
+pub mod copy;
+pub mod error;
+pub mod machine;
+pub mod request;
+pub mod settings;
+pub mod slot;
+pub mod wait;
+
+mod context;
+mod lpf;
+mod program;
+mod raw;
+mod typed;
+
+pub use args::{Args, Symbol};
+pub use arrivals::{Call, Expect, InboxShape, InboxSlot, Link};
+pub use attr::{GetAttr, PutAttr, SyncAttr};
+pub use context::{Context, SharedMemory, panic_text, run_section};
+pub use error::{Cause, Error, Kind, Result};
+pub use lpf::{Awaited, Leaving, Lpf};
+pub use machine::Machine;
+pub use program::Program;
+pub use raw::Raw;
+pub use slot::{GlobalSlot, LocalSlot, Slot};
+pub use typed::access::Access;
+pub use typed::area::{Area, Local, Memory};
+pub use typed::channel::{Channel, Landing};
+pub use typed::message::Message;
+pub use typed::outbox::{Flushed, Part, Sent};
+
+/// The number of a process, or a number of processes.
+pub type Pid = u32;
+
+/// All processors that are available: the argument of `exec` that means *as many as there are*.
+pub const MAX_P: Pid = Pid::MAX;

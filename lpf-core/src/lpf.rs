@@ -1,0 +1,288 @@
+//! The trait that every backend implements: the twelve primitives, on byte ranges of slots.
+
+use crate::Pid;
+use crate::args::Args;
+use crate::arrivals::{Arrival, Call, Expect, InboxShape, InboxSlot, Link};
+use crate::attr::{GetAttr, PutAttr, SyncAttr};
+use crate::board::Board;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::machine::Machine;
+use crate::program::Program;
+use crate::slot::{GlobalSlot, LocalSlot, Slot};
+
+/// What [`Lpf::poll`] is asked about.
+#[derive(Clone, Copy, Debug)]
+pub enum Awaited<'a> {
+    /// That all these messages have arrived. Their counts were added by
+    /// [`expect`](Lpf::expect) before the first poll.
+    Messages(&'a [Expect]),
+    /// That all puts of this process on links have left its memory.
+    Flushed,
+}
+
+/// How a process leaves a section.
+#[derive(Clone, Debug)]
+pub enum Leaving {
+    /// Its function returned `Ok`.
+    Done,
+    /// Its function returned an error.
+    Returned(Error),
+    /// Its function panicked with this text.
+    Panicked(String),
+}
+
+/// One process of a section, as a backend sees it: the twelve primitives and what expected
+/// arrivals add to them as kinds of registration and attributes.
+///
+/// Users hold a [`Context`], which adds the typed layer and lends this interface as
+/// [`Raw`](crate::Raw). Costs are those of `semantics.md`'s table; each method names its own.
+///
+/// A context is used by the thread it was handed to; the backend object is `Send`, so that a
+/// hybrid can drive a node's network from any of its threads under a lock.
+///
+/// # Safety
+/// The typed layer is safe Rust only on a backend that keeps these promises:
+/// - memory named by a request is touched only between the entry of the full `sync` that completes
+///   it (of a `post`, `poll` or `sync` for puts on links) and that call's return, and only inside
+///   the ranges named, which lie in slots registered at that time;
+/// - when `sync` or `leave` returns, with whatever result, no process can touch this process's
+///   registered memory any more until it enters the next call of this trait, or
+///   [`memory_is_quiet`](Lpf::memory_is_quiet) is false for ever;
+/// - a cell shown by [`arrival`](Lpf::arrival) is not written until it is released;
+/// - concurrent copies between processes go through [`copy`](crate::copy), never through Rust
+///   references.
+pub unsafe trait Lpf: Sized + Send {
+    /// The registers beside the context.
+    type Board: Board;
+
+    /// This process, 0 to `nprocs() - 1`.
+    fn pid(&self) -> Pid;
+
+    /// The processes of the section.
+    fn nprocs(&self) -> Pid;
+
+    /// Full syncs completed in this context: the number of the current superstep.
+    fn superstep(&self) -> u64;
+
+    /// Runs `program` on up to `procs` new processes, this one being process 0 of them.
+    ///
+    /// Entry O(P + Ng + l), exit O(Ng + l); not collective. `args` goes as [`Args`] says.
+    ///
+    /// # Errors
+    /// *Mitigable* where processes or memory are refused; *fatal* where the new section failed,
+    /// which leaves this context usable, or where this context has failed already.
+    fn exec<P: Program>(&mut self, procs: Pid, program: P, args: Args<'_>) -> Result<()>;
+
+    /// Runs `f` in a pristine context on the same processes; this one is on hold meanwhile.
+    ///
+    /// Collective; O(1) beyond one sync. Requests pending here stay pending.
+    ///
+    /// # Errors
+    /// *Fatal* where the inner section failed (this context stays usable) or this one has.
+    fn rehook<F>(&mut self, args: Args<'_>, f: F) -> Result<()>
+    where
+        F: for<'r> FnOnce(&mut Context<'r, Self>, Args<'_>) -> Result<()>;
+
+    /// Leaves the section: flush and closing barrier, or the news of a failure to all others.
+    /// Called once, by [`run_section`](crate::run_section), never by users.
+    fn leave(&mut self, how: Leaving) -> Result<()>;
+
+    /// Registers `bytes` bytes at `base` as the local side of requests, usable at once. Θ(1).
+    ///
+    /// # Errors
+    /// *Misuse* where no slot is left of those reserved.
+    ///
+    /// # Safety
+    /// - the memory is valid for reads and writes until the slot is deregistered and a full sync
+    ///   has returned after that (or the section was left);
+    /// - its owner touches it only while no pending request names it: not the target of one at
+    ///   all, and not writing to the source of one.
+    unsafe fn register_local(&mut self, base: *mut u8, bytes: usize) -> Result<LocalSlot>;
+
+    /// Registers memory for all processes, usable after the next full sync. Collective: the same
+    /// calls in the same order everywhere; sizes may differ, 0 and null are allowed. `shape` is
+    /// compared between processes at that sync (0 where sizes may differ). Θ(1).
+    ///
+    /// # Errors
+    /// *Misuse* where no slot is left of those reserved.
+    ///
+    /// # Safety
+    /// As [`register_local`](Lpf::register_local), and the requests are everybody's.
+    unsafe fn register_global(
+        &mut self,
+        base: *mut u8,
+        bytes: usize,
+        shape: u64,
+    ) -> Result<GlobalSlot>;
+
+    /// Cancels a registration at once; collective for global slots, in the same order. Θ(1).
+    ///
+    /// # Errors
+    /// *Misuse* where the slot is unknown or named by a request pending at this process.
+    fn deregister(&mut self, slot: Slot) -> Result<()>;
+
+    /// Queues a copy of `bytes` bytes from `src` here to `dst` at process `to`. Θ(1): no
+    /// allocation, no communication.
+    ///
+    /// With [`PutAttr::Channel`] or [`PutAttr::Landing`], `to` is the link's peer and `dst` and
+    /// `dst_offset` are ignored: the runtime knows the place.
+    ///
+    /// # Errors
+    /// *Misuse*: unknown slot or process, local range outside its slot, over capacity, more than W
+    /// puts on a link in one superstep.
+    #[allow(clippy::too_many_arguments)]
+    fn put(
+        &mut self,
+        src: Slot,
+        src_offset: usize,
+        to: Pid,
+        dst: GlobalSlot,
+        dst_offset: usize,
+        bytes: usize,
+        attr: PutAttr,
+    ) -> Result<()>;
+
+    /// Queues a copy of `bytes` bytes from `src` at process `from` to `dst` here. Θ(1).
+    ///
+    /// # Errors
+    /// *Misuse*, as [`put`](Lpf::put).
+    #[allow(clippy::too_many_arguments)]
+    fn get(
+        &mut self,
+        from: Pid,
+        src: GlobalSlot,
+        src_offset: usize,
+        dst: Slot,
+        dst_offset: usize,
+        bytes: usize,
+        attr: GetAttr,
+    ) -> Result<()>;
+
+    /// Ends the superstep: hg + l for a full one; for the others see [`SyncAttr`].
+    ///
+    /// # Errors
+    /// *Fatal* where any process of the section failed, with process, superstep and cause.
+    fn sync(&mut self, attr: SyncAttr<'_>) -> Result<()>;
+
+    /// What communication costs here. Θ(1).
+    fn probe(&self) -> Machine;
+
+    /// Lets `slots` slots be registered, from the end of the next full sync on. O(slots).
+    ///
+    /// # Errors
+    /// *Mitigable* where memory is refused, without any trace.
+    fn resize_memory_register(&mut self, slots: usize) -> Result<()>;
+
+    /// Lets this process queue or be subject to `requests` requests in a superstep, from the end
+    /// of the next full sync on; the minimum over the processes holds. O(requests).
+    ///
+    /// # Errors
+    /// *Mitigable* where memory is refused, without any trace.
+    fn resize_message_queue(&mut self, requests: usize) -> Result<()>;
+
+    /// Reserves `slots` slots and `requests` requests for a library, on top of the user's and
+    /// independent of the user's resizes; from the end of the next full sync on. Collective.
+    ///
+    /// # Errors
+    /// *Mitigable* where memory is refused, without any trace.
+    fn reserve(&mut self, slots: usize, requests: usize) -> Result<()>;
+
+    // Expected arrivals: kinds of registration and attributes, not primitives of their own.
+
+    /// Registers an inbox of this shape at every process: memory of the runtime. Collective as
+    /// `register_global`, takes no slot; links can be opened on it after the next full sync.
+    ///
+    /// # Errors
+    /// *Mitigable* where memory is refused; *misuse* for a window of 0 or above
+    /// [`MAX_WINDOW`](crate::arrivals::MAX_WINDOW).
+    fn register_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot>;
+
+    /// Cancels an inbox; collective.
+    ///
+    /// # Errors
+    /// *Misuse* where it is unknown or has open links.
+    fn deregister_inbox(&mut self, inbox: InboxSlot) -> Result<()>;
+
+    /// Opens a link: messages from `peer` end in ring `ring` of `inbox` here, messages to it in
+    /// ring `peer_ring` of `inbox` there. The peer opens the same link the other way round; no
+    /// communication. A ring carries one link at a time.
+    ///
+    /// # Errors
+    /// *Misuse* where inbox, ring or peer do not exist, or the ring is taken.
+    fn open(&mut self, inbox: InboxSlot, ring: u32, peer: Pid, peer_ring: u32) -> Result<Link>;
+
+    /// Closes a link on which everything awaited was released and everything put was flushed.
+    ///
+    /// # Errors
+    /// *Misuse* otherwise.
+    fn close(&mut self, link: Link) -> Result<()>;
+
+    /// Offers memory for the next landing on `link`; offers are used in the order they are made.
+    /// The memory is the runtime's until the sync that awaited the message.
+    ///
+    /// # Errors
+    /// *Misuse* for an unknown slot or link, a range outside it, or more than W offers open.
+    fn offer(&mut self, link: Link, slot: Slot, offset: usize, bytes: usize) -> Result<()>;
+
+    /// Lets puts on links leave as credits allow. Never blocks.
+    ///
+    /// # Errors
+    /// *Fatal* where the section failed.
+    fn post(&mut self) -> Result<()>;
+
+    /// Adds the messages to what is awaited, releasing first what the sync before awaited and
+    /// nobody holds. Once per sync; [`poll`](Lpf::poll) then asks for them.
+    ///
+    /// # Errors
+    /// *Misuse* for an unknown link or more than W unreleased messages on one.
+    fn expect(&mut self, messages: &[Expect]) -> Result<()>;
+
+    /// Makes progress on everything (all links, credits, flush) and tells whether the awaited is
+    /// there. Never blocks.
+    ///
+    /// # Errors
+    /// *Fatal* where the section failed, or a message carries another stamp than this process's
+    /// call.
+    fn poll(&mut self, awaited: Awaited<'_>) -> Result<bool>;
+
+    /// Message `nth` (counted from 0 over the link's life), once awaited and until released.
+    ///
+    /// # Errors
+    /// *Misuse* where it was not awaited or is released.
+    fn arrival(&self, link: Link, nth: u64) -> Result<Arrival>;
+
+    /// How many messages of the link were awaited so far.
+    fn awaited(&self, link: Link) -> Result<u64>;
+
+    /// Keeps message `nth` past the next sync: only [`release_held`](Lpf::release_held) frees its
+    /// cell.
+    ///
+    /// # Errors
+    /// *Misuse* where it was not awaited or is released.
+    fn hold(&mut self, link: Link, nth: u64) -> Result<()>;
+
+    /// Gives the cell of message `nth` back to its sender.
+    ///
+    /// # Errors
+    /// *Misuse* where it was not awaited, is released already, or is held.
+    fn release(&mut self, link: Link, nth: u64) -> Result<()>;
+
+    /// Gives the cell of a held message back: for the typed layer, whose handles do the holding.
+    ///
+    /// # Errors
+    /// *Misuse* where it is not held.
+    fn release_held(&mut self, link: Link, nth: u64) -> Result<()>;
+
+    /// Says what this process is in from now on; its messages carry the stamp.
+    fn enter(&mut self, call: Call);
+
+    /// A handle to the board, for helper threads.
+    fn board(&self) -> Self::Board;
+
+    /// False for ever once memory of this process may be written by somebody it cannot stop (a
+    /// receive that cannot be cancelled): the memory is then leaked.
+    fn memory_is_quiet(&self) -> bool {
+        true
+    }
+}

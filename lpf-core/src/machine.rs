@@ -1,0 +1,259 @@
+//! What communication costs: r, g and l of a machine, and the primitive `probe`'s answer.
+//!
+//! g is seconds per byte and l seconds, for messages of a given size (`papers`: Suijlen and
+//! Yzelman, Section 2.2 and 4.1). A [`Parameters`] is measured once (`lpf probe`), saved, and
+//! handed to every process of a section from one copy, so that all choose from bitwise equal
+//! numbers in Θ(1).
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Pid;
+use crate::attr::SyncAttr;
+
+/// One measured word size.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Size of a message, bytes.
+    pub word_bytes: usize,
+    /// Time of a local memcpy in words of this size, nanoseconds per byte.
+    pub r_ns_per_byte: f64,
+    /// The message gap, nanoseconds per byte.
+    pub g_ns_per_byte: f64,
+    /// Half width of its 95 % interval, same unit.
+    pub g_ci95: f64,
+    /// The latency, nanoseconds.
+    pub l_ns: f64,
+    /// Half width of its 95 % interval, nanoseconds.
+    pub l_ci95: f64,
+    /// Samples behind it.
+    pub samples: u64,
+}
+
+/// How a backend's g and l grow with the number of processes (`semantics.md`, the four phases).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Growth {
+    /// g constant, l linear in p (p request lists) on top of a log p barrier.
+    SharedMemory,
+    /// g constant, l linear in p.
+    Rdma,
+    /// g and l grow with log p.
+    MessagePassing,
+    /// q processes per node: g with q + log(p/q), l with log p.
+    Hybrid {
+        /// Processes per node.
+        per_node: Pid,
+    },
+}
+
+impl Growth {
+    fn log2(p: f64) -> f64 {
+        p.max(2.0).log2()
+    }
+
+    fn g(self, p: Pid) -> f64 {
+        let p = f64::from(p.max(1));
+        match self {
+            Growth::SharedMemory | Growth::Rdma => 1.0,
+            Growth::MessagePassing => Self::log2(p),
+            Growth::Hybrid { per_node } => {
+                let q = f64::from(per_node.max(1)).min(p);
+                q + Self::log2(p / q)
+            }
+        }
+    }
+
+    fn l(self, p: Pid) -> f64 {
+        match self {
+            Growth::SharedMemory | Growth::Rdma => f64::from(p.max(1)),
+            Growth::MessagePassing | Growth::Hybrid { .. } => Self::log2(f64::from(p)),
+        }
+    }
+}
+
+/// Where parameters come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// Measured on this machine with this number of processes.
+    Measured,
+    /// Measured with another number of processes and extrapolated by the backend's growth.
+    Extrapolated,
+    /// A stated default; run `lpf probe` for this machine's numbers.
+    Guess,
+}
+
+/// g and l for one number of processes, by message size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Parameters {
+    /// Processes they were measured with.
+    pub p: Pid,
+    /// How they grow.
+    pub growth: Growth,
+    /// Where they come from.
+    pub origin: Origin,
+    /// By increasing word size; never empty.
+    pub rows: Vec<Row>,
+}
+
+impl Parameters {
+    /// The stated default: what a small shared-memory machine of about 2020 costs. Marked as a
+    /// guess.
+    pub fn guess(growth: Growth) -> Self {
+        let row = |word_bytes: usize, r, g, l| Row {
+            word_bytes,
+            r_ns_per_byte: r,
+            g_ns_per_byte: g,
+            g_ci95: g,
+            l_ns: l,
+            l_ci95: l,
+            samples: 0,
+        };
+        Parameters {
+            p: 2,
+            growth,
+            origin: Origin::Guess,
+            rows: vec![
+                row(8, 0.2, 1.0, 500.0),
+                row(64, 0.1, 0.3, 500.0),
+                row(1024, 0.1, 0.15, 500.0),
+                row(1 << 20, 0.1, 0.12, 500.0),
+            ],
+        }
+    }
+
+    /// The gap for messages of at least `bytes`, nanoseconds per byte; positive for every size.
+    ///
+    /// Between measured sizes the cost of a message is taken as a fixed part plus a part per byte,
+    /// so that g is linear in 1/size; below the smallest a message costs what the smallest does.
+    pub fn g_ns_per_byte(&self, p: Pid, bytes: usize) -> f64 {
+        let scale = self.growth.g(p) / self.growth.g(self.p);
+        scale * self.between(bytes, |row| row.g_ns_per_byte, true)
+    }
+
+    /// The latency for messages of at least `bytes`, nanoseconds; positive for every size.
+    pub fn l_ns(&self, p: Pid, bytes: usize) -> f64 {
+        let scale = self.growth.l(p) / self.growth.l(self.p);
+        scale * self.between(bytes, |row| row.l_ns, false)
+    }
+
+    fn between(&self, bytes: usize, value: impl Fn(&Row) -> f64, per_byte: bool) -> f64 {
+        let bytes = bytes.max(1);
+        let floor = f64::MIN_POSITIVE;
+        let above = self.rows.partition_point(|row| row.word_bytes < bytes);
+        let Some(high) = self.rows.get(above) else {
+            return self.rows.last().map_or(floor, &value).max(floor);
+        };
+        let Some(low) = above.checked_sub(1).map(|i| &self.rows[i]) else {
+            let scale = if per_byte { high.word_bytes as f64 / bytes as f64 } else { 1.0 };
+            return (value(high) * scale).max(floor);
+        };
+        let inverse = |bytes: usize| 1.0 / bytes as f64;
+        let share = (inverse(bytes) - inverse(high.word_bytes))
+            / (inverse(low.word_bytes) - inverse(high.word_bytes));
+        (value(high) + share * (value(low) - value(high))).max(floor)
+    }
+
+    /// Whether a table read from a file can be used.
+    pub fn is_sound(&self) -> bool {
+        let positive = |x: f64| x.is_finite() && x > 0.0;
+        self.p > 0
+            && !self.rows.is_empty()
+            && self.rows.windows(2).all(|w| w[0].word_bytes < w[1].word_bytes)
+            && self.rows.iter().all(|row| {
+                row.word_bytes > 0
+                    && positive(row.r_ns_per_byte)
+                    && positive(row.g_ns_per_byte)
+                    && positive(row.l_ns)
+            })
+    }
+}
+
+/// The answer of the primitive `probe`: Θ(1) to get and to ask, bitwise equal on all processes.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    p: Pid,
+    free_p: Pid,
+    nprocs: Pid,
+    parameters: Arc<Parameters>,
+}
+
+impl Machine {
+    /// A machine of `p` processors, of which `free_p` can be used by an `exec` from this context,
+    /// as seen from a context of `nprocs` processes.
+    pub fn new(p: Pid, free_p: Pid, nprocs: Pid, parameters: Arc<Parameters>) -> Self {
+        Machine { p, free_p, nprocs, parameters }
+    }
+
+    /// All processors of the machine.
+    pub fn p(&self) -> Pid {
+        self.p
+    }
+
+    /// Processors that `exec` from this context can use, its own included; at least 1.
+    pub fn free_p(&self) -> Pid {
+        self.free_p
+    }
+
+    /// Where the numbers come from, for this context's number of processes.
+    pub fn origin(&self) -> Origin {
+        match self.parameters.origin {
+            Origin::Measured if self.parameters.p != self.nprocs => Origin::Extrapolated,
+            origin => origin,
+        }
+    }
+
+    /// The message gap in seconds per byte, for `p` processes and messages of at least
+    /// `min_message_bytes`.
+    pub fn g(&self, p: Pid, min_message_bytes: usize, _attr: &SyncAttr<'_>) -> f64 {
+        1e-9 * self.parameters.g_ns_per_byte(p, min_message_bytes)
+    }
+
+    /// The latency in seconds, for `p` processes and messages of at least `min_message_bytes`.
+    pub fn l(&self, p: Pid, min_message_bytes: usize, _attr: &SyncAttr<'_>) -> f64 {
+        1e-9 * self.parameters.l_ns(p, min_message_bytes)
+    }
+
+    /// The table behind the answers.
+    pub fn parameters(&self) -> &Arc<Parameters> {
+        &self.parameters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn g_and_l_are_positive_for_every_size_and_number_of_processes() {
+        let hybrid = Growth::Hybrid { per_node: 4 };
+        for growth in [Growth::SharedMemory, Growth::Rdma, Growth::MessagePassing, hybrid] {
+            let table = Parameters::guess(growth);
+            for bytes in [0, 1, 7, 8, 9, 63, 64, 65, 4096, 1 << 20, usize::MAX] {
+                for p in [1, 2, 3, 64, 1 << 20] {
+                    assert!(table.g_ns_per_byte(p, bytes) > 0.0);
+                    assert!(table.l_ns(p, bytes) > 0.0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn measured_sizes_give_their_own_numbers_and_others_lie_between() {
+        let table = Parameters::guess(Growth::SharedMemory);
+        assert_eq!(table.g_ns_per_byte(2, 64), 0.3);
+        let between = table.g_ns_per_byte(2, 128);
+        assert!(0.15 < between && between < 0.3);
+        assert_eq!(table.g_ns_per_byte(2, 1), 8.0);
+    }
+
+    #[test]
+    fn a_damaged_table_is_found() {
+        let mut table = Parameters::guess(Growth::SharedMemory);
+        assert!(table.is_sound());
+        table.rows[1].g_ns_per_byte = f64::NAN;
+        assert!(!table.is_sound());
+    }
+}

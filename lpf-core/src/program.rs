@@ -1,0 +1,49 @@
+//! SPMD programs that can be started on any backend.
+
+use crate::args::Args;
+use crate::context::Context;
+use crate::error::Result;
+use crate::lpf::Lpf;
+
+/// An SPMD function, generic over the backend that runs it.
+///
+/// A generic function is no value that can be handed over, so a program is a type; the macro
+/// [`program!`](crate::program) writes it for a function. Between processes it travels as (module,
+/// offset in it), so a portable program holds no data: what it needs comes in [`Args`].
+pub trait Program: Copy + Send + Sync + 'static {
+    /// What every process of the section runs.
+    ///
+    /// # Errors
+    /// Any error makes the section fatal for the others.
+    fn run<L: Lpf>(self, ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()>;
+}
+
+/// Writes the type of a [`Program`](crate::Program) for a function.
+///
+/// ```
+/// lpf_core::program! {
+///     /// Says hello.
+///     pub fn Hello(ctx, _args) {
+///         println!("hello from {} of {}", ctx.pid(), ctx.nprocs());
+///         Ok(())
+///     }
+/// }
+/// # fn is_program<P: lpf_core::Program>(_: P) {}
+/// # is_program(Hello);
+/// ```
+#[macro_export]
+macro_rules! program {
+    ($(#[$meta:meta])* $visible:vis fn $name:ident($ctx:ident, $args:ident) $body:block) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug)]
+        $visible struct $name;
+
+        impl $crate::Program for $name {
+            fn run<L: $crate::Lpf>(
+                self,
+                $ctx: &mut $crate::Context<'_, L>,
+                $args: $crate::Args<'_>,
+            ) -> $crate::Result<()> $body
+        }
+    };
+}

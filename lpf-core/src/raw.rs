@@ -1,0 +1,158 @@
+//! The primitives on slots and byte ranges, lent by a context.
+
+use std::ops::Deref;
+
+use crate::Pid;
+use crate::arrivals::{Call, Expect, InboxShape, InboxSlot, Link};
+use crate::attr::{GetAttr, PutAttr, SyncAttr};
+use crate::error::Result;
+use crate::lpf::{Awaited, Lpf};
+use crate::slot::{GlobalSlot, LocalSlot, Slot};
+
+/// A context's backend, without the right to replace it: exchanging the backends of two contexts
+/// would give one section's areas to the other.
+///
+/// What only looks (pid, probe, arrival, board) comes by [`Deref`].
+#[derive(Debug)]
+pub struct Raw<'a, L: Lpf>(&'a mut L);
+
+impl<L: Lpf> Deref for Raw<'_, L> {
+    type Target = L;
+
+    fn deref(&self) -> &L {
+        self.0
+    }
+}
+
+macro_rules! forward {
+    ($($(#[$meta:meta])* fn $name:ident(&mut self $(, $arg:ident: $type:ty)*) -> $result:ty;)*) => {
+        $(
+            #[doc = concat!("See [`Lpf::", stringify!($name), "`].")]
+            $(#[$meta])*
+            #[inline]
+            #[track_caller]
+            pub fn $name(&mut self $(, $arg: $type)*) -> $result {
+                self.0.$name($($arg),*)
+            }
+        )*
+    };
+}
+
+impl<'a, L: Lpf> Raw<'a, L> {
+    pub(crate) fn new(backend: &'a mut L) -> Self {
+        Raw(backend)
+    }
+
+    /// See [`Lpf::register_local`].
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn register_local(&mut self, base: *mut u8, bytes: usize) -> Result<LocalSlot> {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.register_local(base, bytes) }
+    }
+
+    /// See [`Lpf::register_global`]; sizes may differ between processes.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn register_global(&mut self, base: *mut u8, bytes: usize) -> Result<GlobalSlot> {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.register_global(base, bytes, 0) }
+    }
+
+    /// See [`Lpf::deregister`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn deregister(&mut self, slot: impl Into<Slot>) -> Result<()> {
+        self.0.deregister(slot.into())
+    }
+
+    /// See [`Lpf::put`].
+    ///
+    /// ```compile_fail
+    /// # use lpf_core::{Raw, Lpf, LocalSlot, PutAttr, Result};
+    /// fn a_local_slot_is_no_remote_side<L: Lpf>(mut raw: Raw<'_, L>, x: LocalSlot) -> Result<()> {
+    ///     raw.put(x, 0, 0, x, 0, 8, PutAttr::Default)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    #[track_caller]
+    #[allow(clippy::too_many_arguments)]
+    pub fn put(
+        &mut self,
+        src: impl Into<Slot>,
+        src_offset: usize,
+        to: Pid,
+        dst: GlobalSlot,
+        dst_offset: usize,
+        bytes: usize,
+        attr: PutAttr,
+    ) -> Result<()> {
+        self.0.put(src.into(), src_offset, to, dst, dst_offset, bytes, attr)
+    }
+
+    /// See [`Lpf::get`].
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    #[track_caller]
+    #[allow(clippy::too_many_arguments)]
+    pub fn get(
+        &mut self,
+        from: Pid,
+        src: GlobalSlot,
+        src_offset: usize,
+        dst: impl Into<Slot>,
+        dst_offset: usize,
+        bytes: usize,
+        attr: GetAttr,
+    ) -> Result<()> {
+        self.0.get(from, src, src_offset, dst.into(), dst_offset, bytes, attr)
+    }
+
+    /// See [`Lpf::offer`].
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// The memory behind `slot` is not touched until the sync that awaited the message: another
+    /// process writes to it at any time before.
+    pub unsafe fn offer(
+        &mut self,
+        link: Link,
+        slot: impl Into<Slot>,
+        offset: usize,
+        bytes: usize,
+    ) -> Result<()> {
+        self.0.offer(link, slot.into(), offset, bytes)
+    }
+
+    forward! {
+        fn sync(&mut self, attr: SyncAttr<'_>) -> Result<()>;
+        fn resize_memory_register(&mut self, slots: usize) -> Result<()>;
+        fn resize_message_queue(&mut self, requests: usize) -> Result<()>;
+        fn reserve(&mut self, slots: usize, requests: usize) -> Result<()>;
+        fn register_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot>;
+        fn deregister_inbox(&mut self, inbox: InboxSlot) -> Result<()>;
+        fn open(&mut self, inbox: InboxSlot, ring: u32, peer: Pid, peer_ring: u32) -> Result<Link>;
+        fn close(&mut self, link: Link) -> Result<()>;
+        fn post(&mut self) -> Result<()>;
+        fn expect(&mut self, messages: &[Expect]) -> Result<()>;
+        fn poll(&mut self, awaited: Awaited<'_>) -> Result<bool>;
+        fn release(&mut self, link: Link, nth: u64) -> Result<()>;
+        fn enter(&mut self, call: Call) -> ();
+    }
+}

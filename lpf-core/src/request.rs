@@ -1,0 +1,589 @@
+//! The pool of put and get requests of one process, grouped by target.
+//!
+//! # Shape
+//! One pool of chunks serves all targets: a target owns a list of chunks, so `m` reserved
+//! requests need O(m + p) memory and never m per pair. A request is two words:
+//!
+//! ```text
+//! word 0   length (16 bits) | address at this process (48)
+//! word 1   slot at the other process (24) | offset in it (40)
+//! ```
+//!
+//! A length of 0xffff marks a record that is no such request: a link to the next chunk, the end of
+//! the list, a request too large for the packed form (three records), or a *repeat*.
+//!
+//! # Repeats
+//! Programs put in runs: n elements at a constant stride on both sides. Two requests whose words
+//! differ from their predecessor's by the same amounts as that one's did continue an arithmetic
+//! progression. `push` then only counts, and writes one repeat record when the run ends: "continue
+//! the progression of the last two requests n more times". A run costs no memory traffic, and the
+//! order of execution is the order of the calls.
+//!
+//! # Room
+//! A request takes at most 48 bytes and a chunk of 256 bytes holds at least five of the largest:
+//! 51.2 bytes per reserved request, plus one chunk per target and kind.
+
+use crate::Pid;
+use crate::error::{Cause, Error, Result};
+
+/// Two words; see the module's documentation.
+#[repr(C, align(16))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record(pub u64, pub u64);
+
+const LENGTH_SHIFT: u32 = 48;
+const ADDRESS_MASK: u64 = (1 << LENGTH_SHIFT) - 1;
+const SLOT_SHIFT: u32 = 40;
+const OFFSET_MASK: u64 = (1 << SLOT_SHIFT) - 1;
+const TAG: u64 = 0xffff << LENGTH_SHIFT;
+const END: u64 = TAG;
+const LINK: u64 = TAG | 1;
+const REPEAT: u64 = TAG | 2;
+const LARGE: u64 = TAG | 3;
+
+/// Records of a chunk; the last one is kept for a link or the end.
+const CHUNK: usize = 16;
+
+/// Aligned to its size, so that a reader knows from a record's address where its chunk ends.
+#[repr(C, align(256))]
+#[derive(Clone, Debug)]
+struct Chunk([Record; CHUNK]);
+
+const _: () = assert!(size_of::<Chunk>() == 256);
+const USABLE: usize = CHUNK - 1;
+/// The most records one request takes.
+const LARGEST: usize = 3;
+/// Requests of the largest form that fit one chunk whatever came before them.
+const LARGEST_PER_CHUNK: usize = USABLE / LARGEST;
+
+/// What a request does, seen from the process that made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Local memory to remote memory.
+    Put,
+    /// Remote memory to local memory.
+    Get,
+}
+
+/// The end of one target's list: exactly one cache line.
+#[repr(C, align(64))]
+#[derive(Debug)]
+struct Tail {
+    /// Where the next record goes.
+    at: *mut Record,
+    /// The record kept for a link.
+    limit: *mut Record,
+    head: *mut Record,
+    last: Record,
+    stride: Record,
+    /// Requests that continue the progression and are not written yet.
+    repeats: u32,
+    /// Requests of this superstep, empty ones included.
+    requests: u32,
+}
+
+impl Tail {
+    const EMPTY: Tail = Tail {
+        at: std::ptr::null_mut(),
+        limit: std::ptr::null_mut(),
+        head: std::ptr::null_mut(),
+        last: Record(0, 0),
+        // No first request can continue from (0, 0) by this: its length would be a tag.
+        stride: Record(u64::MAX, u64::MAX),
+        repeats: 0,
+        requests: 0,
+    };
+}
+
+/// A list that is complete and may be read by other processes until the next
+/// [`reset`](Requests::reset).
+#[derive(Clone, Copy, Debug)]
+pub struct List {
+    /// The first record, null where no request moves a byte.
+    pub head: *const Record,
+    /// Requests in it, empty ones included.
+    pub requests: u32,
+}
+
+/// The requests of one process; see the module's documentation.
+#[derive(Debug)]
+pub struct Requests {
+    /// All room; `used_chunks` of it are handed out.
+    pool: Vec<Chunk>,
+    used_chunks: usize,
+    /// Puts to process t at t, gets from process t at p + t.
+    tails: Vec<Tail>,
+    used: usize,
+    capacity: usize,
+    owner: Pid,
+    processes: usize,
+}
+
+// SAFETY: the pointers lead into the pool, which moves with the value only as a heap allocation.
+unsafe impl Send for Requests {}
+
+impl Requests {
+    /// The pool of process `owner` of `processes`, without room. O(p) memory; refused memory is a
+    /// mitigable error.
+    pub fn new(owner: Pid, processes: Pid) -> Result<Self> {
+        let processes = processes as usize;
+        let mut tails = Vec::new();
+        tails.try_reserve_exact(2 * processes).map_err(|_| {
+            let bytes = 2 * processes * size_of::<Tail>();
+            Error::mitigable(owner, 0, Cause::OutOfMemory { what: "request lists", bytes })
+        })?;
+        tails.extend((0..2 * processes).map(|_| Tail::EMPTY));
+        Ok(Requests {
+            pool: Vec::new(),
+            used_chunks: 0,
+            tails,
+            used: 0,
+            capacity: 0,
+            owner,
+            processes,
+        })
+    }
+
+    fn chunks_for(&self, requests: usize) -> usize {
+        let lists = requests.min(2 * self.processes);
+        requests.div_ceil(LARGEST_PER_CHUNK).saturating_add(lists)
+    }
+
+    /// Gets the memory for `requests` without handing it out yet; refused memory leaves
+    /// everything as it was. Requests that are pending keep their place.
+    pub fn reserve(&mut self, requests: usize, superstep: u64) -> Result<Option<Reserved>> {
+        let chunks = self.chunks_for(requests);
+        if chunks <= self.pool.len() {
+            return Ok(None);
+        }
+        let mut pool = Vec::new();
+        if requests > u32::MAX as usize || pool.try_reserve_exact(chunks).is_err() {
+            let bytes = chunks.saturating_mul(size_of::<Chunk>());
+            let cause = Cause::OutOfMemory { what: "requests", bytes };
+            return Err(Error::mitigable(self.owner, superstep, cause));
+        }
+        pool.resize(chunks, Chunk([Record(0, 0); CHUNK]));
+        Ok(Some(Reserved(pool)))
+    }
+
+    /// Lets `requests` be queued from now on. Nothing is pending: the queue is empty.
+    pub fn set_capacity(&mut self, requests: usize, reserved: Option<Reserved>) {
+        debug_assert_eq!(self.used, 0);
+        if let Some(Reserved(pool)) = reserved {
+            self.pool = pool;
+        }
+        debug_assert!(self.chunks_for(requests) <= self.pool.len());
+        self.capacity = requests;
+    }
+
+    /// Requests that may be queued in one superstep.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Requests counted against the capacity in this superstep.
+    #[inline]
+    pub fn used(&self) -> usize {
+        self.used
+    }
+
+    /// Bytes held, for the test that counts them.
+    pub fn bytes(&self) -> usize {
+        self.pool.capacity() * size_of::<Chunk>() + self.tails.capacity() * size_of::<Tail>()
+    }
+
+    /// Counts a request with `other` against the capacity: once here, and once more where it is
+    /// its own target. False where there is no room.
+    #[inline]
+    pub fn admit(&mut self, other: Pid) -> bool {
+        let cost = 1 + usize::from(other == self.owner);
+        if self.capacity - self.used < cost {
+            return false;
+        }
+        self.used += cost;
+        true
+    }
+
+    /// Queues a request that [`admit`](Self::admit) let in: `bytes` at `address` here, to or from
+    /// `offset` of global slot number `slot` at `other`.
+    #[inline]
+    pub fn push(
+        &mut self,
+        way: Way,
+        other: Pid,
+        address: *mut u8,
+        bytes: usize,
+        slot: usize,
+        offset: usize,
+    ) {
+        let list = other as usize + if way == Way::Get { self.processes } else { 0 };
+        let tail = &mut self.tails[list];
+        tail.requests += 1;
+        let address = address as u64;
+        if (bytes as u64).wrapping_sub(1) >= 0xfffe
+            || offset as u64 > OFFSET_MASK
+            || address > ADDRESS_MASK
+        {
+            return self.push_large(list, address, bytes, slot, offset);
+        }
+        let record = Record(
+            address | (bytes as u64) << LENGTH_SHIFT,
+            offset as u64 | (slot as u64) << SLOT_SHIFT,
+        );
+        let stride = Record(record.0.wrapping_sub(tail.last.0), record.1.wrapping_sub(tail.last.1));
+        tail.last = record;
+        if stride == tail.stride {
+            tail.repeats += 1;
+            return;
+        }
+        if tail.repeats > 0 || tail.at == tail.limit {
+            self.make_room(list, 1);
+        }
+        let tail = &mut self.tails[list];
+        tail.stride = stride;
+        // SAFETY: make_room left `at` below `limit`, inside a chunk owned by this list.
+        unsafe {
+            tail.at.write(record);
+            tail.at = tail.at.add(1);
+            prefetch_for_writing(tail.at.wrapping_add(8));
+        }
+    }
+
+    /// Ends a run and sees to it that `records` fit behind one another at `at`.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, list: usize, records: usize) {
+        let repeats = std::mem::take(&mut self.tails[list].repeats);
+        if repeats > 0 {
+            self.chunk_with(list, 1);
+            let tail = &mut self.tails[list];
+            // SAFETY: chunk_with left room for one record.
+            unsafe {
+                tail.at.write(Record(REPEAT, u64::from(repeats)));
+                tail.at = tail.at.add(1);
+            }
+        }
+        self.chunk_with(list, records);
+    }
+
+    fn chunk_with(&mut self, list: usize, records: usize) {
+        let tail = &mut self.tails[list];
+        if (tail.limit as usize - tail.at as usize) / size_of::<Record>() >= records {
+            return;
+        }
+        assert!(self.used_chunks < self.pool.len(), "request pool smaller than its capacity");
+        // SAFETY: the chunk lies inside the pool's allocation and no other list owns it.
+        let chunk = unsafe { self.pool.as_mut_ptr().add(self.used_chunks) }.cast::<Record>();
+        self.used_chunks += 1;
+        if tail.head.is_null() {
+            tail.head = chunk;
+        } else {
+            // SAFETY: the chunk's last record is never handed out, so `at` is at most there.
+            unsafe { tail.at.write(Record(LINK, chunk as u64)) };
+        }
+        tail.at = chunk;
+        tail.limit = chunk.wrapping_add(USABLE);
+    }
+
+    #[cold]
+    fn push_large(&mut self, list: usize, address: u64, bytes: usize, slot: usize, offset: usize) {
+        if bytes == 0 {
+            return;
+        }
+        self.make_room(list, LARGEST);
+        let tail = &mut self.tails[list];
+        // SAFETY: make_room left room for three records.
+        unsafe {
+            tail.at.write(Record(LARGE, slot as u64));
+            tail.at.add(1).write(Record(address, bytes as u64));
+            tail.at.add(2).write(Record(offset as u64, 0));
+            tail.at = tail.at.add(LARGEST);
+        }
+        tail.last = Record(0, 0);
+        tail.stride = Record(u64::MAX, u64::MAX);
+    }
+
+    /// Completes the list of `way` and `other` and shows it.
+    pub fn finish(&mut self, way: Way, other: Pid) -> List {
+        let list = other as usize + if way == Way::Get { self.processes } else { 0 };
+        if self.tails[list].repeats > 0 {
+            self.make_room(list, 0);
+        }
+        let tail = &mut self.tails[list];
+        if !tail.head.is_null() {
+            // SAFETY: `at` is at most the chunk's last record, which is kept for this.
+            unsafe { tail.at.write(Record(END, 0)) };
+        }
+        List { head: tail.head, requests: tail.requests }
+    }
+
+    /// Requests of `way` with `other` so far, empty ones included.
+    #[inline]
+    pub fn count(&self, way: Way, other: Pid) -> u32 {
+        self.tails[other as usize + if way == Way::Get { self.processes } else { 0 }].requests
+    }
+
+    /// Empties the queue.
+    pub fn reset(&mut self) {
+        if self.used == 0 {
+            return;
+        }
+        self.used = 0;
+        self.used_chunks = 0;
+        for tail in &mut self.tails {
+            if tail.requests > 0 {
+                *tail = Tail::EMPTY;
+            }
+        }
+    }
+}
+
+/// Memory for a larger pool, not yet in use.
+#[derive(Debug)]
+pub struct Reserved(Vec<Chunk>);
+
+/// One request, unpacked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The address at the process that made it.
+    pub address: *mut u8,
+    /// Its length.
+    pub bytes: usize,
+    /// The global slot's number at the other process.
+    pub slot: usize,
+    /// The offset in that slot.
+    pub offset: usize,
+}
+
+impl Request {
+    #[inline]
+    fn unpack(record: Record) -> Self {
+        Request {
+            address: (record.0 & ADDRESS_MASK) as *mut u8,
+            bytes: (record.0 >> LENGTH_SHIFT) as usize,
+            slot: (record.1 >> SLOT_SHIFT) as usize,
+            offset: (record.1 & OFFSET_MASK) as usize,
+        }
+    }
+}
+
+impl List {
+    /// Calls `execute` for every request that moves a byte, in the order of the calls, until it
+    /// returns an error.
+    ///
+    /// # Safety
+    /// - `self` came from [`Requests::finish`], whose pool lives and is not changed meanwhile, and
+    ///   what its owner wrote is visible to this thread.
+    #[inline]
+    pub unsafe fn for_each<E>(
+        self,
+        mut execute: impl FnMut(Request) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        if self.head.is_null() {
+            return Ok(());
+        }
+        let mut at = self.head;
+        let (mut last, mut before) = (Record(0, 0), Record(0, 0));
+        loop {
+            // SAFETY: a list ends in an END record; everything up to it was written.
+            let record = unsafe { *at };
+            if record.0 < TAG {
+                prefetch_source(at);
+                execute(Request::unpack(record))?;
+                (before, last) = (last, record);
+                at = at.wrapping_add(1);
+                continue;
+            }
+            match record.0 {
+                REPEAT => {
+                    let stride = (last.0.wrapping_sub(before.0), last.1.wrapping_sub(before.1));
+                    for _ in 0..record.1 {
+                        before = last;
+                        last = Record(last.0.wrapping_add(stride.0), last.1.wrapping_add(stride.1));
+                        execute(Request::unpack(last))?;
+                    }
+                    at = at.wrapping_add(1);
+                }
+                LINK => at = record.1 as *const Record,
+                LARGE => {
+                    // SAFETY: two more records belong to a large request.
+                    let (place, offset) = unsafe { (*at.add(1), *at.add(2)) };
+                    execute(Request {
+                        address: place.0 as *mut u8,
+                        bytes: place.1 as usize,
+                        slot: record.1 as usize,
+                        offset: offset.0 as usize,
+                    })?;
+                    (last, before) = (Record(0, 0), Record(0, 0));
+                    at = at.wrapping_add(LARGEST);
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+}
+
+/// How many records ahead the source of a request is fetched.
+const PREFETCH_AHEAD: usize = 5;
+
+/// Fetches what a request a few records on will read, and the record behind a chunk's end.
+#[inline]
+fn prefetch_source(at: *const Record) {
+    let ahead = at.wrapping_add(PREFETCH_AHEAD);
+    let same_chunk = (ahead as usize) / size_of::<Chunk>() == at as usize / size_of::<Chunk>();
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the record lies in the same chunk, which is initialised; it may be an older one, but
+    // prefetching has no effect on memory and accepts any address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let source =
+            if same_chunk { ((*ahead).0 & ADDRESS_MASK) as *const i8 } else { ahead.cast() };
+        _mm_prefetch::<_MM_HINT_T0>(source);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = same_chunk;
+}
+
+#[inline]
+fn prefetch_for_writing(at: *const Record) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: prefetching has no effect on memory and accepts any address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_ET0 }>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn requests(capacity: usize, processes: Pid) -> Requests {
+        let mut requests = Requests::new(0, processes).unwrap();
+        let reserved = requests.reserve(capacity, 0).unwrap();
+        requests.set_capacity(capacity, reserved);
+        requests
+    }
+
+    fn collect(list: List) -> Vec<Request> {
+        let mut all = Vec::new();
+        // SAFETY: the list was just finished on this thread and its pool is alive.
+        let done: std::result::Result<(), ()> = unsafe {
+            list.for_each(|r| {
+                all.push(r);
+                Ok(())
+            })
+        };
+        done.unwrap();
+        all
+    }
+
+    fn some_request() -> impl Strategy<Value = Request> {
+        let address = prop_oneof![1u64..1 << 12, (1 << 47) - 4096u64..1 << 47, any::<u64>()];
+        let bytes = prop_oneof![0usize..70, 0xfff0usize..0x1_0010, Just(1 << 40)];
+        let offset = prop_oneof![0usize..64, (1 << 40) - 9usize..(1 << 40) + 9, Just(usize::MAX)];
+        (address, bytes, 0usize..crate::slot::MAX_SLOTS, offset).prop_map(
+            |(address, bytes, slot, offset)| Request {
+                address: address as *mut u8,
+                bytes,
+                slot,
+                offset,
+            },
+        )
+    }
+
+    /// Single requests mixed with runs of constant stride.
+    fn some_program() -> impl Strategy<Value = Vec<Request>> {
+        let run = (some_request(), 1usize..40, 0usize..100, 0usize..100).prop_map(
+            |(first, n, here, there)| {
+                (0..n)
+                    .map(|i| Request {
+                        address: first.address.wrapping_add(i * here),
+                        offset: first.offset.wrapping_add(i * there),
+                        ..first
+                    })
+                    .collect::<Vec<_>>()
+            },
+        );
+        proptest::collection::vec(run, 0..12).prop_map(|runs| runs.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn what_goes_in_comes_out_in_order(program in some_program(), targets in 1u32..4) {
+            let mut pool = requests(2 * program.len(), targets);
+            for round in 0..2 {
+                for (i, r) in program.iter().enumerate() {
+                    let to = (i as Pid * 7 + round) % targets;
+                    prop_assert!(pool.admit(to));
+                    pool.push(Way::Put, to, r.address, r.bytes, r.slot, r.offset);
+                }
+                for to in 0..targets {
+                    let sent: Vec<_> = program
+                        .iter()
+                        .enumerate()
+                        .filter(|(i, _)| (*i as Pid * 7 + round) % targets == to)
+                        .map(|(_, r)| *r)
+                        .collect();
+                    let list = pool.finish(Way::Put, to);
+                    prop_assert_eq!(list.requests as usize, sent.len());
+                    let moving: Vec<_> = sent.into_iter().filter(|r| r.bytes > 0).collect();
+                    prop_assert_eq!(collect(list), moving);
+                }
+                pool.reset();
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_takes_three_records_whatever_its_length() {
+        let mut pool = requests(100_000, 2);
+        for i in 0..100_000usize {
+            assert!(pool.admit(1));
+            pool.push(Way::Put, 1, (4096 + 16 * i) as *mut u8, 8, 3, 24 * i);
+        }
+        assert_eq!(collect(pool.finish(Way::Put, 1)).len(), 100_000);
+        assert_eq!(pool.used_chunks, 1);
+    }
+
+    #[test]
+    fn the_pool_holds_what_was_reserved_in_its_largest_form() {
+        for (capacity, targets) in [(1, 1), (7, 3), (100, 2), (1000, 8), (64, 64)] {
+            let mut pool = requests(capacity, targets);
+            for i in 0..capacity {
+                let to = 1.max(i as Pid % targets).min(targets - 1);
+                let way = if i % 2 == 0 { Way::Put } else { Way::Get };
+                pool.push(way, to, std::ptr::dangling_mut(), 1 << 20, 1, i);
+            }
+        }
+    }
+
+    #[test]
+    fn a_reserved_request_costs_at_most_64_bytes() {
+        for targets in [1, 2, 16] {
+            let pool = requests(10_000, targets);
+            let per_target = 2 * (size_of::<Tail>() + size_of::<Chunk>());
+            assert!(pool.bytes() <= 64 * 10_000 + targets as usize * per_target);
+        }
+    }
+
+    #[test]
+    fn a_message_to_oneself_counts_twice() {
+        let mut pool = requests(3, 2);
+        assert!(pool.admit(0));
+        assert!(!pool.admit(0));
+        assert!(pool.admit(1));
+        assert!(!pool.admit(1));
+    }
+
+    #[test]
+    fn absurd_sizes_are_refused_and_leave_the_pool_usable() {
+        let mut pool = requests(4, 2);
+        for requests in [usize::MAX, usize::MAX / 10, 1 << 50] {
+            assert!(pool.reserve(requests, 0).unwrap_err().is_mitigable());
+        }
+        assert!(pool.admit(1));
+    }
+}

@@ -1,0 +1,191 @@
+//! The settings: every `LPF_…` variable, its value and where that came from.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::Pid;
+use crate::error::{Error, Result};
+
+/// Where a setting's value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Nothing was said.
+    Default,
+    /// The environment variable of its name.
+    Environment,
+    /// An argument of the program or a call.
+    Argument,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Source::Default => "default",
+            Source::Environment => "environment",
+            Source::Argument => "argument",
+        })
+    }
+}
+
+/// A value and where it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting<T> {
+    /// The value in force.
+    pub value: T,
+    /// Where it came from.
+    pub source: Source,
+}
+
+impl<T> Setting<T> {
+    /// Nothing was said.
+    pub fn default_of(value: T) -> Self {
+        Setting { value, source: Source::Default }
+    }
+
+    /// Said by an argument or a call.
+    pub fn argument(value: T) -> Self {
+        Setting { value, source: Source::Argument }
+    }
+}
+
+/// Where threads may run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pin {
+    /// Wherever the system puts them.
+    None,
+    /// Neighbours on neighbouring cores.
+    Compact,
+    /// Neighbours as far apart as possible.
+    Scatter,
+    /// Compact where nothing else uses the cores, else none.
+    Auto,
+}
+
+/// What a user may set; all of it has defaults.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `LPF_PROCS`: the machine's size. Default: the cores this process may use.
+    pub procs: Setting<Pid>,
+    /// `LPF_PIN`: none, compact or scatter.
+    pub pin: Setting<Pin>,
+    /// `LPF_TOPOLOGY`: sizes of the barrier's levels, outermost first, as `2x2x2`.
+    pub topology: Setting<Option<Vec<usize>>>,
+    /// `LPF_CHECK`: 1 for the checked mode.
+    pub check: Setting<bool>,
+    /// `LPF_STRICT`: 1 ends the rounds of collectives in full syncs.
+    pub strict: Setting<bool>,
+    /// `LPF_TIMEOUT`: seconds until a superstep that does not end is fatal; off by default.
+    pub timeout: Setting<Option<Duration>>,
+    /// `LPF_PROBE`: seconds to measure g and l at the start of a section; off by default.
+    pub probe: Setting<Option<Duration>>,
+    /// `LPF_BACKEND`: which backend runs programs.
+    pub backend: Setting<String>,
+    /// `LPF_COPY`: how large copies are made: auto, memcpy or stream.
+    pub copy: Setting<String>,
+    /// `LPF_TABLE`: the folder of machine tables.
+    pub table: Setting<Option<String>>,
+}
+
+fn read<T>(
+    name: &str,
+    default: T,
+    parse: impl FnOnce(&str) -> Option<T>,
+    expected: &str,
+) -> Result<Setting<T>> {
+    match std::env::var(name) {
+        Err(std::env::VarError::NotPresent) => Ok(Setting::default_of(default)),
+        Ok(text) => match parse(text.trim()) {
+            Some(value) => Ok(Setting { value, source: Source::Environment }),
+            None => Err(Error::setting(format!("{name} is \"{text}\"; it has to be {expected}"))),
+        },
+        Err(_) => Err(Error::setting(format!("{name} is not text; it has to be {expected}"))),
+    }
+}
+
+fn flag(text: &str) -> Option<bool> {
+    match text {
+        "1" | "on" | "yes" | "true" => Some(true),
+        "" | "0" | "off" | "no" | "false" => Some(false),
+        _ => None,
+    }
+}
+
+fn seconds(text: &str) -> Option<Option<Duration>> {
+    if matches!(text, "" | "off" | "0") {
+        return Some(None);
+    }
+    let seconds: f64 = text.parse().ok()?;
+    (seconds > 0.0 && seconds < 1e9).then(|| Some(Duration::from_secs_f64(seconds)))
+}
+
+/// `2x2x2`: sizes of levels, outermost first.
+fn levels(text: &str) -> Option<Option<Vec<usize>>> {
+    let sizes: Option<Vec<usize>> =
+        text.split('x').map(|size| size.parse().ok().filter(|&n| n > 0 && n <= 1024)).collect();
+    sizes.filter(|sizes| sizes.len() <= 8).map(Some)
+}
+
+/// The most processes a machine may have.
+pub const MAX_PROCS: Pid = 1 << 16;
+
+impl Settings {
+    /// The settings of this environment.
+    ///
+    /// # Errors
+    /// *Misuse* for a value that cannot be understood; the text says what it has to be.
+    pub fn from_environment() -> Result<Self> {
+        Ok(Settings {
+            procs: read(
+                "LPF_PROCS",
+                cores() as Pid,
+                |text| text.parse().ok().filter(|&n| n > 0 && n <= MAX_PROCS),
+                "a number of processes from 1 to 65536",
+            )?,
+            pin: read(
+                "LPF_PIN",
+                Pin::Auto,
+                |text| match text {
+                    "none" => Some(Pin::None),
+                    "compact" => Some(Pin::Compact),
+                    "scatter" => Some(Pin::Scatter),
+                    "auto" => Some(Pin::Auto),
+                    _ => None,
+                },
+                "none, compact, scatter or auto",
+            )?,
+            topology: read(
+                "LPF_TOPOLOGY",
+                None,
+                levels,
+                "sizes of levels, outermost first, as 2x2x2",
+            )?,
+            check: read("LPF_CHECK", false, flag, "0 or 1")?,
+            strict: read("LPF_STRICT", false, flag, "0 or 1")?,
+            timeout: read("LPF_TIMEOUT", None, seconds, "a number of seconds, or off")?,
+            probe: read("LPF_PROBE", None, seconds, "a number of seconds, or off")?,
+            backend: read(
+                "LPF_BACKEND",
+                "threads".into(),
+                |text| (!text.is_empty()).then(|| text.into()),
+                "the name of a backend",
+            )?,
+            copy: read(
+                "LPF_COPY",
+                "auto".into(),
+                |text| matches!(text, "auto" | "memcpy" | "stream").then(|| text.into()),
+                "auto, memcpy or stream",
+            )?,
+            table: read(
+                "LPF_TABLE",
+                None,
+                |text| (!text.is_empty()).then(|| Some(text.into())),
+                "a folder",
+            )?,
+        })
+    }
+}
+
+/// The cores this process may use; at least 1.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

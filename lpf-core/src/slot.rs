@@ -1,0 +1,505 @@
+//! Registered memory: slots and the table that finds them.
+
+use crate::Pid;
+use crate::error::{Cause, Error, Result};
+
+/// Slots with an index of 2^24 and above do not fit a packed request; the table refuses them.
+pub const MAX_SLOTS: usize = 1 << 24;
+
+const GENERATION_SHIFT: u32 = 32;
+/// Set in an entry's key, never in a slot's: the entry is taken but not yet active.
+const PENDING: u64 = 1 << 63;
+/// Set in the keys of global slots.
+const GLOBAL: u64 = 1 << 62;
+const GENERATION_MASK: u64 = (1 << 30) - 1;
+const NONE: u32 = u32::MAX;
+
+/// Memory that can be named by its owner only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LocalSlot(u64);
+
+/// Memory that every process can name, after the sync that activates it. The same value names the
+/// areas registered by the same collective call on every process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GlobalSlot(u64);
+
+/// A slot of either kind: the local side of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Slot(u64);
+
+impl GlobalSlot {
+    /// The slot's place in the table, equal on every process.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as u32 as usize
+    }
+
+    /// The slot as a number, for interfaces that have no types (C).
+    pub fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// The slot of a number; one that was never given out is unknown to every call.
+    pub fn from_bits(bits: u64) -> Self {
+        GlobalSlot(bits)
+    }
+}
+
+impl Slot {
+    #[inline]
+    fn index(self) -> usize {
+        self.0 as u32 as usize
+    }
+
+    /// Whether this is a global slot.
+    #[inline]
+    pub fn is_global(self) -> bool {
+        self.0 & GLOBAL != 0
+    }
+
+    /// The slot as a number, for interfaces that have no types (C).
+    pub fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// The slot of a number; one that was never given out is unknown to every call.
+    pub fn from_bits(bits: u64) -> Self {
+        Slot(bits)
+    }
+}
+
+impl From<LocalSlot> for Slot {
+    #[inline]
+    fn from(slot: LocalSlot) -> Self {
+        Slot(slot.0)
+    }
+}
+
+impl From<GlobalSlot> for Slot {
+    #[inline]
+    fn from(slot: GlobalSlot) -> Self {
+        Slot(slot.0)
+    }
+}
+
+impl std::fmt::Display for Slot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kind = if self.is_global() { "global" } else { "local" };
+        write!(f, "{kind} {}", self.index())
+    }
+}
+
+impl std::fmt::Display for GlobalSlot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        Slot::from(*self).fmt(f)
+    }
+}
+
+/// One place of the table: 32 bytes, so that the two tables together hold 64 per reserved slot.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    key: u64,
+    base: *mut u8,
+    len: usize,
+    /// The next free or the next pending place.
+    next: u32,
+    /// The superstep, plus one, in which a request of this process last named the slot.
+    named_in: u32,
+}
+
+impl Entry {
+    /// Where the memory begins.
+    #[inline]
+    pub fn base(&self) -> *mut u8 {
+        self.base
+    }
+
+    /// Its length in bytes.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Notes that a request of `superstep` names the slot, so that it cannot be deregistered.
+    #[inline]
+    pub fn name(&mut self, superstep: u64) {
+        self.named_in = (superstep as u32).wrapping_add(1);
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether this place holds an active slot.
+    #[inline]
+    pub fn is_active(&self) -> bool {
+        self.key != 0 && self.key & PENDING == 0
+    }
+
+    /// The address of a range, if it lies inside.
+    #[inline]
+    pub fn range(&self, offset: usize, bytes: usize) -> Option<*mut u8> {
+        match offset.checked_add(bytes) {
+            Some(end) if end <= self.len => Some(self.base.wrapping_add(offset)),
+            _ => None,
+        }
+    }
+}
+
+const FREE: Entry = Entry { key: 0, base: std::ptr::null_mut(), len: 0, next: NONE, named_in: 0 };
+
+#[derive(Debug)]
+struct Half {
+    entries: Vec<Entry>,
+    /// The place given back last.
+    free: u32,
+    /// Places from here on were never given out.
+    fresh: u32,
+}
+
+impl Half {
+    const EMPTY: Half = Half { entries: Vec::new(), free: NONE, fresh: 0 };
+
+    /// Appends free places up to `slots`; the memory was reserved before.
+    fn extend_to(&mut self, slots: usize) {
+        let slots = slots.max(self.entries.len());
+        self.entries.resize(slots, FREE);
+    }
+
+    /// Gives out the place freed last, else the lowest that was never used.
+    fn take(&mut self, generation: u64, base: *mut u8, len: usize, flags: u64) -> Option<u64> {
+        let index = if self.free != NONE {
+            let index = self.free;
+            self.free = self.entries[index as usize].next;
+            index
+        } else if (self.fresh as usize) < self.entries.len() {
+            self.fresh += 1;
+            self.fresh - 1
+        } else {
+            return None;
+        };
+        let generation = (generation & GENERATION_MASK) << GENERATION_SHIFT;
+        let key = u64::from(index) | generation | flags;
+        self.entries[index as usize] = Entry { key, base, len, next: NONE, named_in: 0 };
+        Some(key & !PENDING)
+    }
+}
+
+/// The slots of one process: a table of global and one of local ones with one common capacity.
+///
+/// Places of global slots are given out and taken back in the order of the collective calls, so
+/// that their numbers agree on every process without communication. A place carries a generation,
+/// so that a slot outlives its deregistration only as an *unknown slot*.
+#[derive(Debug)]
+pub struct SlotTable {
+    global: Half,
+    local: Half,
+    generation: u64,
+    used: usize,
+    capacity: usize,
+    pending: u32,
+    calls: u64,
+    hash: u64,
+    owner: Pid,
+}
+
+// SAFETY: the table only stores the addresses; who may touch the memory is the business of the
+// requests' rules.
+unsafe impl Send for SlotTable {}
+
+impl SlotTable {
+    /// An empty table without room, as a fresh context has it.
+    pub fn new(owner: Pid) -> Self {
+        SlotTable {
+            global: Half::EMPTY,
+            local: Half::EMPTY,
+            generation: 0,
+            used: 0,
+            capacity: 0,
+            pending: NONE,
+            calls: 0,
+            hash: 0,
+            owner,
+        }
+    }
+
+    /// Slots that may be registered at the same time.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Slots registered at present.
+    pub fn used(&self) -> usize {
+        self.used
+    }
+
+    /// Makes room for `slots` in memory, without handing it out yet. Refused memory leaves the
+    /// table as it was.
+    pub fn reserve(&mut self, slots: usize, superstep: u64) -> Result<()> {
+        let refuse = || {
+            let bytes = slots.saturating_mul(2 * size_of::<Entry>());
+            Error::mitigable(self.owner, superstep, Cause::OutOfMemory { what: "slots", bytes })
+        };
+        if slots > MAX_SLOTS {
+            return Err(refuse());
+        }
+        let more = |half: &Half| slots.saturating_sub(half.entries.len());
+        let (global, local) = (more(&self.global), more(&self.local));
+        self.global.entries.try_reserve_exact(global).map_err(|_| refuse())?;
+        self.local.entries.try_reserve_exact(local).map_err(|_| refuse())?;
+        Ok(())
+    }
+
+    /// Lets `slots` be registered from now on; [`reserve`](Self::reserve) came before.
+    pub fn set_capacity(&mut self, slots: usize) {
+        self.global.extend_to(slots);
+        self.local.extend_to(slots);
+        self.capacity = slots;
+    }
+
+    #[cold]
+    fn full(&self, superstep: u64) -> Error {
+        let cause = Cause::SlotsUsedUp { reserved: self.capacity };
+        Error::misuse(self.owner, superstep, cause)
+    }
+
+    /// Registers local memory, usable at once.
+    pub fn register_local(
+        &mut self,
+        base: *mut u8,
+        len: usize,
+        superstep: u64,
+    ) -> Result<LocalSlot> {
+        if self.used == self.capacity {
+            return Err(self.full(superstep));
+        }
+        self.generation += 1;
+        let key = self.local.take(self.generation, base, len, 0);
+        let key = key.ok_or_else(|| self.full(superstep))?;
+        self.used += 1;
+        Ok(LocalSlot(key))
+    }
+
+    /// Registers memory that every process will be able to name after the next full sync.
+    /// `shape` goes into the comparison made there: equal on every process, or the sync is fatal.
+    pub fn register_global(
+        &mut self,
+        base: *mut u8,
+        len: usize,
+        shape: u64,
+        superstep: u64,
+    ) -> Result<GlobalSlot> {
+        if self.used == self.capacity {
+            return Err(self.full(superstep));
+        }
+        // The generation of a global slot counts collective calls only, so that it agrees too.
+        let key = self.global.take(self.calls + 1, base, len, GLOBAL | PENDING);
+        let key = key.ok_or_else(|| self.full(superstep))?;
+        self.used += 1;
+        self.note(1, shape);
+        let index = key as u32;
+        self.global.entries[index as usize].next = self.pending;
+        self.pending = index;
+        Ok(GlobalSlot(key))
+    }
+
+    fn note(&mut self, call: u64, shape: u64) {
+        self.calls += 1;
+        let word = shape ^ call << 56;
+        self.hash = (self.hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+
+    /// Deregisters a slot at once. One that pending requests name is busy.
+    pub fn deregister(&mut self, slot: Slot, superstep: u64) -> Result<()> {
+        let owner = self.owner;
+        let half = if slot.is_global() { &mut self.global } else { &mut self.local };
+        let entry = half.entries.get_mut(slot.index());
+        let Some(entry) = entry.filter(|e| e.key & !PENDING == slot.0 && e.key != 0) else {
+            let cause = Cause::UnknownSlot { slot: slot.to_string() };
+            return Err(Error::misuse(owner, superstep, cause));
+        };
+        if entry.named_in == (superstep as u32).wrapping_add(1) {
+            let cause = Cause::SlotBusy { slot: slot.to_string() };
+            return Err(Error::misuse(owner, superstep, cause));
+        }
+        let was_pending = entry.key & PENDING != 0;
+        let next = entry.next;
+        let index = slot.index() as u32;
+        *entry = Entry { next: half.free, ..FREE };
+        half.free = index;
+        self.used -= 1;
+        if was_pending {
+            self.unlink_pending(index, next);
+        }
+        if slot.is_global() {
+            self.note(2, slot.0);
+        }
+        Ok(())
+    }
+
+    fn unlink_pending(&mut self, index: u32, next: u32) {
+        if self.pending == index {
+            self.pending = next;
+            return;
+        }
+        let mut at = self.pending;
+        while at != NONE {
+            let entry = &mut self.global.entries[at as usize];
+            if entry.next == index {
+                entry.next = next;
+                return;
+            }
+            at = entry.next;
+        }
+    }
+
+    /// Collective registration calls so far and their hash: equal on all processes, or the
+    /// activating sync is fatal.
+    pub fn registrations(&self) -> (u64, u64) {
+        (self.calls, self.hash)
+    }
+
+    /// Whether a full sync has slots to activate.
+    pub fn has_pending(&self) -> bool {
+        self.pending != NONE
+    }
+
+    /// Activates what was registered before this sync.
+    pub fn activate(&mut self) {
+        let mut at = self.pending;
+        while at != NONE {
+            let entry = &mut self.global.entries[at as usize];
+            entry.key &= !PENDING;
+            at = std::mem::replace(&mut entry.next, NONE);
+        }
+        self.pending = NONE;
+    }
+
+    /// The active entry of a slot at the local side of a request.
+    #[inline]
+    pub fn local_side(&mut self, slot: Slot) -> Option<&mut Entry> {
+        let half = if slot.is_global() { &mut self.global } else { &mut self.local };
+        half.entries.get_mut(slot.index()).filter(|e| e.key == slot.0)
+    }
+
+    /// The active entry of a slot at the remote side of a request: active here means active
+    /// everywhere.
+    #[inline]
+    pub fn remote_side(&mut self, slot: GlobalSlot) -> Option<&mut Entry> {
+        self.global.entries.get_mut(slot.index()).filter(|e| e.key == slot.0)
+    }
+
+    /// Why a slot cannot be used now.
+    #[cold]
+    pub fn explain(&self, slot: Slot, superstep: u64) -> Error {
+        let half = if slot.is_global() { &self.global } else { &self.local };
+        let pending = half.entries.get(slot.index()).is_some_and(|e| e.key == slot.0 | PENDING);
+        let slot = slot.to_string();
+        let cause =
+            if pending { Cause::InactiveSlot { slot } } else { Cause::UnknownSlot { slot } };
+        Error::misuse(self.owner, superstep, cause)
+    }
+
+    /// The global entries, for processes that execute requests on this one's memory. Valid until
+    /// the next call that takes `&mut self`.
+    pub fn global_entries(&self) -> &[Entry] {
+        &self.global.entries
+    }
+
+    /// The address and length of an active slot.
+    pub fn area(&self, slot: Slot) -> Option<(*mut u8, usize)> {
+        let half = if slot.is_global() { &self.global } else { &self.local };
+        half.entries
+            .get(slot.index())
+            .filter(|e| e.key & !PENDING == slot.0 && e.key != 0)
+            .map(|e| (e.base, e.len))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(slots: usize) -> SlotTable {
+        let mut table = SlotTable::new(0);
+        table.reserve(slots, 0).unwrap();
+        table.set_capacity(slots);
+        table
+    }
+
+    #[test]
+    fn a_fresh_table_has_no_room() {
+        let error = table(0).register_local(std::ptr::null_mut(), 0, 0).unwrap_err();
+        assert_eq!(error.cause(), &Cause::SlotsUsedUp { reserved: 0 });
+    }
+
+    #[test]
+    fn an_absurd_reservation_is_refused_and_leaves_the_table_usable() {
+        let mut table = table(1);
+        for slots in [usize::MAX, usize::MAX / 10, MAX_SLOTS + 1] {
+            assert!(table.reserve(slots, 0).unwrap_err().is_mitigable());
+        }
+        table.register_local(std::ptr::null_mut(), 0, 0).unwrap();
+    }
+
+    #[test]
+    fn a_global_slot_is_active_after_activation_only() {
+        let mut table = table(2);
+        let slot = table.register_global(std::ptr::dangling_mut(), 8, 0, 0).unwrap();
+        assert!(table.remote_side(slot).is_none());
+        assert!(matches!(table.explain(slot.into(), 0).cause(), Cause::InactiveSlot { .. }));
+        table.activate();
+        assert_eq!(table.remote_side(slot).map(|e| e.len()), Some(8));
+    }
+
+    #[test]
+    fn a_deregistered_slot_is_unknown_even_after_its_place_is_used_again() {
+        let mut table = table(1);
+        let old = table.register_local(std::ptr::dangling_mut(), 8, 0).unwrap();
+        table.deregister(old.into(), 0).unwrap();
+        let new = table.register_local(std::ptr::dangling_mut(), 8, 0).unwrap();
+        assert_ne!(old, new);
+        assert!(table.local_side(old.into()).is_none());
+        assert!(table.local_side(new.into()).is_some());
+    }
+
+    #[test]
+    fn a_slot_named_in_this_superstep_is_busy_until_the_next() {
+        let mut table = table(1);
+        let slot = table.register_local(std::ptr::dangling_mut(), 8, 4).unwrap();
+        table.local_side(slot.into()).unwrap().name(4);
+        assert!(matches!(
+            table.deregister(slot.into(), 4).unwrap_err().cause(),
+            Cause::SlotBusy { .. }
+        ));
+        table.deregister(slot.into(), 5).unwrap();
+    }
+
+    #[test]
+    fn deregistering_before_activation_takes_the_slot_off_the_list() {
+        let mut table = table(3);
+        let slots: Vec<_> = (0..3)
+            .map(|_| table.register_global(std::ptr::dangling_mut(), 8, 0, 0).unwrap())
+            .collect();
+        table.deregister(slots[1].into(), 0).unwrap();
+        table.activate();
+        assert!(table.remote_side(slots[0]).is_some());
+        assert!(table.remote_side(slots[1]).is_none());
+        assert!(table.remote_side(slots[2]).is_some());
+    }
+
+    #[test]
+    fn the_same_calls_give_the_same_slots_and_hash_whatever_is_local() {
+        let (mut a, mut b) = (table(8), table(8));
+        for _ in 0..3 {
+            b.register_local(std::ptr::null_mut(), 0, 0).unwrap();
+        }
+        let ga = a.register_global(std::ptr::null_mut(), 0, 7, 0).unwrap();
+        let gb = b.register_global(std::ptr::dangling_mut(), 9, 7, 0).unwrap();
+        assert_eq!(ga, gb);
+        assert_eq!(a.registrations(), b.registrations());
+        b.deregister(gb.into(), 1).unwrap();
+        assert_ne!(a.registrations(), b.registrations());
+    }
+}

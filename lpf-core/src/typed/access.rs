@@ -1,0 +1,73 @@
+//! Several areas at once.
+
+use crate::typed::area::{Area, Local, Memory};
+use bytemuck::Pod;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// What [`Context::access`](crate::Context::access) takes: references to areas of section `'s`, or
+/// tuples of two to six of them. Sealed.
+pub trait Access<'a, 's>: sealed::Sealed {
+    /// The slices, shared for `&area`, exclusive for `&mut area`.
+    type Slices;
+
+    #[doc(hidden)]
+    fn slices(self) -> Self::Slices;
+}
+
+macro_rules! one {
+    ($name:ident) => {
+        impl<T> sealed::Sealed for &$name<'_, T> {}
+        impl<T> sealed::Sealed for &mut $name<'_, T> {}
+
+        impl<'a, 's, T: Pod> Access<'a, 's> for &'a $name<'s, T> {
+            type Slices = &'a [T];
+
+            #[inline]
+            fn slices(self) -> &'a [T] {
+                // SAFETY: called by Context::access only, which holds the context mutably for 'a:
+                // no sync and no other access meanwhile. The handle is borrowed, so no exclusive
+                // slice of the same area exists.
+                unsafe { std::slice::from_raw_parts(self.data(), self.len()) }
+            }
+        }
+
+        impl<'a, 's, T: Pod> Access<'a, 's> for &'a mut $name<'s, T> {
+            type Slices = &'a mut [T];
+
+            #[inline]
+            fn slices(self) -> &'a mut [T] {
+                // SAFETY: as above; the handle, the only one of its memory, is borrowed mutably.
+                unsafe { std::slice::from_raw_parts_mut(self.data(), self.len()) }
+            }
+        }
+    };
+}
+
+one!(Area);
+one!(Local);
+
+macro_rules! tuple {
+    ($($name:ident)+) => {
+        impl<$($name: sealed::Sealed),+> sealed::Sealed for ($($name,)+) {}
+
+        impl<'a, 's, $($name: Access<'a, 's>),+> Access<'a, 's> for ($($name,)+) {
+            type Slices = ($($name::Slices,)+);
+
+            #[inline]
+            #[allow(non_snake_case)]
+            fn slices(self) -> Self::Slices {
+                let ($($name,)+) = self;
+                ($($name.slices(),)+)
+            }
+        }
+    };
+}
+
+tuple!(A B);
+tuple!(A B C);
+tuple!(A B C D);
+tuple!(A B C D E);
+tuple!(A B C D E F);

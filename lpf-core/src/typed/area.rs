@@ -1,0 +1,118 @@
+//! Handles of registered memory.
+
+use std::marker::PhantomData;
+
+use bytemuck::Pod;
+
+use crate::slot::{GlobalSlot, LocalSlot, Slot};
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// Registered memory of one process of section `'s`: an [`Area`] or a [`Local`]. Sealed: the typed
+/// layer's soundness rests on what a handle is.
+pub trait Memory<'s>: sealed::Sealed {
+    /// The element type.
+    type Element: Pod;
+
+    /// The slot, as the local side of a request.
+    fn slot(&self) -> Slot;
+
+    /// Elements.
+    fn len(&self) -> usize;
+
+    /// Whether it has none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    #[doc(hidden)]
+    fn data(&self) -> *mut Self::Element;
+
+    #[doc(hidden)]
+    fn block(&self) -> usize;
+}
+
+macro_rules! handle {
+    ($(#[$meta:meta])* $name:ident, $slot:ty) => {
+        $(#[$meta])*
+        #[derive(Debug)]
+        pub struct $name<'s, T> {
+            slot: $slot,
+            block: usize,
+            data: *mut T,
+            len: usize,
+            section: PhantomData<fn(&'s ()) -> &'s ()>,
+        }
+
+        impl<'s, T> $name<'s, T> {
+            pub(crate) fn new(slot: $slot, block: usize, data: *mut T, len: usize) -> Self {
+                $name { slot, block, data, len, section: PhantomData }
+            }
+        }
+
+        impl<T> sealed::Sealed for $name<'_, T> {}
+
+        impl<'s, T: Pod> Memory<'s> for $name<'s, T> {
+            type Element = T;
+
+            #[inline]
+            fn slot(&self) -> Slot {
+                self.slot.into()
+            }
+
+            #[inline]
+            fn len(&self) -> usize {
+                self.len
+            }
+
+            #[inline]
+            fn data(&self) -> *mut T {
+                self.data
+            }
+
+            #[inline]
+            fn block(&self) -> usize {
+                self.block
+            }
+        }
+    };
+}
+
+handle! {
+    /// A global area: `len` elements at every process, named by the same call everywhere.
+    ///
+    /// An area means something to its own section only:
+    ///
+    /// ```compile_fail
+    /// # use lpf_core::{Context, Lpf, Args, Result};
+    /// fn of_another_section<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
+    ///     let outer = ctx.area::<u64>(1)?;
+    ///     ctx.rehook(Args::none(), |inner, _args| {
+    ///         inner.read(&outer); // E0521: borrowed data escapes, 's of one is not that of the other
+    ///         Ok(())
+    ///     })
+    /// }
+    /// ```
+    Area, GlobalSlot
+}
+
+handle! {
+    /// A local area: usable at once, and only as the local side of requests.
+    Local, LocalSlot
+}
+
+impl<T> Area<'_, T> {
+    /// The slot, as either side of a request.
+    #[inline]
+    pub fn global_slot(&self) -> GlobalSlot {
+        self.slot
+    }
+}
+
+impl<T> Local<'_, T> {
+    pub(crate) fn local_slot(&self) -> LocalSlot {
+        self.slot
+    }
+}

@@ -1,0 +1,115 @@
+//! The memory of one process's areas.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+
+/// Areas begin on their own pair of cache lines: neighbours in memory belong to one process, but
+/// copies into them come from many.
+const ALIGN: usize = 128;
+
+#[derive(Debug)]
+struct Block {
+    base: NonNull<u8>,
+    bytes: usize,
+}
+
+impl Block {
+    fn layout(bytes: usize) -> Option<Layout> {
+        Layout::from_size_align(bytes.max(1), ALIGN).ok()
+    }
+
+    fn allocate(bytes: usize) -> Option<Self> {
+        let layout = Self::layout(bytes)?;
+        // SAFETY: the layout has a size of at least 1.
+        let base = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        Some(Block { base, bytes })
+    }
+
+    fn free(self) {
+        if let Some(layout) = Self::layout(self.bytes) {
+            // SAFETY: allocated by `allocate` with this layout, and freed once: `self` is consumed.
+            unsafe { dealloc(self.base.as_ptr(), layout) };
+        }
+    }
+}
+
+/// The blocks of one context, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Heap {
+    blocks: Vec<Option<Block>>,
+    free: Vec<usize>,
+    /// Deregistered, and freed at the end of the next full sync.
+    retired: Vec<usize>,
+    leak: bool,
+}
+
+impl Heap {
+    /// A zeroed block for `len` elements, or the number of bytes that were refused.
+    pub(crate) fn allocate<T>(&mut self, len: usize) -> Result<usize, usize> {
+        const { assert!(align_of::<T>() <= ALIGN) };
+        let bytes = len.checked_mul(size_of::<T>()).ok_or(usize::MAX)?;
+        self.blocks.try_reserve(1).map_err(|_| bytes)?;
+        self.free.try_reserve(1).map_err(|_| bytes)?;
+        // Room to retire every block, so that deregistering cannot fail.
+        self.retired.try_reserve(self.blocks.len() + 1 - self.retired.len()).map_err(|_| bytes)?;
+        let block = Block::allocate(bytes).ok_or(bytes)?;
+        Ok(match self.free.pop() {
+            Some(number) => {
+                self.blocks[number] = Some(block);
+                number
+            }
+            None => {
+                self.blocks.push(Some(block));
+                self.blocks.len() - 1
+            }
+        })
+    }
+
+    /// Where a block is and how long.
+    pub(crate) fn place(&self, number: usize) -> (*mut u8, usize) {
+        let block = self.blocks[number].as_ref().expect("a handle's block is allocated");
+        (block.base.as_ptr(), block.bytes)
+    }
+
+    /// Frees a block that was never registered.
+    pub(crate) fn free(&mut self, number: usize) {
+        if let Some(block) = self.blocks[number].take() {
+            block.free();
+            self.free.push(number);
+        }
+    }
+
+    /// Keeps a block until the end of the next full sync.
+    pub(crate) fn retire(&mut self, number: usize) {
+        self.retired.push(number);
+    }
+
+    pub(crate) fn has_retired(&self) -> bool {
+        !self.retired.is_empty()
+    }
+
+    /// Frees what was retired, unless somebody may still write to it.
+    pub(crate) fn free_retired(&mut self, quiet: bool) {
+        self.leak |= !quiet;
+        while let Some(number) = self.retired.pop() {
+            if quiet {
+                self.free(number);
+            } else {
+                std::mem::forget(self.blocks[number].take());
+            }
+        }
+    }
+
+    /// Keeps everything for ever: somebody may still write to it.
+    pub(crate) fn leak(&mut self) {
+        self.leak = true;
+    }
+}
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        if !self.leak {
+            self.blocks.drain(..).flatten().for_each(Block::free);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! How a wait goes on: spin briefly, then yield, then sleep in the kernel.
+//!
+//! Measured on two cores: a partner 20 ms late releases a sleeper in 66 us and a yielding waiter
+//! in 2 us, so yielding comes long before sleeping where cores are to spare; with more processes
+//! than cores a spin costs the partner its time slice, so nobody spins.
+
+use std::time::{Duration, Instant};
+
+/// How long a wait stays in each stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// Looks with a pause instruction between them.
+    pub spins: u32,
+    /// Looks with `sched_yield` between them.
+    pub yields: u32,
+}
+
+impl Patience {
+    /// For processes that have a core each.
+    pub const CORES_TO_SPARE: Patience = Patience { spins: 4_000, yields: 4_000 };
+    /// For more processes than cores.
+    pub const OVERSUBSCRIBED: Patience = Patience { spins: 0, yields: 50 };
+
+    /// The patience for `processes` on `cores`.
+    pub fn for_processes(processes: usize, cores: usize) -> Self {
+        if processes <= cores { Self::CORES_TO_SPARE } else { Self::OVERSUBSCRIBED }
+    }
+}
+
+/// The longest sleep between two looks, so that no lost wake-up can hang a process.
+pub const LONGEST_SLEEP: Duration = Duration::from_millis(20);
+const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
+
+/// What a waiter does before its next look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A pause instruction.
+    Spin,
+    /// `sched_yield`.
+    Yield,
+    /// Sleep in the kernel for at most this long.
+    Sleep(Duration),
+}
+
+/// The state of one wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiter {
+    patience: Patience,
+    looks: u32,
+    sleep: Duration,
+    asleep_since: Option<Instant>,
+}
+
+impl Waiter {
+    /// A wait that begins now.
+    #[inline]
+    pub fn new(patience: Patience) -> Self {
+        Waiter { patience, looks: 0, sleep: SHORTEST_SLEEP, asleep_since: None }
+    }
+
+    /// What to do before the next look.
+    #[inline]
+    pub fn step(&mut self) -> Step {
+        self.looks = self.looks.saturating_add(1);
+        if self.looks <= self.patience.spins {
+            return Step::Spin;
+        }
+        if self.looks <= self.patience.spins.saturating_add(self.patience.yields) {
+            return Step::Yield;
+        }
+        let sleep = self.sleep;
+        self.asleep_since.get_or_insert_with(Instant::now);
+        self.sleep = (2 * sleep).min(LONGEST_SLEEP);
+        Step::Sleep(sleep)
+    }
+
+    /// Spins or yields; returns the time to sleep where it is time for that.
+    #[inline]
+    pub fn pause(&mut self) -> Option<Duration> {
+        match self.step() {
+            Step::Spin => {
+                std::hint::spin_loop();
+                None
+            }
+            Step::Yield => {
+                std::thread::yield_now();
+                None
+            }
+            Step::Sleep(time) => Some(time),
+        }
+    }
+
+    /// How long this wait has been sleeping, zero while it spins or yields.
+    pub fn slept(&self) -> Duration {
+        self.asleep_since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+}
