@@ -168,6 +168,10 @@ impl Outgoing {
 /// The receiver's side of one channel.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Incoming {
+    /// The ring's count when the link was opened.
+    pub first: u64,
+    /// Messages seen to have arrived, of those awaited.
+    pub seen: u64,
     /// Messages that a sync has awaited.
     pub awaited: u64,
     /// The prefix of messages that their owner is done with.
@@ -181,6 +185,24 @@ pub struct Incoming {
 }
 
 impl Incoming {
+    /// A link opened on a ring on which `count` messages came and went before.
+    pub fn starting_at(count: u64) -> Self {
+        Incoming {
+            first: count,
+            seen: count,
+            awaited: count,
+            released: count,
+            reported: count,
+            ..Default::default()
+        }
+    }
+
+    /// Cells that stay taken when everything that nobody holds is released.
+    pub fn held_after_release(&self) -> u64 {
+        let mut after = *self;
+        after.release_unheld();
+        after.unreleased()
+    }
     /// Notes that message `nth` (counted from 0) is done with. False where it is not unreleased.
     #[inline]
     pub fn release(&mut self, nth: u64) -> bool {

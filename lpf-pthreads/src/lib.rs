@@ -1,1 +1,43 @@
-//! x
+//! Lightweight Parallel Foundations on the threads of one machine.
+//!
+//! A process is a thread; a full `sync` is the paper's four phases on shared memory: meet, learn
+//! who has what for whom, let each destination execute what is aimed at it, meet again. The
+//! protocols are described where they are: the barrier in `barrier`, the four phases in
+//! `superstep`, failures in `failure`, expected arrivals in `links`.
+//!
+//! ```
+//! use lpf_core::MAX_P;
+//!
+//! lpf_pthreads::exec(MAX_P, |ctx, _args| {
+//!     ctx.resize(1, 0)?;
+//!     ctx.sync()?;
+//!     println!("process {} of {}", ctx.pid(), ctx.nprocs());
+//!     Ok(())
+//! })?;
+//! # Ok::<(), lpf_core::Error>(())
+//! ```
+
+mod barrier;
+mod board;
+mod comm;
+mod config;
+mod failure;
+mod futex;
+mod hook;
+mod links;
+mod long_wait;
+mod pin;
+mod pool;
+mod section;
+mod superstep;
+mod sync;
+mod threads;
+mod topology;
+mod tune;
+
+pub use barrier::{Gather, Level, Shape};
+pub use board::ThreadBoard;
+pub use config::{Config, exec};
+pub use hook::{Init, Team};
+pub use threads::Threads;
+pub use topology::{Core, MachineTopology, topology};

@@ -1,0 +1,126 @@
+//! The board in shared memory.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lpf_core::board::{Board, Record, Topic};
+use lpf_core::{Cause, Error, Pid, Result};
+
+use crate::comm::Comm;
+
+/// A handle to the board of a section of threads.
+#[derive(Clone, Debug)]
+pub struct ThreadBoard {
+    comm: Arc<Comm>,
+    pid: Pid,
+}
+
+#[derive(Debug, Default)]
+struct Registers {
+    latest: HashMap<(Pid, Topic), Record>,
+    agreements: HashMap<Topic, Agreement>,
+}
+
+#[derive(Debug)]
+struct Agreement {
+    bytes: Vec<u8>,
+    fetched: Vec<bool>,
+}
+
+#[derive(Debug)]
+pub(crate) struct BoardState {
+    processes: usize,
+    registers: Mutex<Registers>,
+}
+
+impl BoardState {
+    pub(crate) fn new(processes: usize) -> Self {
+        BoardState { processes, registers: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Registers> {
+        self.registers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn clear(&self) {
+        *self.lock() = Registers::default();
+    }
+}
+
+impl ThreadBoard {
+    pub(crate) fn new(comm: Arc<Comm>, pid: Pid) -> Self {
+        ThreadBoard { comm, pid }
+    }
+
+    fn lock(&self) -> Result<MutexGuard<'_, Registers>> {
+        match self.comm.failure.report() {
+            Some(report) => Err(report),
+            None => Ok(self.comm.board.lock()),
+        }
+    }
+
+    fn check_length(&self, record: &[u8]) -> Result<()> {
+        if record.len() <= self.max_record() {
+            return Ok(());
+        }
+        let (bytes, most) = (record.len(), self.max_record());
+        let text = format!("a board record has {bytes} bytes; the most is {most}");
+        Err(Error::misuse(self.pid, 0, Cause::Arrivals(text)))
+    }
+}
+
+impl Board for ThreadBoard {
+    fn max_record(&self) -> usize {
+        8 * self.comm.board.processes + 64
+    }
+
+    fn write(&self, topic: Topic, record: &[u8]) -> Result<()> {
+        self.check_length(record)?;
+        let mut registers = self.lock()?;
+        let place = registers.latest.entry((self.pid, topic));
+        let latest = place.or_insert(Record { version: 0, bytes: Vec::new() });
+        latest.version += 1;
+        latest.bytes.clear();
+        latest.bytes.extend_from_slice(record);
+        Ok(())
+    }
+
+    fn read(&self, from: Pid, topic: Topic) -> Result<Option<Record>> {
+        if from as usize >= self.comm.board.processes {
+            let last = self.comm.board.processes as Pid - 1;
+            return Err(Error::misuse(self.pid, 0, Cause::NoSuchProcess { pid: from, last }));
+        }
+        Ok(self.lock()?.latest.get(&(from, topic)).cloned())
+    }
+
+    fn read_all(&self, topic: Topic) -> Result<Vec<Option<Record>>> {
+        let registers = self.lock()?;
+        let processes = 0..self.comm.board.processes as Pid;
+        Ok(processes.map(|from| registers.latest.get(&(from, topic)).cloned()).collect())
+    }
+
+    fn agree(&self, topic: Topic, record: &[u8]) -> Result<bool> {
+        self.check_length(record)?;
+        let fetched = vec![false; self.comm.board.processes];
+        let mut registers = self.lock()?;
+        let is_first = !registers.agreements.contains_key(&topic);
+        if is_first {
+            registers.agreements.insert(topic, Agreement { bytes: record.to_vec(), fetched });
+        }
+        Ok(is_first)
+    }
+
+    fn agreed(&self, topic: Topic) -> Result<Option<Vec<u8>>> {
+        let mut registers = self.lock()?;
+        let Some(agreement) = registers.agreements.get_mut(&topic) else {
+            return Ok(None);
+        };
+        if std::mem::replace(&mut agreement.fetched[self.pid as usize], true) {
+            return Ok(None);
+        }
+        if agreement.fetched.iter().all(|&fetched| fetched) {
+            return Ok(registers.agreements.remove(&topic).map(|agreement| agreement.bytes));
+        }
+        Ok(Some(agreement.bytes.clone()))
+    }
+}

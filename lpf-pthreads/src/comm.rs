@@ -1,0 +1,200 @@
+//! What the processes of a section share.
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicPtr, AtomicUsize};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lpf_core::request::List;
+use lpf_core::slot::Entry;
+use lpf_core::{Error, Pid};
+
+use crate::barrier::Barrier;
+use crate::board::BoardState;
+use crate::failure::Failure;
+use crate::links::ring::InboxMemory;
+use crate::section::Environment;
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded};
+
+/// What one process has for one other in one superstep.
+#[derive(Debug)]
+pub(crate) struct Row {
+    /// Written before the first meeting of a sync, read between the first and the second.
+    cell: UnsafeCell<RowValue>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowValue {
+    pub(crate) puts: List,
+    pub(crate) gets: u32,
+    /// The meeting it belongs to; older ones are no news.
+    pub(crate) epoch: u32,
+}
+
+impl Row {
+    fn new() -> Self {
+        let puts = List { head: std::ptr::null(), requests: 0 };
+        Row { cell: UnsafeCell::new(RowValue { puts, gets: 0, epoch: 0 }) }
+    }
+
+    /// # Safety
+    /// Called by the row's process, between its departure from one sync and its arrival at the
+    /// next.
+    pub(crate) unsafe fn write(&self, value: RowValue) {
+        // SAFETY: nobody reads it at that time.
+        unsafe { *self.cell.get() = value }
+    }
+
+    /// # Safety
+    /// Called between the first and the second meeting of a sync.
+    pub(crate) unsafe fn read(&self) -> RowValue {
+        // SAFETY: its process does not write it at that time, and what it wrote came before the
+        // first meeting.
+        unsafe { *self.cell.get() }
+    }
+}
+
+/// What a process shows the others. Each word has one writer, its process; the others read it
+/// between the two meetings of a sync, which order the accesses.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    /// By target.
+    pub(crate) rows: Vec<Row>,
+    table: AtomicPtr<Entry>,
+    table_len: AtomicUsize,
+    pub(crate) wanted_slots: AtomicUsize,
+    pub(crate) wanted_requests: AtomicUsize,
+    pub(crate) registrations: AtomicU64,
+    pub(crate) registration_hash: AtomicU64,
+    /// Rung for a process that sleeps in an expected wait.
+    pub(crate) bell: Padded<Bell>,
+    /// By inbox number.
+    inboxes: Mutex<Vec<Option<Arc<InboxMemory>>>>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Bell {
+    pub(crate) asleep: AtomicU32,
+    pub(crate) rings: AtomicU32,
+}
+
+// SAFETY: `rows` is written by its process and read by others only at different times, as its
+// methods demand; everything else is atomic or locked.
+unsafe impl Sync for Peer {}
+// SAFETY: the pointers in it name memory of the section, which outlives the value.
+unsafe impl Send for Peer {}
+
+impl Peer {
+    fn new(processes: usize) -> Self {
+        Peer {
+            rows: (0..processes).map(|_| Row::new()).collect(),
+            table: AtomicPtr::new(std::ptr::null_mut()),
+            table_len: AtomicUsize::new(0),
+            wanted_slots: AtomicUsize::new(0),
+            wanted_requests: AtomicUsize::new(0),
+            registrations: AtomicU64::new(0),
+            registration_hash: AtomicU64::new(0),
+            bell: Padded(Bell::default()),
+            inboxes: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Shows this process's global slots to those that get from it.
+    pub(crate) fn show_table(&self, entries: &[Entry]) {
+        self.table.store(entries.as_ptr().cast_mut(), Ordering::Relaxed);
+        self.table_len.store(entries.len(), Ordering::Relaxed);
+    }
+
+    /// The global slots of this process.
+    ///
+    /// # Safety
+    /// Called between the first and the second meeting of a sync; not used after.
+    pub(crate) unsafe fn table(&self) -> &[Entry] {
+        let len = self.table_len.load(Ordering::Relaxed);
+        if len == 0 {
+            return &[];
+        }
+        // SAFETY: the process showed its table before the first meeting and does not change it
+        // before the second.
+        unsafe { std::slice::from_raw_parts(self.table.load(Ordering::Relaxed), len) }
+    }
+
+    fn lock_inboxes(&self) -> MutexGuard<'_, Vec<Option<Arc<InboxMemory>>>> {
+        self.inboxes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds an inbox; its number is that of the call.
+    pub(crate) fn add_inbox(&self, inbox: Arc<InboxMemory>) -> usize {
+        let mut inboxes = self.lock_inboxes();
+        inboxes.push(Some(inbox));
+        inboxes.len() - 1
+    }
+
+    pub(crate) fn inbox(&self, number: usize) -> Option<Arc<InboxMemory>> {
+        self.lock_inboxes().get(number).cloned().flatten()
+    }
+
+    pub(crate) fn remove_inbox(&self, number: usize) {
+        if let Some(inbox) = self.lock_inboxes().get_mut(number) {
+            *inbox = None;
+        }
+    }
+
+    pub(crate) fn clear_inboxes(&self) {
+        self.lock_inboxes().clear();
+    }
+
+    /// Wakes the process if it sleeps in an expected wait.
+    #[inline]
+    pub(crate) fn ring(&self) {
+        if self.bell.asleep.load(Ordering::Relaxed) != 0 {
+            self.bell.rings.fetch_add(1, Ordering::Release);
+            crate::futex::wake(&self.bell.rings);
+        }
+    }
+}
+
+/// The shared state of one context's processes.
+#[derive(Debug)]
+pub(crate) struct Comm {
+    pub(crate) barrier: Barrier,
+    pub(crate) failure: Failure,
+    pub(crate) peers: Vec<Padded<Peer>>,
+    pub(crate) board: BoardState,
+    pub(crate) environment: Arc<Environment>,
+    /// The context of a rehook, made by process 0 for the others to fetch and kept for the next.
+    inner: Mutex<Option<Arc<Comm>>>,
+}
+
+impl Comm {
+    pub(crate) fn new(processes: Pid, environment: &Arc<Environment>) -> Result<Arc<Self>, Error> {
+        let processes = processes as usize;
+        let (shape, patience) = environment.barrier(processes);
+        let mut peers = Vec::new();
+        peers.try_reserve_exact(processes).map_err(|_| {
+            let bytes = processes * size_of::<Padded<Peer>>();
+            Error::refused(lpf_core::Cause::OutOfMemory { what: "a section", bytes })
+        })?;
+        peers.extend((0..processes).map(|_| Padded(Peer::new(processes))));
+        Ok(Arc::new(Comm {
+            barrier: Barrier::new(processes, &shape, patience),
+            failure: Failure::new(),
+            peers,
+            board: BoardState::new(processes),
+            environment: environment.clone(),
+            inner: Mutex::new(None),
+        }))
+    }
+
+    pub(crate) fn processes(&self) -> usize {
+        self.peers.len()
+    }
+
+    pub(crate) fn lock_inner(&self) -> MutexGuard<'_, Option<Arc<Comm>>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes everybody who sleeps in an expected wait, after a failure.
+    pub(crate) fn ring_all(&self) {
+        self.peers.iter().for_each(|peer| peer.ring());
+    }
+}

@@ -1,0 +1,185 @@
+//! How sections of threads are started.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lpf_core::machine::{Growth, Parameters};
+use lpf_core::settings::{Pin, Settings, cores};
+use lpf_core::{Args, Context, MAX_P, Pid, Program, Result};
+
+use crate::comm::Comm;
+use crate::hook::Team;
+use crate::section::{self, Environment};
+use crate::threads::Threads;
+
+/// A machine of threads: its size and how its sections run. Cheap to clone; sections of all
+/// configurations share one pool of threads.
+#[derive(Clone, Debug)]
+pub struct Config {
+    procs: Pid,
+    pin: Pin,
+    topology: Option<Vec<usize>>,
+    timeout: Option<Duration>,
+    check: bool,
+    strict: bool,
+    parameters: Arc<Parameters>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config::new()
+    }
+}
+
+impl Config {
+    /// The defaults, whatever the environment says: as many processors as this program may use
+    /// cores, g and l guessed.
+    pub fn new() -> Self {
+        Config {
+            procs: cores() as Pid,
+            pin: Pin::Auto,
+            topology: None,
+            timeout: None,
+            check: false,
+            strict: false,
+            parameters: Arc::new(Parameters::guess(Growth::SharedMemory)),
+        }
+    }
+
+    /// The settings of the environment.
+    ///
+    /// # Errors
+    /// *Misuse* for a setting that cannot be understood.
+    pub fn from_environment() -> Result<Self> {
+        Ok(Self::from_settings(&Settings::from_environment()?))
+    }
+
+    /// The given settings.
+    pub fn from_settings(settings: &Settings) -> Self {
+        Config {
+            procs: settings.procs.value,
+            pin: settings.pin.value.clone(),
+            topology: settings.topology.value.clone(),
+            timeout: settings.timeout.value,
+            check: settings.check.value,
+            strict: settings.strict.value,
+            ..Config::new()
+        }
+    }
+
+    /// The machine's size: `exec` uses at most this many processes. More than cores is allowed.
+    pub fn procs(mut self, procs: Pid) -> Self {
+        self.procs = procs.max(1);
+        self
+    }
+
+    /// Where threads run.
+    pub fn pin(mut self, pin: Pin) -> Self {
+        self.pin = pin;
+        self
+    }
+
+    /// The levels of the barrier, outermost first; `None` for those of the machine.
+    pub fn topology(mut self, levels: Option<Vec<usize>>) -> Self {
+        self.topology = levels;
+        self
+    }
+
+    /// Checked mode.
+    pub fn check(mut self, on: bool) -> Self {
+        self.check = on;
+        self
+    }
+
+    /// Strict mode, for collectives.
+    pub fn strict(mut self, on: bool) -> Self {
+        self.strict = on;
+        self
+    }
+
+    /// The longest that a process waits for the others of a superstep; `None` for ever.
+    pub fn timeout(mut self, limit: Option<Duration>) -> Self {
+        self.timeout = limit;
+        self
+    }
+
+    /// g and l, as the primitive probe gives them.
+    pub fn parameters(mut self, parameters: Arc<Parameters>) -> Self {
+        self.parameters = parameters;
+        self
+    }
+
+    pub(crate) fn environment(&self) -> Arc<Environment> {
+        Arc::new(Environment {
+            procs: self.procs,
+            cores: cores(),
+            pin: self.pin.clone(),
+            topology: self.topology.clone(),
+            timeout: self.timeout,
+            check: self.check,
+            strict: self.strict,
+            parameters: self.parameters.clone(),
+        })
+    }
+
+    /// Runs `f` on up to `procs` processes; [`MAX_P`] for all of the machine. This thread is
+    /// process 0; `args` goes to it as [`Args`] says.
+    ///
+    /// # Errors
+    /// *Mitigable* where the system refuses threads or memory: nothing has run. *Fatal* where any
+    /// process panicked, returned an error, or left after fewer syncs than others.
+    pub fn exec<F>(&self, procs: Pid, args: Args<'_>, f: F) -> Result<()>
+    where
+        F: for<'s> Fn(&mut Context<'s, Threads>, Args<'_>) -> Result<()> + Sync,
+    {
+        section::exec(&self.environment(), procs.min(self.procs), self.procs, args, f)
+    }
+
+    /// As [`exec`](Self::exec), for a program that runs on any backend.
+    ///
+    /// # Errors
+    /// As [`exec`](Self::exec).
+    pub fn exec_program<P: Program>(&self, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
+        self.exec(procs, args, |ctx, args| program.run(ctx, args))
+    }
+
+    /// Runs `f` as one process from which the whole machine can be reached by exec: the sequential
+    /// part of a program.
+    ///
+    /// # Errors
+    /// What `f` returns; *fatal* where it panics.
+    pub fn root<R>(
+        &self,
+        f: impl for<'s> FnOnce(&mut Context<'s, Threads>) -> Result<R>,
+    ) -> Result<R> {
+        let environment = self.environment();
+        let root = Threads::new(Comm::new(1, &environment)?, 0, self.procs)?;
+        let mut value = None;
+        lpf_core::run_section(root, Args::none(), |ctx, _args| {
+            value = Some(f(ctx)?);
+            Ok(())
+        })?;
+        Ok(value.expect("the section ended well, so its function returned a value"))
+    }
+
+    /// A team of `members` existing threads that will hook together.
+    ///
+    /// # Errors
+    /// *Mitigable* where memory is refused.
+    pub fn team(&self, members: Pid) -> Result<Team> {
+        Team::of(members, &self.environment())
+    }
+}
+
+/// Runs `f` on up to `procs` processes of this environment's machine ([`MAX_P`]: all), without
+/// arguments.
+///
+/// # Errors
+/// As [`Config::exec`], and *misuse* for a setting that cannot be understood.
+pub fn exec<F>(procs: Pid, f: F) -> Result<()>
+where
+    F: for<'s> Fn(&mut Context<'s, Threads>, Args<'_>) -> Result<()> + Sync,
+{
+    const { assert!(MAX_P == Pid::MAX) };
+    Config::from_environment()?.exec(procs, Args::none(), f)
+}

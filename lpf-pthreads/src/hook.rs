@@ -1,0 +1,140 @@
+//! Entering LPF from threads that exist already.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use lpf_core::{Args, Cause, Context, Error, Lpf, Pid, Result};
+
+use crate::comm::Comm;
+use crate::section::Environment;
+use crate::threads::Threads;
+
+/// How long a member waits for the others to join.
+const JOIN_TIME: Duration = Duration::from_secs(30);
+
+/// A number of threads that will hook together: clone it to each, and each joins once.
+///
+/// Joined threads never enter the pool and are never pinned.
+#[derive(Clone, Debug)]
+pub struct Team(Arc<Gate>);
+
+#[derive(Debug)]
+struct Gate {
+    comm: Arc<Comm>,
+    joined: Mutex<Vec<bool>>,
+    change: Condvar,
+}
+
+/// One member of a complete team; it may hook any number of times, together with all others.
+#[derive(Debug)]
+pub struct Init {
+    outer: Threads,
+}
+
+impl Team {
+    /// A team of `members` threads, under the settings of the environment.
+    ///
+    /// # Errors
+    /// *Mitigable* where memory is refused, *misuse* for a setting that cannot be understood or a
+    /// team of nobody.
+    pub fn new(members: Pid) -> Result<Self> {
+        crate::Config::from_environment()?.team(members)
+    }
+
+    pub(crate) fn of(members: Pid, environment: &Arc<Environment>) -> Result<Self> {
+        if members == 0 {
+            return Err(Error::setting("a team needs at least 1 member"));
+        }
+        let comm = Comm::new(members, environment)?;
+        let joined = Mutex::new(vec![false; members as usize]);
+        Ok(Team(Arc::new(Gate { comm, joined, change: Condvar::new() })))
+    }
+
+    /// Joins as process `pid` and waits up to 30 s for all others.
+    ///
+    /// # Errors
+    /// *Misuse* for a number that does not exist or is taken; *fatal* where others do not come in
+    /// time: it says which. Their joining later fails in the same way.
+    pub fn join(&self, pid: Pid) -> Result<Init> {
+        self.join_within(pid, JOIN_TIME)
+    }
+
+    /// As [`join`](Self::join), waiting up to `time`.
+    ///
+    /// # Errors
+    /// As [`join`](Self::join).
+    pub fn join_within(&self, pid: Pid, time: Duration) -> Result<Init> {
+        let gate = &*self.0;
+        let members = gate.comm.processes() as Pid;
+        if pid >= members {
+            return Err(Error::misuse(pid, 0, Cause::NoSuchProcess { pid, last: members - 1 }));
+        }
+        let outer = Threads::new(gate.comm.clone(), pid, 1)?;
+        let mut joined = gate.joined.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut joined[pid as usize], true) {
+            let text = format!("process {pid} of the team was joined already");
+            return Err(Error::misuse(pid, 0, Cause::Arrivals(text)));
+        }
+        gate.change.notify_all();
+        let until = Instant::now() + time;
+        while !joined.iter().all(|&j| j) {
+            if let Some(report) = gate.comm.failure.report() {
+                return Err(report);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let missing: Vec<String> = (0..members)
+                    .filter(|&who| !joined[who as usize])
+                    .map(|who| who.to_string())
+                    .collect();
+                let text = format!(
+                    "{} of {members} processes did not join within {} s: {}",
+                    missing.len(),
+                    time.as_secs_f64(),
+                    missing.join(", ")
+                );
+                let error = Error::fatal(pid, 0, Cause::Deadlock(text));
+                gate.comm.failure.declare(0, error.clone());
+                gate.change.notify_all();
+                return Err(error);
+            }
+            let waited = gate.change.wait_timeout(joined, left);
+            joined = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        match gate.comm.failure.report() {
+            Some(report) => Err(report),
+            None => Ok(Init { outer }),
+        }
+    }
+}
+
+impl Init {
+    /// This thread's number in the team.
+    pub fn pid(&self) -> Pid {
+        self.outer.pid()
+    }
+
+    /// Runs `f` on the team's threads, each with its own arguments. Collective; O(1) beyond one
+    /// sync.
+    ///
+    /// # Errors
+    /// *Fatal* where any process of the section failed (the team may hook again) or a member left
+    /// the team.
+    pub fn hook<F>(&mut self, args: Args<'_>, f: F) -> Result<()>
+    where
+        F: for<'s> FnOnce(&mut Context<'s, Threads>, Args<'_>) -> Result<()>,
+    {
+        self.outer.rehook(args, f)
+    }
+}
+
+impl Drop for Init {
+    /// A member that goes must not keep the others waiting in their next hook.
+    fn drop(&mut self) {
+        let cause = Cause::Returned { message: "it left the team".into() };
+        let error = Error::fatal(self.outer.pid, 0, cause);
+        self.outer.left = true;
+        let next = self.outer.meeting + 1;
+        self.outer.comm.failure.declare(next, error);
+    }
+}

@@ -1,0 +1,168 @@
+//! Threads that outlive sections.
+//!
+//! A section takes workers from the pool and gives them back when it ends; the pool grows to what
+//! was needed at the same time. A worker between sections spins a moment, then sleeps.
+
+use std::cell::UnsafeCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use lpf_core::wait::{Patience, Waiter};
+use lpf_core::{Cause, Error, Result};
+
+use crate::futex;
+
+/// As the main thread has it: SPMD functions are whole programs.
+const STACK_BYTES: usize = 8 << 20;
+const EMPTY: u32 = 0;
+const FULL: u32 = 1;
+
+/// How long a worker looks for its next section before it sleeps: about what the sequential part
+/// between two sections of a loop takes.
+const BETWEEN_SECTIONS: Patience = Patience { spins: 4_000, yields: 0 };
+
+#[derive(Debug)]
+struct Worker {
+    mail: AtomicU32,
+    job: UnsafeCell<Option<Job>>,
+}
+
+// SAFETY: `job` is written by whoever took the worker out of the idle list, before `mail` becomes
+// FULL, and read by the worker after that: never at the same time.
+unsafe impl Sync for Worker {}
+// SAFETY: a job may be run by any thread (see `Job`).
+unsafe impl Send for Worker {}
+
+/// A closure of a section that is under way, and the latch that says when all are done.
+#[derive(Debug)]
+struct Job {
+    run: unsafe fn(*const (), usize),
+    data: *const (),
+    number: usize,
+    latch: Arc<Latch>,
+}
+
+#[derive(Debug)]
+struct Latch {
+    running: AtomicU32,
+}
+
+impl Latch {
+    fn done(&self) {
+        if self.running.fetch_sub(1, Ordering::AcqRel) == 1 {
+            futex::wake(&self.running);
+        }
+    }
+
+    fn wait(&self, patience: Patience) {
+        let mut waiter = Waiter::new(patience);
+        loop {
+            let running = self.running.load(Ordering::Acquire);
+            if running == 0 {
+                return;
+            }
+            if let Some(time) = waiter.pause() {
+                futex::sleep(&self.running, running, time);
+            }
+        }
+    }
+}
+
+static IDLE: Mutex<Vec<Arc<Worker>>> = Mutex::new(Vec::new());
+
+fn idle() -> std::sync::MutexGuard<'static, Vec<Arc<Worker>>> {
+    IDLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Worker {
+    fn spawn() -> std::io::Result<Arc<Worker>> {
+        let worker = Arc::new(Worker { mail: AtomicU32::new(EMPTY), job: UnsafeCell::new(None) });
+        let own = worker.clone();
+        std::thread::Builder::new()
+            .name("lpf".into())
+            .stack_size(STACK_BYTES)
+            .spawn(move || own.serve())?;
+        Ok(worker)
+    }
+
+    fn serve(self: Arc<Self>) {
+        loop {
+            let mut waiter = Waiter::new(BETWEEN_SECTIONS);
+            while self.mail.load(Ordering::Acquire) != FULL {
+                if waiter.pause().is_some() {
+                    futex::sleep(&self.mail, EMPTY, Duration::from_secs(3600));
+                }
+            }
+            // SAFETY: the mail is FULL, so the job was written and nobody else touches it.
+            let job = unsafe { (*self.job.get()).take() };
+            self.mail.store(EMPTY, Ordering::Relaxed);
+            let Some(job) = job else { continue };
+            // SAFETY: `run` keeps the closure alive until the latch is down, and the closure is
+            // Sync. Panics of user code are caught inside it; this guards the pool alone.
+            let _ = catch_unwind(AssertUnwindSafe(|| unsafe { (job.run)(job.data, job.number) }));
+            idle().push(self.clone());
+            job.latch.done();
+        }
+    }
+
+    fn give(&self, job: Job) {
+        // SAFETY: the worker is not in the idle list and its mail is EMPTY: it does not look.
+        unsafe { *self.job.get() = Some(job) };
+        self.mail.store(FULL, Ordering::Release);
+        futex::wake(&self.mail);
+    }
+}
+
+/// Takes `wanted` workers, starting what is missing; all or nothing.
+fn take(wanted: usize) -> Result<Vec<Arc<Worker>>> {
+    let mut workers = {
+        let mut idle = idle();
+        let keep = idle.len().saturating_sub(wanted);
+        idle.split_off(keep)
+    };
+    // The one that became idle last is asked first: its caches are warm, and the order of
+    // processes on workers stays from section to section.
+    workers.reverse();
+    while workers.len() < wanted {
+        match Worker::spawn() {
+            Ok(worker) => workers.push(worker),
+            Err(error) => {
+                let started = workers.len();
+                idle().append(&mut workers);
+                let reason = error.to_string();
+                return Err(Error::refused(Cause::NoThreads { started, wanted, reason }));
+            }
+        }
+    }
+    Ok(workers)
+}
+
+/// Runs `member(0..workers)` on workers and `own` on this thread; returns when all are done.
+pub(crate) fn run<M: Fn(usize) + Sync>(
+    workers: usize,
+    member: &M,
+    own: impl FnOnce(),
+) -> Result<()> {
+    /// # Safety
+    /// `data` is a `&M` that lives through the call.
+    unsafe fn call<M: Fn(usize)>(data: *const (), number: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { (*data.cast::<M>())(number) }
+    }
+    let team = take(workers)?;
+    let latch = Arc::new(Latch { running: AtomicU32::new(workers as u32) });
+    for (number, worker) in team.iter().enumerate() {
+        let data = std::ptr::from_ref(member).cast();
+        worker.give(Job { run: call::<M>, data, number, latch: latch.clone() });
+    }
+    // Workers hold a reference to `member`: they are awaited whatever `own` does.
+    let result = catch_unwind(AssertUnwindSafe(own));
+    let cores = lpf_core::settings::cores();
+    latch.wait(Patience::for_processes(workers + 1, cores));
+    if let Err(panic) = result {
+        std::panic::resume_unwind(panic);
+    }
+    Ok(())
+}

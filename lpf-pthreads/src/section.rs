@@ -1,0 +1,169 @@
+//! Entering and leaving sections: exec, rehook, the closing barrier.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use lpf_core::machine::Parameters;
+use lpf_core::settings::Pin;
+use lpf_core::wait::Patience;
+use lpf_core::{Args, Cause, Context, Error, Leaving, Pid, Result, run_section};
+
+use crate::barrier::Shape;
+use crate::comm::Comm;
+use crate::pin;
+use crate::pool;
+use crate::superstep::bits;
+use crate::threads::Threads;
+use crate::tune;
+
+/// What all sections of one configuration have in common.
+#[derive(Debug)]
+pub(crate) struct Environment {
+    /// The machine's size: processors that exec can give out.
+    pub(crate) procs: Pid,
+    /// Cores this program may use.
+    pub(crate) cores: usize,
+    pub(crate) pin: Pin,
+    pub(crate) topology: Option<Vec<usize>>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) check: bool,
+    pub(crate) strict: bool,
+    pub(crate) parameters: Arc<Parameters>,
+}
+
+impl Environment {
+    /// The barrier for a number of processes.
+    pub(crate) fn barrier(&self, processes: usize) -> (Shape, Patience) {
+        let patience = Patience::for_processes(processes, self.cores);
+        let shape = match &self.topology {
+            Some(levels) => Shape::of_levels(levels, processes),
+            None => tune::shape(self, processes, patience),
+        };
+        (shape, patience)
+    }
+}
+
+/// Runs `f` on `procs` of the `free` processors, this thread being process 0.
+pub(crate) fn exec<F>(
+    environment: &Arc<Environment>,
+    procs: Pid,
+    free: Pid,
+    args: Args<'_>,
+    f: F,
+) -> Result<()>
+where
+    F: for<'n> Fn(&mut Context<'n, Threads>, Args<'_>) -> Result<()> + Sync,
+{
+    if procs == 0 {
+        let text = "exec was asked for 0 processes; the least is 1";
+        return Err(Error::setting(text));
+    }
+    let comm = Comm::new(procs, environment)?;
+    let mut processes = Vec::new();
+    for pid in 0..procs {
+        // Even shares of the free processors, the remainder to low numbers.
+        let share = free / procs + Pid::from(pid < free % procs);
+        processes.push(Mutex::new(Some(Threads::new(comm.clone(), pid, share.max(1))?)));
+    }
+    let symbols = args.symbols;
+    let take = |pid: usize| processes[pid].lock().unwrap_or_else(PoisonError::into_inner).take();
+    let pins = pin::plan(&environment.pin, procs as usize, environment.cores);
+    let member = |pid: usize| {
+        let _pinned = pins.hold(pid);
+        if let Some(process) = take(pid) {
+            // What went wrong is in the failure's report.
+            let _ = run_section(process, Args { symbols, ..Args::none() }, &f);
+        }
+    };
+    pool::run(procs as usize - 1, &|worker| member(worker + 1), || {
+        let _pinned = pins.hold(0);
+        if let Some(process) = take(0) {
+            let _ = run_section(process, args, &f);
+        }
+    })?;
+    match comm.failure.report() {
+        None => Ok(()),
+        Some(report) => Err(report),
+    }
+}
+
+impl Threads {
+    /// Meets the others and gives this process of the inner context.
+    pub(crate) fn enter_rehook(&mut self) -> Result<Threads> {
+        if let Some(dead) = &self.dead {
+            return Err(dead.clone());
+        }
+        if self.pid == 0 {
+            let mut inner = self.comm.lock_inner();
+            match &*inner {
+                Some(kept) if !kept.failure.is_set() => kept.board.clear(),
+                _ => *inner = Some(Comm::new(self.nprocs, &self.comm.environment)?),
+            }
+        }
+        // Made before the meeting: a refusal must not be met.
+        let spare = Threads::new(self.comm.clone(), self.pid, self.free)?;
+        self.meet(bits::REHOOK)?;
+        let inner = self.comm.lock_inner().clone();
+        let Some(inner) = inner else {
+            return Err(self.misuse(Cause::Deadlock("rehook lost its inner context".into())));
+        };
+        Ok(spare.move_to(inner))
+    }
+
+    /// This fresh process in another context of the same processes.
+    fn move_to(mut self, comm: Arc<Comm>) -> Self {
+        let own = &comm.peers[self.pid as usize];
+        own.forget();
+        self.epoch = comm.barrier.epoch(self.pid as usize);
+        self.comm = comm;
+        self
+    }
+
+    /// Flush and closing barrier, or the news of a failure.
+    pub(crate) fn leave_section(&mut self, how: Leaving) -> Result<()> {
+        self.left = true;
+        if let Some(dead) = &self.dead {
+            return Err(dead.clone());
+        }
+        let cause = match how {
+            Leaving::Done => return self.close_section(),
+            Leaving::Returned(error) => Cause::Returned { message: error.to_string() },
+            Leaving::Panicked(message) => Cause::Panicked { message },
+        };
+        let error = Error::fatal(self.pid, self.superstep, cause);
+        Err(self.fail(self.meeting + 1, error))
+    }
+
+    fn close_section(&mut self) -> Result<()> {
+        if self.has_links() {
+            self.settle_links()?;
+        }
+        self.meet(bits::CLOSE)?;
+        Ok(())
+    }
+}
+
+impl Drop for Threads {
+    /// A process that was never left (its making failed half-way) must not keep others waiting.
+    fn drop(&mut self) {
+        if !self.left && self.meeting > 0 {
+            let cause = Cause::Returned { message: "it was dropped".into() };
+            let error = Error::fatal(self.pid, self.superstep, cause);
+            self.fail(self.meeting + 1, error);
+        }
+    }
+}
+
+impl crate::comm::Peer {
+    /// Forgets an earlier context of the same processes. Called by its process before its first
+    /// meeting in the new one.
+    fn forget(&self) {
+        self.show_table(&[]);
+        self.wanted_slots.store(0, Relaxed);
+        self.wanted_requests.store(0, Relaxed);
+        self.registrations.store(0, Relaxed);
+        self.registration_hash.store(0, Relaxed);
+        self.clear_inboxes();
+    }
+}

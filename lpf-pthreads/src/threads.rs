@@ -1,0 +1,473 @@
+//! The backend object: one process of a section on threads.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use lpf_core::arrivals::{Arrival, Call, Expect, InboxShape, InboxSlot, Link};
+use lpf_core::request::{Requests, Reserved, Way};
+use lpf_core::slot::SlotTable;
+use lpf_core::{
+    Args, Awaited, Cause, Context, Error, GetAttr, GlobalSlot, Leaving, LocalSlot, Lpf, Machine,
+    Pid, Program, PutAttr, Result, SharedMemory, Slot, SyncAttr,
+};
+
+use crate::board::ThreadBoard;
+use crate::comm::Comm;
+use crate::links::Links;
+use crate::superstep::bits;
+
+/// One process of a section: a thread.
+#[derive(Debug)]
+pub struct Threads {
+    pub(crate) queue: Requests,
+    pub(crate) slots: SlotTable,
+    pub(crate) pid: Pid,
+    pub(crate) nprocs: Pid,
+    /// Full syncs completed.
+    pub(crate) superstep: u64,
+    /// Meetings entered, whatever for; first ones only.
+    pub(crate) meeting: u64,
+    /// Calls of the barrier.
+    pub(crate) epoch: u32,
+    /// Registrations or resizes wait for the next full sync.
+    pub(crate) dirty: bool,
+    pub(crate) capacity: Capacity,
+    pub(crate) comm: Arc<Comm>,
+    pub(crate) links: Links,
+    /// Processors that an exec from here may use.
+    pub(crate) free: Pid,
+    /// Set by the first fatal error of this context.
+    pub(crate) dead: Option<Error>,
+    pub(crate) left: bool,
+}
+
+/// Capacities asked for: the user's and, on top, the libraries'.
+#[derive(Debug, Default)]
+pub(crate) struct Capacity {
+    pub(crate) user_slots: usize,
+    pub(crate) user_requests: usize,
+    pub(crate) library_slots: usize,
+    pub(crate) library_requests: usize,
+    /// A larger pool, for the next full sync.
+    pub(crate) reserved: Option<Reserved>,
+    pub(crate) resized: bool,
+    /// Inboxes registered or deregistered, for the comparison of registrations.
+    pub(crate) inbox_calls: u64,
+    pub(crate) inbox_hash: u64,
+    pub(crate) registered: bool,
+    /// Inboxes below this number are active.
+    pub(crate) active_inboxes: usize,
+    pub(crate) inboxes: usize,
+}
+
+impl Capacity {
+    fn slots(&self) -> usize {
+        self.user_slots.saturating_add(self.library_slots)
+    }
+
+    fn requests(&self) -> usize {
+        self.user_requests.saturating_add(self.library_requests)
+    }
+}
+
+impl Threads {
+    /// Process `pid` of the section behind `comm`, with `free` processors for its own exec.
+    pub(crate) fn new(comm: Arc<Comm>, pid: Pid, free: Pid) -> Result<Self> {
+        let nprocs = comm.processes() as Pid;
+        Ok(Threads {
+            queue: Requests::new(pid, nprocs)?,
+            slots: SlotTable::new(pid),
+            pid,
+            nprocs,
+            superstep: 0,
+            meeting: 0,
+            epoch: comm.barrier.epoch(pid as usize),
+            dirty: false,
+            capacity: Capacity::default(),
+            links: Links::default(),
+            free,
+            dead: None,
+            left: false,
+            comm,
+        })
+    }
+
+    #[cold]
+    pub(crate) fn misuse(&self, cause: Cause) -> Error {
+        Error::misuse(self.pid, self.superstep, cause)
+    }
+
+    #[cold]
+    fn no_such_process(&self, pid: Pid) -> Error {
+        self.misuse(Cause::NoSuchProcess { pid, last: self.nprocs - 1 })
+    }
+
+    #[cold]
+    fn out_of_range(&self, slot: Slot, offset: usize, bytes: usize) -> Error {
+        let len = self.slots.area(slot).map_or(0, |(_, len)| len);
+        self.misuse(Cause::OutOfRange { slot: slot.to_string(), offset, bytes, len })
+    }
+
+    #[cold]
+    fn requests_used_up(&self) -> Error {
+        self.misuse(Cause::RequestsUsedUp { reserved: self.queue.capacity() })
+    }
+
+    /// Says that this process will not reach `meeting`, and ends its part.
+    #[cold]
+    pub(crate) fn fail(&mut self, meeting: u64, error: Error) -> Error {
+        self.comm.failure.declare(meeting, error);
+        self.comm.ring_all();
+        self.die()
+    }
+
+    /// Ends this process's part of a failed section: from here on nobody touches its memory.
+    #[cold]
+    pub(crate) fn die(&mut self) -> Error {
+        self.revoke_offers();
+        let unknown = || self.misuse(Cause::Deadlock("the section failed".into()));
+        let report = self.comm.failure.report().unwrap_or_else(unknown);
+        self.dead.get_or_insert(report).clone()
+    }
+
+    /// The common part of put and get: checks everything that can be checked here, and queues.
+    #[inline]
+    #[allow(clippy::too_many_arguments)]
+    fn request(
+        &mut self,
+        way: Way,
+        local: Slot,
+        local_offset: usize,
+        other: Pid,
+        remote: GlobalSlot,
+        remote_offset: usize,
+        bytes: usize,
+    ) -> Result<()> {
+        if other >= self.nprocs {
+            return Err(self.no_such_process(other));
+        }
+        let Some(entry) = self.slots.local_side(local) else {
+            return Err(self.slots.explain(local, self.superstep));
+        };
+        let Some(address) = entry.range(local_offset, bytes) else {
+            return Err(self.out_of_range(local, local_offset, bytes));
+        };
+        let Some(there) = self.slots.remote_side(remote) else {
+            return Err(self.slots.explain(remote.into(), self.superstep));
+        };
+        there.name(self.superstep);
+        if !self.queue.admit(other) {
+            return Err(self.requests_used_up());
+        }
+        if let Some(entry) = self.slots.local_side(local) {
+            entry.name(self.superstep);
+        }
+        self.queue.push(way, other, address, bytes, remote.index(), remote_offset);
+        Ok(())
+    }
+
+    /// What the first meeting has to know about registrations and resizes.
+    pub(crate) fn announce_changes(&mut self) -> u32 {
+        let peer = &self.comm.peers[self.pid as usize];
+        let mut bits = bits::SECOND;
+        if self.capacity.resized {
+            peer.wanted_slots.store(self.capacity.slots(), Relaxed);
+            peer.wanted_requests.store(self.capacity.requests(), Relaxed);
+            bits |= bits::RESIZED;
+        }
+        if self.capacity.registered {
+            let (calls, hash) = self.slots.registrations();
+            peer.registrations.store(calls + self.capacity.inbox_calls, Relaxed);
+            peer.registration_hash.store(hash ^ self.capacity.inbox_hash, Relaxed);
+            bits |= bits::REGISTERED;
+        }
+        bits
+    }
+
+    /// Whether all processes registered the same.
+    pub(crate) fn compare_changes(&self, all: u32) -> Result<()> {
+        if all & bits::REGISTERED == 0 {
+            return Ok(());
+        }
+        let shown = |who: usize| {
+            let peer = &self.comm.peers[who];
+            (peer.registrations.load(Relaxed), peer.registration_hash.load(Relaxed))
+        };
+        let first = shown(0);
+        match (1..self.nprocs as usize).find(|&who| shown(who) != first) {
+            None => Ok(()),
+            Some(who) => {
+                let (a_count, b_count) = (first.0, shown(who).0);
+                let cause = Cause::RegistrationsDiffer { a: 0, b: who as Pid, a_count, b_count };
+                Err(Error::fatal(who as Pid, self.superstep, cause))
+            }
+        }
+    }
+
+    /// Activates registrations and resizes at the end of a full sync.
+    #[cold]
+    pub(crate) fn apply_changes(&mut self, all: u32) {
+        self.slots.activate();
+        self.capacity.active_inboxes = self.capacity.inboxes;
+        if all & bits::RESIZED != 0 {
+            let peers = &self.comm.peers;
+            let requests = peers.iter().map(|p| p.wanted_requests.load(Relaxed)).min();
+            self.slots.set_capacity(self.capacity.slots());
+            self.queue.set_capacity(requests.unwrap_or(0), self.capacity.reserved.take());
+            peers[self.pid as usize].show_table(self.slots.global_entries());
+        }
+        self.capacity.resized = false;
+        self.capacity.registered = false;
+        self.dirty = false;
+    }
+
+    fn resize_slots(&mut self, slots: usize) -> Result<()> {
+        self.slots.reserve(slots, self.superstep)?;
+        self.capacity.resized = true;
+        self.dirty = true;
+        Ok(())
+    }
+
+    fn resize_requests(&mut self, requests: usize) -> Result<()> {
+        let larger = self.queue.reserve(requests, self.superstep)?;
+        if larger.is_some() {
+            self.capacity.reserved = larger;
+        }
+        self.capacity.resized = true;
+        self.dirty = true;
+        Ok(())
+    }
+
+    /// Whether checked mode is on.
+    #[inline]
+    pub(crate) fn checks(&self) -> bool {
+        false
+    }
+
+    pub(crate) fn announce_tracked(&mut self) {}
+
+    pub(crate) fn check_tracked(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+// SAFETY: requests are executed between the two meetings of a full sync (or from a line's copy, in
+// the destination's own sync) on ranges checked against slots of that time, so before `sync`
+// returns; a failed meeting is never complete, so nobody copies in it, and offers are revoked, or
+// their copy awaited, before fatal is returned (`die`); a cell is written only under a credit that
+// its owner's release gave; and copies go through lpf_core::copy.
+unsafe impl Lpf for Threads {
+    type Board = ThreadBoard;
+
+    #[inline]
+    fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    #[inline]
+    fn nprocs(&self) -> Pid {
+        self.nprocs
+    }
+
+    #[inline]
+    fn superstep(&self) -> u64 {
+        self.superstep
+    }
+
+    fn exec<P: Program>(&mut self, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
+        self.exec_closure(procs, args, |ctx, args| program.run(ctx, args))
+    }
+
+    fn rehook<F>(&mut self, args: Args<'_>, f: F) -> Result<()>
+    where
+        F: for<'r> FnOnce(&mut Context<'r, Self>, Args<'_>) -> Result<()>,
+    {
+        let inner = self.enter_rehook()?;
+        lpf_core::run_section(inner, args, f)
+    }
+
+    fn leave(&mut self, how: Leaving) -> Result<()> {
+        self.leave_section(how)
+    }
+
+    unsafe fn register_local(&mut self, base: *mut u8, bytes: usize) -> Result<LocalSlot> {
+        self.slots.register_local(base, bytes, self.superstep)
+    }
+
+    unsafe fn register_global(
+        &mut self,
+        base: *mut u8,
+        bytes: usize,
+        shape: u64,
+    ) -> Result<GlobalSlot> {
+        let slot = self.slots.register_global(base, bytes, shape, self.superstep)?;
+        self.capacity.registered = true;
+        self.dirty = true;
+        Ok(slot)
+    }
+
+    fn deregister(&mut self, slot: Slot) -> Result<()> {
+        self.slots.deregister(slot, self.superstep)?;
+        if slot.is_global() {
+            self.capacity.registered = true;
+            self.dirty = true;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn put(
+        &mut self,
+        src: Slot,
+        src_offset: usize,
+        to: Pid,
+        dst: GlobalSlot,
+        dst_offset: usize,
+        bytes: usize,
+        attr: PutAttr,
+    ) -> Result<()> {
+        match attr {
+            PutAttr::Default => self.request(Way::Put, src, src_offset, to, dst, dst_offset, bytes),
+            PutAttr::Channel(link) => self.put_on(link, src, src_offset, bytes, false),
+            PutAttr::Landing(link) => self.put_on(link, src, src_offset, bytes, true),
+        }
+    }
+
+    #[inline]
+    fn get(
+        &mut self,
+        from: Pid,
+        src: GlobalSlot,
+        src_offset: usize,
+        dst: Slot,
+        dst_offset: usize,
+        bytes: usize,
+        _attr: GetAttr,
+    ) -> Result<()> {
+        self.request(Way::Get, dst, dst_offset, from, src, src_offset, bytes)
+    }
+
+    #[inline]
+    fn sync(&mut self, attr: SyncAttr<'_>) -> Result<()> {
+        match attr {
+            SyncAttr::Default | SyncAttr::NoConflict => self.full_sync(),
+            SyncAttr::Expected(messages) => {
+                self.expect(messages)?;
+                self.wait_for(Awaited::Messages(messages))
+            }
+            SyncAttr::Flush => {
+                self.expect(&[])?;
+                self.wait_for(Awaited::Flushed)
+            }
+        }
+    }
+
+    fn probe(&self) -> Machine {
+        let environment = &self.comm.environment;
+        let parameters = environment.parameters.clone();
+        Machine::new(environment.procs, self.free, self.nprocs, parameters)
+    }
+
+    fn resize_memory_register(&mut self, slots: usize) -> Result<()> {
+        self.resize_slots(slots.saturating_add(self.capacity.library_slots))?;
+        self.capacity.user_slots = slots;
+        Ok(())
+    }
+
+    fn resize_message_queue(&mut self, requests: usize) -> Result<()> {
+        self.resize_requests(requests.saturating_add(self.capacity.library_requests))?;
+        self.capacity.user_requests = requests;
+        Ok(())
+    }
+
+    fn reserve(&mut self, slots: usize, requests: usize) -> Result<()> {
+        let all_slots = self.capacity.slots().saturating_add(slots);
+        let all_requests = self.capacity.requests().saturating_add(requests);
+        self.resize_slots(all_slots)?;
+        self.resize_requests(all_requests)?;
+        self.capacity.library_slots += slots;
+        self.capacity.library_requests += requests;
+        Ok(())
+    }
+
+    fn register_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot> {
+        self.add_inbox(shape)
+    }
+
+    fn deregister_inbox(&mut self, inbox: InboxSlot) -> Result<()> {
+        self.remove_inbox(inbox)
+    }
+
+    fn open(&mut self, inbox: InboxSlot, ring: u32, peer: Pid, peer_ring: u32) -> Result<Link> {
+        if peer >= self.nprocs {
+            return Err(self.no_such_process(peer));
+        }
+        self.open_link(inbox, ring, peer, peer_ring)
+    }
+
+    fn close(&mut self, link: Link) -> Result<()> {
+        self.close_link(link)
+    }
+
+    fn offer(&mut self, link: Link, slot: Slot, offset: usize, bytes: usize) -> Result<()> {
+        let Some(entry) = self.slots.local_side(slot) else {
+            return Err(self.slots.explain(slot, self.superstep));
+        };
+        let Some(address) = entry.range(offset, bytes) else {
+            return Err(self.out_of_range(slot, offset, bytes));
+        };
+        self.offer_on(link, address, bytes)
+    }
+
+    fn post(&mut self) -> Result<()> {
+        self.progress()
+    }
+
+    fn expect(&mut self, messages: &[Expect]) -> Result<()> {
+        self.expect_messages(messages)
+    }
+
+    fn poll(&mut self, awaited: Awaited<'_>) -> Result<bool> {
+        self.poll_links(awaited)
+    }
+
+    fn arrival(&self, link: Link, nth: u64) -> Result<Arrival> {
+        self.arrived(link, nth)
+    }
+
+    fn awaited(&self, link: Link) -> Result<u64> {
+        self.awaited_on(link)
+    }
+
+    fn hold(&mut self, link: Link, nth: u64) -> Result<()> {
+        self.hold_message(link, nth)
+    }
+
+    fn release(&mut self, link: Link, nth: u64) -> Result<()> {
+        self.release_message(link, nth, false)
+    }
+
+    fn release_held(&mut self, link: Link, nth: u64) -> Result<()> {
+        self.release_message(link, nth, true)
+    }
+
+    fn enter(&mut self, call: Call) {
+        self.enter_call(call);
+    }
+
+    fn board(&self) -> ThreadBoard {
+        ThreadBoard::new(self.comm.clone(), self.pid)
+    }
+}
+
+impl SharedMemory for Threads {
+    fn exec_closure<F>(&mut self, procs: Pid, args: Args<'_>, f: F) -> Result<()>
+    where
+        F: for<'n> Fn(&mut Context<'n, Self>, Args<'_>) -> Result<()> + Sync,
+    {
+        if let Some(dead) = &self.dead {
+            return Err(dead.clone());
+        }
+        crate::section::exec(&self.comm.environment, procs.min(self.free), self.free, args, f)
+    }
+}
