@@ -4,8 +4,10 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use lpf_core::check::{Registry, Tracked};
 use lpf_core::request::List;
 use lpf_core::slot::Entry;
+use lpf_core::waits::Status;
 use lpf_core::{Error, Pid};
 
 use crate::barrier::Barrier;
@@ -69,6 +71,17 @@ pub(crate) struct Peer {
     pub(crate) bell: Padded<Bell>,
     /// By inbox number.
     inboxes: Mutex<Vec<Option<Arc<InboxMemory>>>>,
+    status: Mutex<Status>,
+    /// Checked mode only.
+    checks: Mutex<Checks>,
+}
+
+/// What checked mode knows of one process.
+#[derive(Debug, Default)]
+pub(crate) struct Checks {
+    /// The requests of this superstep.
+    pub(crate) requests: Vec<Tracked>,
+    pub(crate) registry: Registry,
 }
 
 #[derive(Debug, Default)]
@@ -95,6 +108,8 @@ impl Peer {
             registration_hash: AtomicU64::new(0),
             bell: Padded(Bell::default()),
             inboxes: Mutex::new(Vec::new()),
+            status: Mutex::default(),
+            checks: Mutex::default(),
         }
     }
 
@@ -116,6 +131,14 @@ impl Peer {
         // SAFETY: the process showed its table before the first meeting and does not change it
         // before the second.
         unsafe { std::slice::from_raw_parts(self.table.load(Ordering::Relaxed), len) }
+    }
+
+    pub(crate) fn lock_status(&self) -> MutexGuard<'_, Status> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn lock_checks(&self) -> MutexGuard<'_, Checks> {
+        self.checks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock_inboxes(&self) -> MutexGuard<'_, Vec<Option<Arc<InboxMemory>>>> {

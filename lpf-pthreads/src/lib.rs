@@ -19,6 +19,7 @@
 
 mod barrier;
 mod board;
+mod checked;
 mod comm;
 mod config;
 mod failure;

@@ -4,11 +4,12 @@
 //! The rules (credits, releases, what waits for what) are those of `lpf_core::arrivals`; the memory
 //! is [`ring`].
 
+mod asking;
 pub(crate) mod ring;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lpf_core::arrivals::{
     Arrival, Call, Expect, InboxShape, InboxSlot, Incoming, Link, MAX_WINDOW, Outgoing,
@@ -19,6 +20,7 @@ use lpf_core::{Awaited, Cause, Error, Pid, Result, Slot};
 use crate::futex;
 use crate::sync::Ordering;
 use crate::threads::Threads;
+use asking::Asking;
 use ring::{InboxMemory, LANDED, offer};
 
 /// The links of one process.
@@ -36,7 +38,7 @@ struct Place {
 }
 
 #[derive(Debug)]
-struct OpenLink {
+pub(crate) struct OpenLink {
     peer: Pid,
     inbox: u32,
     ring: u32,
@@ -170,9 +172,6 @@ fn land(theirs: &InboxMemory, ring: u32, number: u64, put: &Queued) -> Landing {
     place.state.store(offer::DONE, Ordering::Release);
     Landing::Done
 }
-
-/// After this long a wait asks whom it waits for.
-const ASK_AFTER: Duration = Duration::from_millis(250);
 
 impl Threads {
     #[inline]
@@ -330,6 +329,7 @@ impl Threads {
             return Err(self.arrivals_misuse(text));
         }
         open.report();
+        self.keep_counts(link);
         self.links.places[link.number()].link = None;
         self.links.open -= 1;
         Ok(())
@@ -350,7 +350,7 @@ impl Threads {
         }
         let superstep = self.superstep;
         let Some(entry) = self.slots.local_side(src) else {
-            return Err(self.slots.explain(src, superstep));
+            return Err(self.unknown(src));
         };
         let Some(address) = entry.range(offset, bytes) else {
             let (len, slot) = (entry.len(), src.to_string());
@@ -555,15 +555,11 @@ impl Threads {
         }
         let patience = self.patience();
         let mut waiter = Waiter::new(patience);
-        let mut asked: Option<Instant> = None;
+        let mut asking = Asking::default();
         loop {
             if let Some(time) = waiter.pause() {
                 self.sleep_for_bell(awaited, time)?;
-                let asked = asked.get_or_insert_with(Instant::now);
-                if asked.elapsed() > ASK_AFTER {
-                    *asked = Instant::now();
-                    self.ask(awaited)?;
-                }
+                asking.look(self, awaited)?;
             }
             if self.poll_links(awaited)? {
                 return Ok(());
@@ -681,11 +677,5 @@ impl Threads {
                 }
             }
         }
-    }
-
-    /// Asks whether what is awaited can still come.
-    #[cold]
-    fn ask(&mut self, _awaited: Awaited<'_>) -> Result<()> {
-        Ok(())
     }
 }

@@ -139,6 +139,9 @@ impl Threads {
         if self.has_links() {
             self.settle_links()?;
         }
+        if self.checked {
+            self.report_leaks();
+        }
         self.meet(bits::CLOSE)?;
         Ok(())
     }
@@ -165,5 +168,7 @@ impl crate::comm::Peer {
         self.registrations.store(0, Relaxed);
         self.registration_hash.store(0, Relaxed);
         self.clear_inboxes();
+        *self.lock_status() = Default::default();
+        *self.lock_checks() = Default::default();
     }
 }

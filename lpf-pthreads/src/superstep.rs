@@ -67,7 +67,7 @@ impl Threads {
         if self.has_links() {
             self.settle_links()?;
         }
-        if self.queue.used() == 0 && !self.dirty && !self.checks() {
+        if self.queue.used() == 0 && !self.dirty && !self.checked {
             let all = self.meet(bits::SYNC)?;
             if all == bits::SYNC {
                 self.superstep += 1;
@@ -90,7 +90,7 @@ impl Threads {
         self.meeting += 1;
         let comm = &*self.comm;
         let watch = Watch::Meeting(&comm.failure, self.meeting);
-        let mut long = LongWait::new(comm, self.pid, self.superstep, self.meeting, self.epoch);
+        let mut long = LongWait::new(self, mine);
         let met =
             comm.barrier.meet(self.pid as usize, self.epoch, mine, watch, &mut || long.look());
         match met {
@@ -143,14 +143,13 @@ impl Threads {
         if self.dirty {
             mine |= self.announce_changes();
         }
-        if self.checks() {
+        if self.checked {
             mine |= bits::SECOND;
-            self.announce_tracked();
         }
         if self.queue.used() == 0 {
             return mine;
         }
-        if self.queue.used() <= MOST_INLINE && !self.checks() && self.write_payload() {
+        if self.queue.used() <= MOST_INLINE && !self.checked && self.write_payload() {
             self.queue.reset();
             return mine | bits::PAYLOAD;
         }
@@ -218,8 +217,8 @@ impl Threads {
         } else {
             Ok(())
         };
-        if result.is_ok() && self.checks() {
-            result = self.check_tracked();
+        if result.is_ok() && self.checked {
+            result = self.check_superstep();
         }
         if result.is_ok() {
             result = self.execute(all, sent_payload);
@@ -239,6 +238,9 @@ impl Threads {
             return Err(self.fail(self.meeting + 1, error));
         }
         self.queue.reset();
+        if self.checked {
+            self.settle_checks();
+        }
         if self.dirty || all & (bits::REGISTERED | bits::RESIZED) != 0 {
             self.apply_changes(all);
         }

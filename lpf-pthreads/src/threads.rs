@@ -39,6 +39,8 @@ pub struct Threads {
     /// Set by the first fatal error of this context.
     pub(crate) dead: Option<Error>,
     pub(crate) left: bool,
+    /// Checked mode.
+    pub(crate) checked: bool,
 }
 
 /// Capacities asked for: the user's and, on top, the libraries'.
@@ -88,6 +90,7 @@ impl Threads {
             free,
             dead: None,
             left: false,
+            checked: comm.environment.check,
             comm,
         })
     }
@@ -132,6 +135,7 @@ impl Threads {
 
     /// The common part of put and get: checks everything that can be checked here, and queues.
     #[inline]
+    #[track_caller]
     #[allow(clippy::too_many_arguments)]
     fn request(
         &mut self,
@@ -147,13 +151,13 @@ impl Threads {
             return Err(self.no_such_process(other));
         }
         let Some(entry) = self.slots.local_side(local) else {
-            return Err(self.slots.explain(local, self.superstep));
+            return Err(self.unknown(local));
         };
         let Some(address) = entry.range(local_offset, bytes) else {
             return Err(self.out_of_range(local, local_offset, bytes));
         };
         let Some(there) = self.slots.remote_side(remote) else {
-            return Err(self.slots.explain(remote.into(), self.superstep));
+            return Err(self.unknown(remote.into()));
         };
         there.name(self.superstep);
         if !self.queue.admit(other) {
@@ -163,6 +167,10 @@ impl Threads {
             entry.name(self.superstep);
         }
         self.queue.push(way, other, address, bytes, remote.index(), remote_offset);
+        if self.checked {
+            let request = (way, local, local_offset, other, remote, remote_offset, bytes);
+            self.track(request, address);
+        }
         Ok(())
     }
 
@@ -237,18 +245,6 @@ impl Threads {
         self.dirty = true;
         Ok(())
     }
-
-    /// Whether checked mode is on.
-    #[inline]
-    pub(crate) fn checks(&self) -> bool {
-        false
-    }
-
-    pub(crate) fn announce_tracked(&mut self) {}
-
-    pub(crate) fn check_tracked(&mut self) -> Result<()> {
-        Ok(())
-    }
 }
 
 // SAFETY: requests are executed between the two meetings of a full sync (or from a line's copy, in
@@ -290,10 +286,16 @@ unsafe impl Lpf for Threads {
         self.leave_section(how)
     }
 
+    #[track_caller]
     unsafe fn register_local(&mut self, base: *mut u8, bytes: usize) -> Result<LocalSlot> {
-        self.slots.register_local(base, bytes, self.superstep)
+        let slot = self.slots.register_local(base, bytes, self.superstep)?;
+        if self.checked {
+            self.track_registration(slot.into(), bytes, 0);
+        }
+        Ok(slot)
     }
 
+    #[track_caller]
     unsafe fn register_global(
         &mut self,
         base: *mut u8,
@@ -303,11 +305,18 @@ unsafe impl Lpf for Threads {
         let slot = self.slots.register_global(base, bytes, shape, self.superstep)?;
         self.capacity.registered = true;
         self.dirty = true;
+        if self.checked {
+            self.track_registration(slot.into(), bytes, shape);
+        }
         Ok(slot)
     }
 
+    #[track_caller]
     fn deregister(&mut self, slot: Slot) -> Result<()> {
         self.slots.deregister(slot, self.superstep)?;
+        if self.checked {
+            self.track_deregistration(slot);
+        }
         if slot.is_global() {
             self.capacity.registered = true;
             self.dirty = true;
@@ -316,6 +325,7 @@ unsafe impl Lpf for Threads {
     }
 
     #[inline]
+    #[track_caller]
     fn put(
         &mut self,
         src: Slot,
@@ -334,6 +344,7 @@ unsafe impl Lpf for Threads {
     }
 
     #[inline]
+    #[track_caller]
     fn get(
         &mut self,
         from: Pid,
@@ -411,7 +422,7 @@ unsafe impl Lpf for Threads {
 
     fn offer(&mut self, link: Link, slot: Slot, offset: usize, bytes: usize) -> Result<()> {
         let Some(entry) = self.slots.local_side(slot) else {
-            return Err(self.slots.explain(slot, self.superstep));
+            return Err(self.unknown(slot));
         };
         let Some(address) = entry.range(offset, bytes) else {
             return Err(self.out_of_range(slot, offset, bytes));
