@@ -328,7 +328,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// # Errors
     /// *Misuse*: no such process, range outside `src`, over capacity, an area not active yet. A
     /// range outside `dst` is found by the destination and fatal.
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn put<T: Pod, M: Memory<'s, Element = T>>(
         &mut self,
@@ -348,7 +348,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     ///
     /// # Errors
     /// *Misuse*, as [`put`](Self::put).
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn get<T: Pod, M: Memory<'s, Element = T>>(
         &mut self,
@@ -365,7 +365,7 @@ impl<'s, L: Lpf> Context<'s, L> {
 }
 
 /// Elements to bytes. What is out of range stays out of range: sizes saturate.
-#[inline]
+#[inline(always)]
 pub(crate) fn byte_range<T>(range: impl RangeBounds<usize>, len: usize) -> (usize, usize) {
     use std::ops::Bound::{Excluded, Included, Unbounded};
     let start = match range.start_bound() {

@@ -27,9 +27,21 @@ use crate::Pid;
 use crate::error::{Cause, Error, Result};
 
 /// Two words; see the module's documentation.
-#[repr(C, align(16))]
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record(pub u64, pub u64);
+
+impl Record {
+    #[inline(always)]
+    fn minus(self, other: Record) -> Record {
+        Record(self.0.wrapping_sub(other.0), self.1.wrapping_sub(other.1))
+    }
+
+    #[inline(always)]
+    fn plus(self, other: Record) -> Record {
+        Record(self.0.wrapping_add(other.0), self.1.wrapping_add(other.1))
+    }
+}
 
 const LENGTH_SHIFT: u32 = 48;
 const ADDRESS_MASK: u64 = (1 << LENGTH_SHIFT) - 1;
@@ -69,20 +81,34 @@ pub enum Way {
 #[repr(C, align(64))]
 #[derive(Debug)]
 struct Tail {
+    last: Record,
+    stride: Record,
     /// Where the next record goes.
     at: *mut Record,
     /// The record kept for a link.
     limit: *mut Record,
     head: *mut Record,
-    last: Record,
-    stride: Record,
     /// Requests that continue the progression and are not written yet.
     repeats: u32,
     /// Requests of this superstep, empty ones included.
     requests: u32,
 }
 
+const _: () = assert!(size_of::<Tail>() == 64);
+
 impl Tail {
+    /// # Safety
+    /// `at` is below `limit`, inside a chunk owned by this list.
+    #[inline(always)]
+    unsafe fn write(&mut self, record: Record) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.at.write(record);
+            self.at = self.at.add(1);
+        }
+        prefetch_for_writing(self.at.wrapping_add(8));
+    }
+
     const EMPTY: Tail = Tail {
         at: std::ptr::null_mut(),
         limit: std::ptr::null_mut(),
@@ -194,7 +220,7 @@ impl Requests {
 
     /// Counts a request with `other` against the capacity: once here, and once more where it is
     /// its own target. False where there is no room.
-    #[inline]
+    #[inline(always)]
     pub fn admit(&mut self, other: Pid) -> bool {
         let cost = 1 + usize::from(other == self.owner);
         if self.capacity - self.used < cost {
@@ -206,7 +232,12 @@ impl Requests {
 
     /// Queues a request that [`admit`](Self::admit) let in: `bytes` at `address` here, to or from
     /// `offset` of global slot number `slot` at `other`.
-    #[inline]
+    ///
+    /// A run's requests take the few instructions up to the first return, inlined into the caller.
+    ///
+    /// # Panics
+    /// For a process that does not exist.
+    #[inline(always)]
     pub fn push(
         &mut self,
         way: Way,
@@ -220,33 +251,33 @@ impl Requests {
         let tail = &mut self.tails[list];
         tail.requests += 1;
         let address = address as u64;
-        if (bytes as u64).wrapping_sub(1) >= 0xfffe
-            || offset as u64 > OFFSET_MASK
-            || address > ADDRESS_MASK
-        {
+        let too_large = (address >> LENGTH_SHIFT) | (offset as u64 >> SLOT_SHIFT);
+        if (bytes as u64).wrapping_sub(1) >= 0xfffe || too_large != 0 {
             return self.push_large(list, address, bytes, slot, offset);
         }
         let record = Record(
             address | (bytes as u64) << LENGTH_SHIFT,
             offset as u64 | (slot as u64) << SLOT_SHIFT,
         );
-        let stride = Record(record.0.wrapping_sub(tail.last.0), record.1.wrapping_sub(tail.last.1));
+        let stride = record.minus(tail.last);
         tail.last = record;
         if stride == tail.stride {
             tail.repeats += 1;
             return;
         }
-        if tail.repeats > 0 || tail.at == tail.limit {
-            self.make_room(list, 1);
-        }
-        let tail = &mut self.tails[list];
         tail.stride = stride;
-        // SAFETY: make_room left `at` below `limit`, inside a chunk owned by this list.
-        unsafe {
-            tail.at.write(record);
-            tail.at = tail.at.add(1);
-            prefetch_for_writing(tail.at.wrapping_add(8));
+        if tail.repeats > 0 || tail.at == tail.limit {
+            return self.push_after_room(list, record);
         }
+        // SAFETY: `at` is below `limit`, inside a chunk owned by this list.
+        unsafe { tail.write(record) };
+    }
+
+    #[inline(never)]
+    fn push_after_room(&mut self, list: usize, record: Record) {
+        self.make_room(list, 1);
+        // SAFETY: make_room left `at` below `limit`, inside a chunk owned by this list.
+        unsafe { self.tails[list].write(record) };
     }
 
     /// Ends a run and sees to it that `records` fit behind one another at `at`.
@@ -396,10 +427,10 @@ impl List {
             }
             match record.0 {
                 REPEAT => {
-                    let stride = (last.0.wrapping_sub(before.0), last.1.wrapping_sub(before.1));
+                    let stride = last.minus(before);
                     for _ in 0..record.1 {
                         before = last;
-                        last = Record(last.0.wrapping_add(stride.0), last.1.wrapping_add(stride.1));
+                        last = last.plus(stride);
                         execute(Request::unpack(last))?;
                     }
                     at = at.wrapping_add(1);

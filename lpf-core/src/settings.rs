@@ -185,7 +185,8 @@ impl Settings {
     }
 }
 
-/// The cores this process may use; at least 1.
+/// The cores this process may use; at least 1. Read once, before any thread is pinned.
 pub fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+    static CORES: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }

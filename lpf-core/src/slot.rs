@@ -35,6 +35,7 @@ impl GlobalSlot {
     }
 
     /// The slot as a number, for interfaces that have no types (C).
+    #[inline]
     pub fn to_bits(self) -> u64 {
         self.0
     }
@@ -58,6 +59,7 @@ impl Slot {
     }
 
     /// The slot as a number, for interfaces that have no types (C).
+    #[inline]
     pub fn to_bits(self) -> u64 {
         self.0
     }
@@ -95,17 +97,26 @@ impl std::fmt::Display for GlobalSlot {
     }
 }
 
-/// One place of the table: 32 bytes, so that the two tables together hold 64 per reserved slot.
+/// One place of the table, as other processes may read it. With its [`Note`] it takes 32 bytes, so
+/// that the two tables together hold 64 per reserved slot.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     key: u64,
     base: *mut u8,
     len: usize,
+}
+
+/// What only the owner needs of a place. Apart from the entry, because it changes in every
+/// superstep and the entry's cache line is read by others.
+#[derive(Clone, Copy, Debug)]
+struct Note {
     /// The next free or the next pending place.
     next: u32,
     /// The superstep, plus one, in which a request of this process last named the slot.
     named_in: u32,
 }
+
+const _: () = assert!(size_of::<Entry>() + size_of::<Note>() == 32);
 
 impl Entry {
     /// Where the memory begins.
@@ -118,12 +129,6 @@ impl Entry {
     #[inline]
     pub fn len(&self) -> usize {
         self.len
-    }
-
-    /// Notes that a request of `superstep` names the slot, so that it cannot be deregistered.
-    #[inline]
-    pub fn name(&mut self, superstep: u64) {
-        self.named_in = (superstep as u32).wrapping_add(1);
     }
 
     /// Whether it has no bytes.
@@ -147,11 +152,17 @@ impl Entry {
     }
 }
 
-const FREE: Entry = Entry { key: 0, base: std::ptr::null_mut(), len: 0, next: NONE, named_in: 0 };
+const FREE: Entry = Entry { key: 0, base: std::ptr::null_mut(), len: 0 };
+
+/// The mark of a superstep in [`Note::named_in`].
+fn mark(superstep: u64) -> u32 {
+    (superstep as u32).wrapping_add(1)
+}
 
 #[derive(Debug)]
 struct Half {
     entries: Vec<Entry>,
+    notes: Vec<Note>,
     /// The place given back last.
     free: u32,
     /// Places from here on were never given out.
@@ -159,19 +170,37 @@ struct Half {
 }
 
 impl Half {
-    const EMPTY: Half = Half { entries: Vec::new(), free: NONE, fresh: 0 };
+    const EMPTY: Half = Half { entries: Vec::new(), notes: Vec::new(), free: NONE, fresh: 0 };
 
     /// Appends free places up to `slots`; the memory was reserved before.
     fn extend_to(&mut self, slots: usize) {
         let slots = slots.max(self.entries.len());
         self.entries.resize(slots, FREE);
+        self.notes.resize(slots, Note { next: NONE, named_in: 0 });
+    }
+
+    /// Gets the memory for `slots` places.
+    fn reserve(&mut self, slots: usize) -> Option<()> {
+        let more = slots.saturating_sub(self.entries.len());
+        self.entries.try_reserve_exact(more).ok()?;
+        self.notes.try_reserve_exact(more).ok()
+    }
+
+    /// The active entry of a slot; notes that a request of `superstep` names it, so that it cannot
+    /// be deregistered.
+    #[inline]
+    fn name(&mut self, key: u64, superstep: u64) -> Option<&Entry> {
+        let index = key as u32 as usize;
+        let entry = self.entries.get(index).filter(|entry| entry.key == key)?;
+        self.notes[index].named_in = mark(superstep);
+        Some(entry)
     }
 
     /// Gives out the place freed last, else the lowest that was never used.
     fn take(&mut self, generation: u64, base: *mut u8, len: usize, flags: u64) -> Option<u64> {
         let index = if self.free != NONE {
             let index = self.free;
-            self.free = self.entries[index as usize].next;
+            self.free = self.notes[index as usize].next;
             index
         } else if (self.fresh as usize) < self.entries.len() {
             self.fresh += 1;
@@ -181,7 +210,8 @@ impl Half {
         };
         let generation = (generation & GENERATION_MASK) << GENERATION_SHIFT;
         let key = u64::from(index) | generation | flags;
-        self.entries[index as usize] = Entry { key, base, len, next: NONE, named_in: 0 };
+        self.entries[index as usize] = Entry { key, base, len };
+        self.notes[index as usize] = Note { next: NONE, named_in: 0 };
         Some(key & !PENDING)
     }
 }
@@ -238,17 +268,13 @@ impl SlotTable {
     /// table as it was.
     pub fn reserve(&mut self, slots: usize, superstep: u64) -> Result<()> {
         let refuse = || {
-            let bytes = slots.saturating_mul(2 * size_of::<Entry>());
+            let bytes = slots.saturating_mul(2 * (size_of::<Entry>() + size_of::<Note>()));
             Error::mitigable(self.owner, superstep, Cause::OutOfMemory { what: "slots", bytes })
         };
         if slots > MAX_SLOTS {
             return Err(refuse());
         }
-        let more = |half: &Half| slots.saturating_sub(half.entries.len());
-        let (global, local) = (more(&self.global), more(&self.local));
-        self.global.entries.try_reserve_exact(global).map_err(|_| refuse())?;
-        self.local.entries.try_reserve_exact(local).map_err(|_| refuse())?;
-        Ok(())
+        self.global.reserve(slots).and_then(|()| self.local.reserve(slots)).ok_or_else(refuse)
     }
 
     /// Lets `slots` be registered from now on; [`reserve`](Self::reserve) came before.
@@ -299,7 +325,7 @@ impl SlotTable {
         self.used += 1;
         self.note(1, shape);
         let index = key as u32;
-        self.global.entries[index as usize].next = self.pending;
+        self.global.notes[index as usize].next = self.pending;
         self.pending = index;
         Ok(GlobalSlot(key))
     }
@@ -314,23 +340,23 @@ impl SlotTable {
     pub fn deregister(&mut self, slot: Slot, superstep: u64) -> Result<()> {
         let owner = self.owner;
         let half = if slot.is_global() { &mut self.global } else { &mut self.local };
-        let entry = half.entries.get_mut(slot.index());
+        let index = slot.index();
+        let entry = half.entries.get_mut(index);
         let Some(entry) = entry.filter(|e| e.key & !PENDING == slot.0 && e.key != 0) else {
             let cause = Cause::UnknownSlot { slot: slot.to_string() };
             return Err(Error::misuse(owner, superstep, cause));
         };
-        if entry.named_in == (superstep as u32).wrapping_add(1) {
+        if half.notes[index].named_in == mark(superstep) {
             let cause = Cause::SlotBusy { slot: slot.to_string() };
             return Err(Error::misuse(owner, superstep, cause));
         }
         let was_pending = entry.key & PENDING != 0;
-        let next = entry.next;
-        let index = slot.index() as u32;
-        *entry = Entry { next: half.free, ..FREE };
-        half.free = index;
+        *entry = FREE;
+        let next = std::mem::replace(&mut half.notes[index].next, half.free);
+        half.free = index as u32;
         self.used -= 1;
         if was_pending {
-            self.unlink_pending(index, next);
+            self.unlink_pending(index as u32, next);
         }
         if slot.is_global() {
             self.note(2, slot.0);
@@ -345,12 +371,12 @@ impl SlotTable {
         }
         let mut at = self.pending;
         while at != NONE {
-            let entry = &mut self.global.entries[at as usize];
-            if entry.next == index {
-                entry.next = next;
+            let note = &mut self.global.notes[at as usize];
+            if note.next == index {
+                note.next = next;
                 return;
             }
-            at = entry.next;
+            at = note.next;
         }
     }
 
@@ -369,25 +395,24 @@ impl SlotTable {
     pub fn activate(&mut self) {
         let mut at = self.pending;
         while at != NONE {
-            let entry = &mut self.global.entries[at as usize];
-            entry.key &= !PENDING;
-            at = std::mem::replace(&mut entry.next, NONE);
+            self.global.entries[at as usize].key &= !PENDING;
+            at = std::mem::replace(&mut self.global.notes[at as usize].next, NONE);
         }
         self.pending = NONE;
     }
 
-    /// The active entry of a slot at the local side of a request.
+    /// The active entry of a slot at the local side of a request made in `superstep`.
     #[inline]
-    pub fn local_side(&mut self, slot: Slot) -> Option<&mut Entry> {
+    pub fn local_side(&mut self, slot: Slot, superstep: u64) -> Option<&Entry> {
         let half = if slot.is_global() { &mut self.global } else { &mut self.local };
-        half.entries.get_mut(slot.index()).filter(|e| e.key == slot.0)
+        half.name(slot.0, superstep)
     }
 
-    /// The active entry of a slot at the remote side of a request: active here means active
-    /// everywhere.
+    /// The active entry of a slot at the remote side of a request made in `superstep`: active here
+    /// means active everywhere.
     #[inline]
-    pub fn remote_side(&mut self, slot: GlobalSlot) -> Option<&mut Entry> {
-        self.global.entries.get_mut(slot.index()).filter(|e| e.key == slot.0)
+    pub fn remote_side(&mut self, slot: GlobalSlot, superstep: u64) -> Option<&Entry> {
+        self.global.name(slot.0, superstep)
     }
 
     /// Why a slot cannot be used now.
@@ -447,10 +472,10 @@ mod tests {
     fn a_global_slot_is_active_after_activation_only() {
         let mut table = table(2);
         let slot = table.register_global(std::ptr::dangling_mut(), 8, 0, 0).unwrap();
-        assert!(table.remote_side(slot).is_none());
+        assert!(table.remote_side(slot, 9).is_none());
         assert!(matches!(table.explain(slot.into(), 0).cause(), Cause::InactiveSlot { .. }));
         table.activate();
-        assert_eq!(table.remote_side(slot).map(|e| e.len()), Some(8));
+        assert_eq!(table.remote_side(slot, 9).map(|e| e.len()), Some(8));
     }
 
     #[test]
@@ -460,15 +485,15 @@ mod tests {
         table.deregister(old.into(), 0).unwrap();
         let new = table.register_local(std::ptr::dangling_mut(), 8, 0).unwrap();
         assert_ne!(old, new);
-        assert!(table.local_side(old.into()).is_none());
-        assert!(table.local_side(new.into()).is_some());
+        assert!(table.local_side(old.into(), 9).is_none());
+        assert!(table.local_side(new.into(), 9).is_some());
     }
 
     #[test]
     fn a_slot_named_in_this_superstep_is_busy_until_the_next() {
         let mut table = table(1);
         let slot = table.register_local(std::ptr::dangling_mut(), 8, 4).unwrap();
-        table.local_side(slot.into()).unwrap().name(4);
+        table.local_side(slot.into(), 4).unwrap();
         assert!(matches!(
             table.deregister(slot.into(), 4).unwrap_err().cause(),
             Cause::SlotBusy { .. }
@@ -484,9 +509,9 @@ mod tests {
             .collect();
         table.deregister(slots[1].into(), 0).unwrap();
         table.activate();
-        assert!(table.remote_side(slots[0]).is_some());
-        assert!(table.remote_side(slots[1]).is_none());
-        assert!(table.remote_side(slots[2]).is_some());
+        assert!(table.remote_side(slots[0], 9).is_some());
+        assert!(table.remote_side(slots[1], 9).is_none());
+        assert!(table.remote_side(slots[2], 9).is_some());
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub struct Patience {
 
 impl Patience {
     /// For processes that have a core each.
-    pub const CORES_TO_SPARE: Patience = Patience { spins: 4_000, yields: 4_000 };
+    pub const CORES_TO_SPARE: Patience = Patience { spins: 1_000, yields: 4_000 };
     /// For more processes than cores.
     pub const OVERSUBSCRIBED: Patience = Patience { spins: 0, yields: 50 };
 

@@ -68,9 +68,7 @@ impl Line {
 
     #[inline]
     pub(crate) fn has_reached(&self, epoch: u32) -> bool {
-        let order =
-            if cfg!(lpf_break = "barrier-acquire") { Ordering::Relaxed } else { Ordering::Acquire };
-        self.epoch.load(order).wrapping_sub(epoch) as i32 >= 0
+        self.epoch.load(Ordering::Acquire).wrapping_sub(epoch) as i32 >= 0
     }
 }
 
@@ -172,13 +170,18 @@ pub(crate) struct Barrier {
     own: Vec<Lines>,
     floors: Vec<Floor>,
     top: Vec<Lines>,
-    patience: Patience,
+    /// Of those who wait for the release of their group, and of those who stand for theirs.
+    patience: [Patience; 2],
     fenced: bool,
     height: usize,
 }
 
+/// Who waits: an index into the patience of a barrier.
+const MEMBER: usize = 0;
+const REPRESENTATIVE: usize = 1;
+
 impl Barrier {
-    pub(crate) fn new(processes: usize, shape: &Shape, patience: Patience) -> Self {
+    pub(crate) fn new(processes: usize, shape: &Shape, patience: [Patience; 2]) -> Self {
         let mut floors = Vec::new();
         let mut size = processes;
         for &level in &shape.0 {
@@ -205,7 +208,7 @@ impl Barrier {
             top: if floors.is_empty() { Vec::new() } else { (0..size).map(|_| lines()).collect() },
             height: floors.len(),
             floors,
-            fenced: patience.spins == 0,
+            fenced: patience[MEMBER].spins == 0,
             patience,
         }
     }
@@ -281,7 +284,7 @@ impl Barrier {
                     if at == first {
                         for member in first + 1..first + members {
                             let line = &lines[member].0[parity];
-                            self.wait(line, epoch, watch, on_sleep)?;
+                            self.wait(line, epoch, REPRESENTATIVE, watch, on_sleep)?;
                             bits |= line.bits();
                         }
                     }
@@ -290,7 +293,7 @@ impl Barrier {
             };
             if !represents {
                 let release = &floor.releases[group].0[parity];
-                self.wait(release, epoch, watch, on_sleep)?;
+                self.wait(release, epoch, MEMBER, watch, on_sleep)?;
                 bits = release.bits();
                 return self.descend(who, climbed, epoch, bits);
             }
@@ -329,7 +332,7 @@ impl Barrier {
             if other != own {
                 let line = &line.0[parity];
                 if !line.has_reached(epoch) {
-                    self.wait(line, epoch, watch, on_sleep)?;
+                    self.wait(line, epoch, REPRESENTATIVE, watch, on_sleep)?;
                 }
                 bits |= line.bits();
             }
@@ -340,9 +343,7 @@ impl Barrier {
     #[inline]
     fn publish(&self, line: &Line, epoch: u32, bits: u32) {
         line.bits.store(bits, Ordering::Relaxed);
-        let order =
-            if cfg!(lpf_break = "barrier-release") { Ordering::Relaxed } else { Ordering::Release };
-        line.epoch.store(epoch, order);
+        line.epoch.store(epoch, Ordering::Release);
         if self.fenced {
             fence(Ordering::SeqCst);
         }
@@ -355,10 +356,11 @@ impl Barrier {
         &self,
         line: &Line,
         epoch: u32,
+        who: usize,
         watch: Watch<'_>,
         on_sleep: &mut dyn FnMut(),
     ) -> Result<(), GivenUp> {
-        let mut waiter = Waiter::new(self.patience);
+        let mut waiter = Waiter::new(self.patience[who]);
         while !line.has_reached(epoch) {
             if let Watch::Meeting(failure, meeting) = watch
                 && failure.prevents(meeting)

@@ -15,6 +15,7 @@ impl Threads {
     }
 
     #[cold]
+    #[inline(never)]
     #[track_caller]
     pub(crate) fn track(&mut self, request: Request, address: *mut u8) {
         let (way, local, local_offset, other, remote, remote_offset, bytes) = request;

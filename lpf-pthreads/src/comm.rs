@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lpf_core::check::{Registry, Tracked};
 use lpf_core::request::List;
+use lpf_core::settings::Pin;
 use lpf_core::slot::Entry;
 use lpf_core::waits::Status;
 use lpf_core::{Error, Pid};
@@ -16,42 +17,59 @@ use crate::failure::Failure;
 use crate::links::ring::InboxMemory;
 use crate::section::Environment;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded};
+use crate::tune;
 
 /// What one process has for one other in one superstep.
-#[derive(Debug)]
-pub(crate) struct Row {
-    /// Written before the first meeting of a sync, read between the first and the second.
-    cell: UnsafeCell<RowValue>,
-}
-
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RowValue {
+pub(crate) struct Row {
+    /// Puts for it.
     pub(crate) puts: List,
+    /// Gets that name it.
     pub(crate) gets: u32,
-    /// The meeting it belongs to; older ones are no news.
-    pub(crate) epoch: u32,
 }
 
 impl Row {
+    pub(crate) const EMPTY: Row =
+        Row { puts: List { head: std::ptr::null(), requests: 0 }, gets: 0 };
+
+    /// As two words of a line.
+    pub(crate) fn to_words(self) -> [u64; 2] {
+        let counts = u64::from(self.puts.requests) << 32 | u64::from(self.gets);
+        [self.puts.head as u64, counts]
+    }
+
+    pub(crate) fn from_words([head, counts]: [u64; 2]) -> Self {
+        let puts = List { head: head as *const _, requests: (counts >> 32) as u32 };
+        Row { puts, gets: counts as u32 }
+    }
+}
+
+/// A row in the memory of its process, where there are too many for its line.
+#[derive(Debug)]
+pub(crate) struct RowCell(UnsafeCell<(Row, u32)>);
+
+impl RowCell {
     fn new() -> Self {
-        let puts = List { head: std::ptr::null(), requests: 0 };
-        Row { cell: UnsafeCell::new(RowValue { puts, gets: 0, epoch: 0 }) }
+        RowCell(UnsafeCell::new((Row::EMPTY, 0)))
     }
 
     /// # Safety
     /// Called by the row's process, between its departure from one sync and its arrival at the
     /// next.
-    pub(crate) unsafe fn write(&self, value: RowValue) {
+    pub(crate) unsafe fn write(&self, row: Row, epoch: u32) {
         // SAFETY: nobody reads it at that time.
-        unsafe { *self.cell.get() = value }
+        unsafe { *self.0.get() = (row, epoch) }
     }
 
+    /// The row of the meeting `epoch`; an older one is no news.
+    ///
     /// # Safety
     /// Called between the first and the second meeting of a sync.
-    pub(crate) unsafe fn read(&self) -> RowValue {
+    pub(crate) unsafe fn read(&self, epoch: u32) -> Row {
         // SAFETY: its process does not write it at that time, and what it wrote came before the
         // first meeting.
-        unsafe { *self.cell.get() }
+        let (row, written) = unsafe { *self.0.get() };
+        if written == epoch { row } else { Row::EMPTY }
     }
 }
 
@@ -60,7 +78,7 @@ impl Row {
 #[derive(Debug)]
 pub(crate) struct Peer {
     /// By target.
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<RowCell>,
     table: AtomicPtr<Entry>,
     table_len: AtomicUsize,
     pub(crate) wanted_slots: AtomicUsize,
@@ -99,7 +117,7 @@ unsafe impl Send for Peer {}
 impl Peer {
     fn new(processes: usize) -> Self {
         Peer {
-            rows: (0..processes).map(|_| Row::new()).collect(),
+            rows: (0..processes).map(|_| RowCell::new()).collect(),
             table: AtomicPtr::new(std::ptr::null_mut()),
             table_len: AtomicUsize::new(0),
             wanted_slots: AtomicUsize::new(0),
@@ -184,14 +202,20 @@ pub(crate) struct Comm {
     pub(crate) peers: Vec<Padded<Peer>>,
     pub(crate) board: BoardState,
     pub(crate) environment: Arc<Environment>,
+    /// Where its threads were put.
+    pub(crate) pin: Pin,
     /// The context of a rehook, made by process 0 for the others to fetch and kept for the next.
     inner: Mutex<Option<Arc<Comm>>>,
 }
 
 impl Comm {
-    pub(crate) fn new(processes: Pid, environment: &Arc<Environment>) -> Result<Arc<Self>, Error> {
+    pub(crate) fn new(
+        processes: Pid,
+        environment: &Arc<Environment>,
+        pin: &Pin,
+    ) -> Result<Arc<Self>, Error> {
         let processes = processes as usize;
-        let (shape, patience) = environment.barrier(processes);
+        let (shape, patience) = tune::barrier(environment, processes, pin);
         let mut peers = Vec::new();
         peers.try_reserve_exact(processes).map_err(|_| {
             let bytes = processes * size_of::<Padded<Peer>>();
@@ -204,6 +228,7 @@ impl Comm {
             peers,
             board: BoardState::new(processes),
             environment: environment.clone(),
+            pin: pin.clone(),
             inner: Mutex::new(None),
         }))
     }

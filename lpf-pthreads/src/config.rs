@@ -110,6 +110,7 @@ impl Config {
     }
 
     pub(crate) fn environment(&self) -> Arc<Environment> {
+        let _ = crate::pin::machine();
         Arc::new(Environment {
             procs: self.procs,
             cores: cores(),
@@ -153,7 +154,7 @@ impl Config {
         f: impl for<'s> FnOnce(&mut Context<'s, Threads>) -> Result<R>,
     ) -> Result<R> {
         let environment = self.environment();
-        let root = Threads::new(Comm::new(1, &environment)?, 0, self.procs)?;
+        let root = Threads::new(Comm::new(1, &environment, &Pin::None)?, 0, self.procs)?;
         let mut value = None;
         lpf_core::run_section(root, Args::none(), |ctx, _args| {
             value = Some(f(ctx)?);

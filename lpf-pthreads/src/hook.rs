@@ -3,6 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use lpf_core::settings::Pin;
 use lpf_core::{Args, Cause, Context, Error, Lpf, Pid, Result};
 
 use crate::comm::Comm;
@@ -45,7 +46,7 @@ impl Team {
         if members == 0 {
             return Err(Error::setting("a team needs at least 1 member"));
         }
-        let comm = Comm::new(members, environment)?;
+        let comm = Comm::new(members, environment, &Pin::None)?;
         let joined = Mutex::new(vec![false; members as usize]);
         Ok(Team(Arc::new(Gate { comm, joined, change: Condvar::new() })))
     }

@@ -126,12 +126,7 @@ impl OpenLink {
             cell.stamp.store(next.stamp, Ordering::Relaxed);
             cell.credit.store(self.incoming.released, Ordering::Relaxed);
             self.theirs.sender(self.peer_ring).sent.store(nth, Ordering::Relaxed);
-            let order = if cfg!(lpf_break = "cell-release") {
-                Ordering::Relaxed
-            } else {
-                Ordering::Release
-            };
-            cell.sequence.store(nth, order);
+            cell.sequence.store(nth, Ordering::Release);
             self.outgoing.sent = nth;
             self.queue.pop_front();
             any = true;
@@ -349,14 +344,13 @@ impl Threads {
             return Err(dead.clone());
         }
         let superstep = self.superstep;
-        let Some(entry) = self.slots.local_side(src) else {
+        let Some(entry) = self.slots.local_side(src, superstep) else {
             return Err(self.unknown(src));
         };
         let Some(address) = entry.range(offset, bytes) else {
             let (len, slot) = (entry.len(), src.to_string());
             return Err(self.misuse(Cause::OutOfRange { slot, offset, bytes, len }));
         };
-        entry.name(superstep);
         let (pid, stamp) = (self.pid, self.links.call.word());
         let open = self.link_mut(link)?;
         let window = open.window();
@@ -454,7 +448,7 @@ impl Threads {
             let Some(open) = &mut place.link else { continue };
             let window = open.window();
             let waits_for = open.incoming.awaited;
-            if open.incoming.must_report(window, waits_for) && !cfg!(lpf_break = "credit-skipped") {
+            if open.incoming.must_report(window, waits_for) {
                 open.report();
                 self.comm.peers[open.peer as usize].ring();
             }

@@ -15,28 +15,50 @@ pub(crate) fn machine() -> &'static MachineTopology {
 #[derive(Debug)]
 pub(crate) struct Pins(Vec<usize>);
 
-/// Which process goes where: process i of p on core i·n/p of n, in an order in which neighbours
-/// share much (compact) or little (scatter).
+/// What `auto` comes to for a section that starts now.
+///
+/// With a core for each process the system places threads as well as we do (measured on two cores:
+/// no difference). With more processes than cores a pinned section meets in 0.6 of the time of an
+/// unpinned one, because those who share a core gather in its cache; but pinned threads cannot make
+/// way, so not where another program runs.
+pub(crate) fn resolve(pin: &Pin, processes: usize, cores: usize) -> Pin {
+    match pin {
+        Pin::Auto if processes > cores && is_machine_free() => Pin::Compact,
+        Pin::Auto => Pin::None,
+        chosen => chosen.clone(),
+    }
+}
+
+/// Whether nothing but this thread is running, as far as the system says.
+fn is_machine_free() -> bool {
+    // The fourth field counts what is runnable now, the reader included.
+    let Ok(text) = std::fs::read_to_string("/proc/loadavg") else {
+        return false;
+    };
+    let runnable = text.split_whitespace().nth(3).and_then(|field| field.split('/').next());
+    runnable.and_then(|count| count.parse::<usize>().ok()).is_some_and(|count| count <= 1)
+}
+
+/// How many processes share a core.
+pub(crate) fn per_core(processes: usize, cores: usize) -> usize {
+    processes.div_ceil(cores.max(1)).max(1)
+}
+
+/// Which process goes where: neighbours share a core where processes outnumber cores, and cores are
+/// taken in an order in which neighbours share much (compact) or little (scatter).
 pub(crate) fn plan(pin: &Pin, processes: usize, cores: usize) -> Pins {
     let machine = machine();
-    let mut order: Vec<usize> = machine.cores.iter().map(|core| core.number).collect();
-    match pin {
-        Pin::None | Pin::Auto => return Pins(Vec::new()),
-        Pin::Compact => {}
-        Pin::Scatter => order = scattered(machine),
-    }
-    order.truncate(cores.max(1));
-    if order.is_empty() {
-        return Pins(Vec::new());
-    }
-    let n = order.len();
-    let spread = processes.max(n);
-    let place = |process: usize| match pin {
-        // Fewer processes than cores stay together.
-        _ if processes <= n => order[process],
-        _ => order[process * n / spread],
+    let order: Vec<usize> = match pin {
+        Pin::None | Pin::Auto => Vec::new(),
+        Pin::Compact => machine.cores.iter().map(|core| core.number).collect(),
+        Pin::Scatter => scattered(machine),
     };
-    Pins((0..processes).map(place).collect())
+    if order.is_empty() {
+        return Pins(order);
+    }
+    let cores = cores.clamp(1, order.len());
+    let share = per_core(processes, cores);
+    Pins((0..processes).map(|process| order[process / share]).collect())
 }
 
 /// The cores in turns: the first of each last cache, then the second of each, and so on.
@@ -69,6 +91,14 @@ impl Pins {
         }
         Pinned { before }
     }
+}
+
+/// Lets this thread run on all cores of the program again: a thread inherits the cores of the one
+/// that started it, which may be pinned.
+pub(crate) fn everywhere() {
+    let mut all = Affinity::default();
+    machine().cores.iter().for_each(|core| all.add(core.number));
+    all.apply();
 }
 
 /// Gives the thread its former cores back when it goes.

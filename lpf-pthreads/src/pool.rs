@@ -88,6 +88,7 @@ impl Worker {
     }
 
     fn serve(self: Arc<Self>) {
+        crate::pin::everywhere();
         loop {
             let mut waiter = Waiter::new(BETWEEN_SECTIONS);
             while self.mail.load(Ordering::Acquire) != FULL {

@@ -6,16 +6,13 @@ use std::time::Duration;
 
 use lpf_core::machine::Parameters;
 use lpf_core::settings::Pin;
-use lpf_core::wait::Patience;
 use lpf_core::{Args, Cause, Context, Error, Leaving, Pid, Result, run_section};
 
-use crate::barrier::Shape;
 use crate::comm::Comm;
 use crate::pin;
 use crate::pool;
 use crate::superstep::bits;
 use crate::threads::Threads;
-use crate::tune;
 
 /// What all sections of one configuration have in common.
 #[derive(Debug)]
@@ -30,18 +27,6 @@ pub(crate) struct Environment {
     pub(crate) check: bool,
     pub(crate) strict: bool,
     pub(crate) parameters: Arc<Parameters>,
-}
-
-impl Environment {
-    /// The barrier for a number of processes.
-    pub(crate) fn barrier(&self, processes: usize) -> (Shape, Patience) {
-        let patience = Patience::for_processes(processes, self.cores);
-        let shape = match &self.topology {
-            Some(levels) => Shape::of_levels(levels, processes),
-            None => tune::shape(self, processes, patience),
-        };
-        (shape, patience)
-    }
 }
 
 /// Runs `f` on `procs` of the `free` processors, this thread being process 0.
@@ -59,7 +44,8 @@ where
         let text = "exec was asked for 0 processes; the least is 1";
         return Err(Error::setting(text));
     }
-    let comm = Comm::new(procs, environment)?;
+    let pin = pin::resolve(&environment.pin, procs as usize, environment.cores);
+    let comm = Comm::new(procs, environment, &pin)?;
     let mut processes = Vec::new();
     for pid in 0..procs {
         // Even shares of the free processors, the remainder to low numbers.
@@ -68,7 +54,8 @@ where
     }
     let symbols = args.symbols;
     let take = |pid: usize| processes[pid].lock().unwrap_or_else(PoisonError::into_inner).take();
-    let pins = pin::plan(&environment.pin, procs as usize, environment.cores);
+    // Before this thread is pinned: the machine is read as the program may use it.
+    let pins = pin::plan(&pin, procs as usize, environment.cores);
     let member = |pid: usize| {
         let _pinned = pins.hold(pid);
         if let Some(process) = take(pid) {
@@ -98,7 +85,7 @@ impl Threads {
             let mut inner = self.comm.lock_inner();
             match &*inner {
                 Some(kept) if !kept.failure.is_set() => kept.board.clear(),
-                _ => *inner = Some(Comm::new(self.nprocs, &self.comm.environment)?),
+                _ => *inner = Some(Comm::new(self.nprocs, &self.comm.environment, &self.comm.pin)?),
             }
         }
         // Made before the meeting: a refusal must not be met.

@@ -1,7 +1,7 @@
 //! The full sync: the four phases on shared memory.
 //!
 //! 1. *Meeting and meta-data.* Every process completes its request lists, grouped by target, shows
-//!    where each begins (a [`Row`](crate::comm::Row) per target), and meets the others.
+//!    where each begins (a [`Row`] per target), and meets the others.
 //! 2. *Conflicts.* Each destination executes what is aimed at its memory one request after another,
 //!    its own gets among them, so any overlap gets the outcome of a serial order: nothing to
 //!    resolve.
@@ -20,9 +20,9 @@ use lpf_core::slot::Entry;
 use lpf_core::{Cause, Error, Pid, Result};
 
 use crate::barrier::{PAYLOAD, Watch};
-use crate::comm::RowValue;
+use crate::comm::Row;
 use crate::long_wait::LongWait;
-use crate::threads::Threads;
+use crate::threads::{Recent, Threads};
 
 /// What a process came to a meeting for: exactly one of the first three.
 pub(crate) mod bits {
@@ -37,6 +37,8 @@ pub(crate) mod bits {
     pub(crate) const PAYLOAD: u32 = 1 << 3;
     /// Others read this process's rows or memory: a second meeting is needed.
     pub(crate) const SECOND: u32 = 1 << 4;
+    /// It has rows: requests for others, or gets that name them.
+    pub(crate) const ROWS: u32 = SECOND | 1 << 8;
     /// Global slots or inboxes were registered or deregistered.
     pub(crate) const REGISTERED: u32 = 1 << 5;
     /// A capacity changes.
@@ -58,6 +60,9 @@ pub(crate) fn kind_name(bits: u32) -> &'static str {
 /// at the target, and its bytes.
 const FIRST_PUT: usize = 1;
 const HEAD_WORDS: usize = 2;
+/// With at most this many processes the rows are words of the line, two each: what the first
+/// meeting has fetched already.
+const ROWS_IN_LINE: Pid = (PAYLOAD / 2) as Pid;
 /// More puts than this are never worth looking whether they fit.
 const MOST_INLINE: usize = 6;
 
@@ -151,20 +156,52 @@ impl Threads {
         }
         if self.queue.used() <= MOST_INLINE && !self.checked && self.write_payload() {
             self.queue.reset();
+            self.recent = Recent::NONE;
             return mine | bits::PAYLOAD;
         }
         let epoch = self.epoch.wrapping_add(1);
+        let in_line = self.nprocs <= ROWS_IN_LINE;
         for other in 0..self.nprocs {
             let gets = self.queue.count(Way::Get, other);
-            if gets == 0 && self.queue.count(Way::Put, other) == 0 {
-                continue;
+            let is_empty = gets == 0 && self.queue.count(Way::Put, other) == 0;
+            let row = if is_empty {
+                Row::EMPTY
+            } else {
+                Row { puts: self.queue.finish(Way::Put, other), gets }
+            };
+            if in_line {
+                self.write_row_in_line(other, row, epoch);
+            } else if !is_empty {
+                // SAFETY: before this process's arrival at the first meeting.
+                unsafe {
+                    self.comm.peers[self.pid as usize].rows[other as usize].write(row, epoch)
+                };
             }
-            let puts = self.queue.finish(Way::Put, other);
-            let row = RowValue { puts, gets, epoch };
-            // SAFETY: before this process's arrival at the first meeting.
-            unsafe { self.comm.peers[self.pid as usize].rows[other as usize].write(row) };
         }
-        mine | bits::SECOND
+        mine | bits::ROWS
+    }
+
+    fn write_row_in_line(&self, other: Pid, row: Row, epoch: u32) {
+        let line = self.comm.barrier.line(self.pid as usize, epoch);
+        let at = 2 * other as usize;
+        for (place, word) in line.payload[at..at + 2].iter().zip(row.to_words()) {
+            place.store(word, Relaxed);
+        }
+    }
+
+    /// What process `from` has for this one, in the meeting that opened this sync.
+    fn read_row(&self, from: Pid, epoch: u32) -> Row {
+        let line = self.comm.barrier.line(from as usize, epoch);
+        if line.bits() & bits::ROWS != bits::ROWS {
+            return Row::EMPTY;
+        }
+        if self.nprocs > ROWS_IN_LINE {
+            let rows = &self.comm.peers[from as usize].rows;
+            // SAFETY: between the two meetings.
+            return unsafe { rows[self.pid as usize].read(epoch) };
+        }
+        let at = 2 * self.pid as usize;
+        Row::from_words([0, 1].map(|word| line.payload[at + word].load(Relaxed)))
     }
 
     /// Writes all puts into this process's line, if they are few and small enough and there are
@@ -227,7 +264,9 @@ impl Threads {
             let failed = match &result {
                 Ok(()) => 0,
                 Err(error) => {
-                    self.comm.failure.declare(self.meeting, error.clone());
+                    // Of the next meeting: this one is complete, and whoever still waits to hear so
+                    // must not give it up, for others copy from its memory already.
+                    self.comm.failure.declare(self.meeting + 1, error.clone());
                     bits::FAILED
                 }
             };
@@ -238,6 +277,7 @@ impl Threads {
             return Err(self.fail(self.meeting + 1, error));
         }
         self.queue.reset();
+        self.recent = Recent::NONE;
         if self.checked {
             self.settle_checks();
         }
@@ -299,15 +339,11 @@ impl Threads {
         // Each begins with another source, so that not all read from the same.
         for step in 0..self.nprocs {
             let from = (self.pid + step) % self.nprocs;
-            let peer = &self.comm.peers[from as usize];
-            // SAFETY: between the two meetings.
-            let row = unsafe { peer.rows[self.pid as usize].read() };
-            if row.epoch == self.epoch {
-                if from != self.pid {
-                    load.add(from, row.puts.requests + row.gets);
-                }
-                self.execute_puts(from, row.puts)?;
+            let row = self.read_row(from, self.epoch);
+            if from != self.pid {
+                load.add(from, row.puts.requests + row.gets);
             }
+            self.execute_puts(from, row.puts)?;
             if self.queue.used() > 0 && self.queue.count(Way::Get, from) > 0 {
                 let gets = self.queue.finish(Way::Get, from);
                 self.execute_gets(from, gets)?;
@@ -325,11 +361,7 @@ impl Threads {
     #[inline]
     fn execute_put(&self, from: Pid, entries: &[Entry], put: Request) -> Result<()> {
         let place = entries.get(put.slot).filter(|entry| entry.is_active());
-        let range = if cfg!(lpf_break = "range-check") {
-            place.and_then(|entry| entry.range(0, 0)).map(|base| base.wrapping_add(put.offset))
-        } else {
-            place.and_then(|entry| entry.range(put.offset, put.bytes))
-        };
+        let range = place.and_then(|entry| entry.range(put.offset, put.bytes));
         let Some(range) = range else {
             if put.bytes == 0 {
                 return Ok(());

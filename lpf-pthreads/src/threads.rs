@@ -20,6 +20,7 @@ use crate::superstep::bits;
 #[derive(Debug)]
 pub struct Threads {
     pub(crate) queue: Requests,
+    pub(crate) recent: Recent,
     pub(crate) slots: SlotTable,
     pub(crate) pid: Pid,
     pub(crate) nprocs: Pid,
@@ -43,6 +44,43 @@ pub struct Threads {
     pub(crate) checked: bool,
 }
 
+/// The slots of the latest request: most requests of a superstep name the same two. Forgotten when
+/// a superstep ends or a slot goes.
+#[derive(Debug)]
+pub(crate) struct Recent {
+    local: u64,
+    remote: u64,
+    base: *mut u8,
+    len: usize,
+    /// Not 0 where the next request has to look again: nothing is remembered, or checked mode
+    /// wants to see every request.
+    stale: u64,
+}
+
+// SAFETY: the address is only stored here; the slot's rules say who may touch the memory.
+unsafe impl Send for Recent {}
+
+impl Recent {
+    pub(crate) const NONE: Recent =
+        Recent { local: 0, remote: 0, base: std::ptr::null_mut(), len: 0, stale: 1 };
+
+    #[inline(always)]
+    fn is(&self, local: Slot, remote: GlobalSlot) -> bool {
+        (self.local ^ local.to_bits()) | (self.remote ^ remote.to_bits()) | self.stale == 0
+    }
+
+    #[inline(always)]
+    fn range(&self, offset: usize, bytes: usize) -> Option<*mut u8> {
+        let end = offset.checked_add(bytes)?;
+        (end <= self.len).then(|| self.base.wrapping_add(offset))
+    }
+
+    #[inline]
+    fn is_for_once(&self) -> bool {
+        self.stale != 0
+    }
+}
+
 /// Capacities asked for: the user's and, on top, the libraries'.
 #[derive(Debug, Default)]
 pub(crate) struct Capacity {
@@ -50,6 +88,8 @@ pub(crate) struct Capacity {
     pub(crate) user_requests: usize,
     pub(crate) library_slots: usize,
     pub(crate) library_requests: usize,
+    /// The least that any process asked for, as the sync under way found it.
+    pub(crate) agreed_requests: usize,
     /// A larger pool, for the next full sync.
     pub(crate) reserved: Option<Reserved>,
     pub(crate) resized: bool,
@@ -78,6 +118,7 @@ impl Threads {
         let nprocs = comm.processes() as Pid;
         Ok(Threads {
             queue: Requests::new(pid, nprocs)?,
+            recent: Recent::NONE,
             slots: SlotTable::new(pid),
             pid,
             nprocs,
@@ -134,7 +175,8 @@ impl Threads {
     }
 
     /// The common part of put and get: checks everything that can be checked here, and queues.
-    #[inline]
+    /// Inlined into put and get, whose other parts are out of line.
+    #[inline(always)]
     #[track_caller]
     #[allow(clippy::too_many_arguments)]
     fn request(
@@ -150,27 +192,39 @@ impl Threads {
         if other >= self.nprocs {
             return Err(self.no_such_process(other));
         }
-        let Some(entry) = self.slots.local_side(local) else {
-            return Err(self.unknown(local));
-        };
-        let Some(address) = entry.range(local_offset, bytes) else {
+        if !self.recent.is(local, remote) {
+            self.look_up(local, remote)?;
+        }
+        let Some(address) = self.recent.range(local_offset, bytes) else {
             return Err(self.out_of_range(local, local_offset, bytes));
         };
-        let Some(there) = self.slots.remote_side(remote) else {
-            return Err(self.unknown(remote.into()));
-        };
-        there.name(self.superstep);
         if !self.queue.admit(other) {
             return Err(self.requests_used_up());
         }
-        if let Some(entry) = self.slots.local_side(local) {
-            entry.name(self.superstep);
-        }
         self.queue.push(way, other, address, bytes, remote.index(), remote_offset);
-        if self.checked {
+        if self.recent.is_for_once() {
             let request = (way, local, local_offset, other, remote, remote_offset, bytes);
             self.track(request, address);
         }
+        Ok(())
+    }
+
+    /// Finds the slots of a request and notes that requests of this superstep name them.
+    #[inline(never)]
+    fn look_up(&mut self, local: Slot, remote: GlobalSlot) -> Result<()> {
+        if self.slots.remote_side(remote, self.superstep).is_none() {
+            return Err(self.unknown(remote.into()));
+        }
+        let Some(entry) = self.slots.local_side(local, self.superstep) else {
+            return Err(self.unknown(local));
+        };
+        self.recent = Recent {
+            local: local.to_bits(),
+            remote: remote.to_bits(),
+            base: entry.base(),
+            len: entry.len(),
+            stale: u64::from(self.checked),
+        };
         Ok(())
     }
 
@@ -192,8 +246,11 @@ impl Threads {
         bits
     }
 
-    /// Whether all processes registered the same.
-    pub(crate) fn compare_changes(&self, all: u32) -> Result<()> {
+    /// Whether all processes registered the same; and the capacity that they agree on. Between the
+    /// two meetings of a sync: after it, others may already ask for another.
+    pub(crate) fn compare_changes(&mut self, all: u32) -> Result<()> {
+        let wanted = self.comm.peers.iter().map(|peer| peer.wanted_requests.load(Relaxed));
+        self.capacity.agreed_requests = wanted.min().unwrap_or(0);
         if all & bits::REGISTERED == 0 {
             return Ok(());
         }
@@ -218,11 +275,10 @@ impl Threads {
         self.slots.activate();
         self.capacity.active_inboxes = self.capacity.inboxes;
         if all & bits::RESIZED != 0 {
-            let peers = &self.comm.peers;
-            let requests = peers.iter().map(|p| p.wanted_requests.load(Relaxed)).min();
             self.slots.set_capacity(self.capacity.slots());
-            self.queue.set_capacity(requests.unwrap_or(0), self.capacity.reserved.take());
-            peers[self.pid as usize].show_table(self.slots.global_entries());
+            let requests = self.capacity.agreed_requests;
+            self.queue.set_capacity(requests, self.capacity.reserved.take());
+            self.comm.peers[self.pid as usize].show_table(self.slots.global_entries());
         }
         self.capacity.resized = false;
         self.capacity.registered = false;
@@ -230,7 +286,11 @@ impl Threads {
     }
 
     fn resize_slots(&mut self, slots: usize) -> Result<()> {
-        self.slots.reserve(slots, self.superstep)?;
+        let reserved = self.slots.reserve(slots, self.superstep);
+        // The table may have moved, even where more was refused. Nobody looks into it now: this
+        // process is not inside a sync.
+        self.comm.peers[self.pid as usize].show_table(self.slots.global_entries());
+        reserved?;
         self.capacity.resized = true;
         self.dirty = true;
         Ok(())
@@ -314,6 +374,7 @@ unsafe impl Lpf for Threads {
     #[track_caller]
     fn deregister(&mut self, slot: Slot) -> Result<()> {
         self.slots.deregister(slot, self.superstep)?;
+        self.recent = Recent::NONE;
         if self.checked {
             self.track_deregistration(slot);
         }
@@ -324,7 +385,7 @@ unsafe impl Lpf for Threads {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     fn put(
         &mut self,
@@ -343,7 +404,7 @@ unsafe impl Lpf for Threads {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     fn get(
         &mut self,
@@ -371,6 +432,10 @@ unsafe impl Lpf for Threads {
                 self.wait_for(Awaited::Flushed)
             }
         }
+    }
+
+    fn strict(&self) -> bool {
+        self.comm.environment.strict
     }
 
     fn probe(&self) -> Machine {
@@ -421,7 +486,7 @@ unsafe impl Lpf for Threads {
     }
 
     fn offer(&mut self, link: Link, slot: Slot, offset: usize, bytes: usize) -> Result<()> {
-        let Some(entry) = self.slots.local_side(slot) else {
+        let Some(entry) = self.slots.local_side(slot, self.superstep) else {
             return Err(self.unknown(slot));
         };
         let Some(address) = entry.range(offset, bytes) else {

@@ -116,7 +116,7 @@ impl Threads {
         let mut status = self.comm.peers[self.pid as usize].lock_status();
         // Who reads the status must not find a wait with the counts of an earlier time.
         for link in self.open_links() {
-            link.counts(self.pid).map(|(stream, counts)| put_counts(&mut status, stream, counts));
+            link.counts(self.pid).into_iter().for_each(|counts| put_counts(&mut status, counts));
         }
         status.superstep = self.superstep;
         status.call = self.links.call;
@@ -127,12 +127,12 @@ impl Threads {
     pub(super) fn keep_counts(&self, link: Link) {
         if let Ok(open) = self.link(link) {
             let mut status = self.comm.peers[self.pid as usize].lock_status();
-            open.counts(self.pid).map(|(stream, counts)| put_counts(&mut status, stream, counts));
+            open.counts(self.pid).into_iter().for_each(|counts| put_counts(&mut status, counts));
         }
     }
 }
 
-fn put_counts(status: &mut Status, stream: Stream, counts: Counts) {
+fn put_counts(status: &mut Status, (stream, counts): (Stream, Counts)) {
     match status.counts.iter_mut().find(|(known, _)| *known == stream) {
         Some((_, known)) => *known = counts,
         None => status.counts.push((stream, counts)),

@@ -1,0 +1,44 @@
+//! The conformance suite on threads.
+
+use std::thread;
+
+use lpf_core::conformance::{Harness, Hooked, Mode, PROCS};
+use lpf_core::{Args, Pid, Program, Result};
+use lpf_pthreads::Config;
+
+struct Threads;
+
+fn config(mode: Mode) -> Config {
+    Config::new().procs(PROCS).check(mode.check).strict(mode.strict)
+}
+
+impl Harness for Threads {
+    fn exec<P: Program>(&self, mode: Mode, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
+        config(mode).exec_program(procs, program, args)
+    }
+
+    fn hook<P: Program>(
+        &self,
+        mode: Mode,
+        inputs: &[Vec<u8>],
+        output_bytes: usize,
+        program: P,
+    ) -> Option<Vec<Hooked>> {
+        let team = config(mode).team(inputs.len() as Pid).expect("a team");
+        let one = |pid: Pid, input: &[u8]| {
+            let mut output = vec![0; output_bytes];
+            let args = Args::in_out(input, &mut output);
+            let hooked = team
+                .join(pid)
+                .and_then(|mut init| init.hook(args, |ctx, args| program.run(ctx, args)));
+            Hooked { result: hooked.map_err(|error| error.to_string()), output }
+        };
+        Some(thread::scope(|scope| {
+            let start = |(pid, input)| scope.spawn(move || one(pid, input));
+            let started: Vec<_> = (0..).zip(inputs.iter().map(Vec::as_slice)).map(start).collect();
+            started.into_iter().map(|thread| thread.join().expect("hooks do not panic")).collect()
+        }))
+    }
+}
+
+lpf_core::conformance!(Threads);
