@@ -34,7 +34,7 @@ use lpf_core::wait::{LONGEST_SLEEP, Patience, Waiter};
 
 use crate::failure::Failure;
 use crate::futex;
-use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded, fence};
+use crate::sync::{self, AtomicU32, AtomicU64, Ordering, Padded, fence};
 
 /// Words of payload in a line.
 pub(crate) const PAYLOAD: usize = 14;
@@ -368,26 +368,23 @@ impl Barrier {
             {
                 return Err(GivenUp);
             }
-            #[cfg(loom)]
-            loom::thread::yield_now();
-            #[cfg(not(loom))]
-            if waiter.pause().is_some() {
+            if sync::pause(&mut waiter).is_some() {
                 on_sleep();
                 self.sleep(line, epoch);
             }
         }
-        #[cfg(loom)]
-        let _ = (&mut waiter, on_sleep);
         Ok(())
     }
 
     #[cold]
-    #[cfg_attr(loom, allow(dead_code))]
     fn sleep(&self, line: &Line, epoch: u32) {
         line.sleepers.fetch_add(1, Ordering::SeqCst);
         if !self.fenced {
             futex::barrier_everywhere();
         }
+        // loom takes sequentially consistent accesses for acquire and release.
+        #[cfg(loom)]
+        fence(Ordering::SeqCst);
         let seen = line.epoch.load(Ordering::SeqCst);
         if (seen.wrapping_sub(epoch) as i32) < 0 {
             futex::sleep(&line.epoch, seen, LONGEST_SLEEP);

@@ -133,7 +133,7 @@ impl Config {
     where
         F: for<'s> Fn(&mut Context<'s, Threads>, Args<'_>) -> Result<()> + Sync,
     {
-        section::exec(&self.environment(), procs.min(self.procs), self.procs, args, f)
+        section::exec(&self.environment(), procs.min(self.procs), self.procs, false, args, f)
     }
 
     /// As [`exec`](Self::exec), for a program that runs on any backend.

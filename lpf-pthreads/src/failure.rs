@@ -6,11 +6,9 @@
 //! so nobody has begun to copy in it. A process that waits in an earlier meeting goes on: everybody
 //! arrived there or will. This is why memory is quiet when `sync` returns *fatal*.
 
-use std::sync::Mutex;
-
 use lpf_core::Error;
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Mutex, Ordering};
 
 #[derive(Debug)]
 pub(crate) struct Failure {

@@ -1,7 +1,11 @@
 //! Sleeping until a word changes, for a bounded time.
 
+#[cfg(not(loom))]
 use std::time::Duration;
 
+#[cfg(loom)]
+pub(crate) use crate::models::futex::{sleep, wake};
+#[cfg(not(loom))]
 use crate::sync::AtomicU32;
 
 /// Sleeps while `word` is `expected`, until woken or for `time` at most. May return early.
@@ -44,14 +48,6 @@ pub(crate) fn sleep(_word: &AtomicU32, _expected: u32, time: Duration) {
 }
 
 #[cfg(all(not(target_os = "linux"), not(loom)))]
-pub(crate) fn wake(_word: &AtomicU32) {}
-
-#[cfg(loom)]
-pub(crate) fn sleep(_word: &AtomicU32, _expected: u32, _time: Duration) {
-    loom::thread::yield_now();
-}
-
-#[cfg(loom)]
 pub(crate) fn wake(_word: &AtomicU32) {}
 
 /// Makes every thread of the program pass a full fence before this returns, so that who publishes

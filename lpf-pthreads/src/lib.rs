@@ -27,6 +27,8 @@ mod futex;
 mod hook;
 mod links;
 mod long_wait;
+#[cfg(loom)]
+mod models;
 mod pin;
 mod pool;
 mod section;

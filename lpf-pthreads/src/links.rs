@@ -21,7 +21,7 @@ use crate::futex;
 use crate::sync::Ordering;
 use crate::threads::Threads;
 use asking::Asking;
-use ring::{InboxMemory, LANDED, offer};
+use ring::{InboxMemory, LANDED, copy_to_landing, offer};
 
 /// The links of one process.
 #[derive(Debug, Default)]
@@ -115,10 +115,9 @@ impl OpenLink {
                     }
                 }
             } else {
-                let to = self.theirs.data(self.peer_ring, nth, next.bytes);
                 // SAFETY: the put checked the source and that the cell is long enough; the credit
                 // says that the cell is this sender's.
-                unsafe { lpf_core::copy::copy(next.address, to, next.bytes) };
+                unsafe { self.theirs.fill(self.peer_ring, nth, next.address, next.bytes) };
             }
             let cell = self.theirs.cell(self.peer_ring, nth);
             let flag = if next.landing { LANDED } else { 0 };
@@ -163,7 +162,7 @@ fn land(theirs: &InboxMemory, ring: u32, number: u64, put: &Queued) -> Landing {
     let to = place.address.load(Ordering::Relaxed);
     // SAFETY: the put checked its source; the offer's memory is the runtime's while it is TAKEN:
     // its owner waits for DONE before it leaves.
-    unsafe { lpf_core::copy::copy(put.address, to, put.bytes) };
+    unsafe { copy_to_landing(put.address, to, put.bytes) };
     place.state.store(offer::DONE, Ordering::Release);
     Landing::Done
 }
@@ -667,7 +666,7 @@ impl Threads {
                     Ordering::Acquire,
                 );
                 while revoked.is_err() && place.state.load(Ordering::Acquire) == offer::TAKEN {
-                    std::thread::yield_now();
+                    crate::sync::yield_now();
                 }
             }
         }

@@ -1,9 +1,11 @@
 //! Where threads run.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 
 use lpf_core::settings::Pin;
 
+use crate::pool;
 use crate::topology::{MachineTopology, topology};
 
 pub(crate) fn machine() -> &'static MachineTopology {
@@ -15,28 +17,30 @@ pub(crate) fn machine() -> &'static MachineTopology {
 #[derive(Debug)]
 pub(crate) struct Pins(Vec<usize>);
 
-/// What `auto` comes to for a section that starts now.
+/// What a setting comes to for a section of `processes` that starts now.
 ///
-/// With a core for each process the system places threads as well as we do (measured on two cores:
-/// no difference). With more processes than cores a pinned section meets in 0.6 of the time of an
-/// unpinned one, because those who share a core gather in its cache; but pinned threads cannot make
-/// way, so not where another program runs.
-pub(crate) fn resolve(pin: &Pin, processes: usize, cores: usize) -> Pin {
+/// Pinned threads keep their caches and, where they share a core, gather in it; but they cannot make
+/// way. So `auto` pins where nothing else runs on the machine, neither another program nor another
+/// section of this one, and a section inside a section is never pinned: its processors are those of
+/// one process.
+pub(crate) fn resolve(pin: &Pin, processes: usize, nested: bool) -> Pin {
     match pin {
-        Pin::Auto if processes > cores && is_machine_free() => Pin::Compact,
+        _ if nested => Pin::None,
+        Pin::Auto if processes > 1 && pool::is_quiet() && is_machine_free() => Pin::Compact,
         Pin::Auto => Pin::None,
         chosen => chosen.clone(),
     }
 }
 
-/// Whether nothing but this thread is running, as far as the system says.
+/// Whether nothing but this thread and idle workers is running, as far as the system says.
 fn is_machine_free() -> bool {
     // The fourth field counts what is runnable now, the reader included.
     let Ok(text) = std::fs::read_to_string("/proc/loadavg") else {
         return false;
     };
     let runnable = text.split_whitespace().nth(3).and_then(|field| field.split('/').next());
-    runnable.and_then(|count| count.parse::<usize>().ok()).is_some_and(|count| count <= 1)
+    let own = 1 + pool::awake();
+    runnable.and_then(|count| count.parse::<usize>().ok()).is_some_and(|count| count <= own)
 }
 
 /// How many processes share a core.
@@ -78,19 +82,38 @@ fn scattered(machine: &MachineTopology) -> Vec<usize> {
 }
 
 impl Pins {
-    /// Pins this thread as process `pid` until the guard goes.
+    /// Pins this thread, which is the user's, as process `pid` until the guard goes.
     pub(crate) fn hold(&self, pid: usize) -> Pinned {
         let Some(&core) = self.0.get(pid) else {
             return Pinned { before: None };
         };
         let before = affinity();
         if before.is_some() {
-            let mut only = Affinity::default();
-            only.add(core);
-            only.apply();
+            only(core).apply();
         }
         Pinned { before }
     }
+
+    /// Puts this thread, which is a worker of the pool, where process `pid` runs. It stays there
+    /// until a section wants it elsewhere: repeated sections pay no system call.
+    pub(crate) fn settle(&self, pid: usize) {
+        thread_local! {
+            static CORE: Cell<Option<usize>> = const { Cell::new(None) };
+        }
+        let wanted = self.0.get(pid).copied();
+        if CORE.replace(wanted) != wanted {
+            match wanted {
+                Some(core) => only(core).apply(),
+                None => everywhere(),
+            }
+        }
+    }
+}
+
+fn only(core: usize) -> Affinity {
+    let mut set = Affinity::default();
+    set.add(core);
+    set
 }
 
 /// Lets this thread run on all cores of the program again: a thread inherits the cores of the one

@@ -5,7 +5,7 @@
 
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -70,6 +70,21 @@ impl Latch {
     }
 }
 
+/// Workers that look for their next section and do not sleep yet.
+static AWAKE: AtomicUsize = AtomicUsize::new(0);
+/// Sections that run now.
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+
+/// Idle workers that use a core at this moment.
+pub(crate) fn awake() -> usize {
+    AWAKE.load(Ordering::Relaxed)
+}
+
+/// Whether no section of this program runs.
+pub(crate) fn is_quiet() -> bool {
+    RUNNING.load(Ordering::Relaxed) == 0
+}
+
 static IDLE: Mutex<Vec<Arc<Worker>>> = Mutex::new(Vec::new());
 
 fn idle() -> std::sync::MutexGuard<'static, Vec<Arc<Worker>>> {
@@ -90,12 +105,7 @@ impl Worker {
     fn serve(self: Arc<Self>) {
         crate::pin::everywhere();
         loop {
-            let mut waiter = Waiter::new(BETWEEN_SECTIONS);
-            while self.mail.load(Ordering::Acquire) != FULL {
-                if waiter.pause().is_some() {
-                    futex::sleep(&self.mail, EMPTY, Duration::from_secs(3600));
-                }
-            }
+            self.await_mail();
             // SAFETY: the mail is FULL, so the job was written and nobody else touches it.
             let job = unsafe { (*self.job.get()).take() };
             self.mail.store(EMPTY, Ordering::Relaxed);
@@ -106,6 +116,19 @@ impl Worker {
             idle().push(self.clone());
             job.latch.done();
         }
+    }
+
+    fn await_mail(&self) {
+        let mut waiter = Waiter::new(BETWEEN_SECTIONS);
+        AWAKE.fetch_add(1, Ordering::Relaxed);
+        while self.mail.load(Ordering::Acquire) != FULL {
+            if waiter.pause().is_some() {
+                AWAKE.fetch_sub(1, Ordering::Relaxed);
+                futex::sleep(&self.mail, EMPTY, Duration::from_secs(3600));
+                AWAKE.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        AWAKE.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn give(&self, job: Job) {
@@ -153,6 +176,7 @@ pub(crate) fn run<M: Fn(usize) + Sync>(
         unsafe { (*data.cast::<M>())(number) }
     }
     let team = take(workers)?;
+    RUNNING.fetch_add(1, Ordering::Relaxed);
     let latch = Arc::new(Latch { running: AtomicU32::new(workers as u32) });
     for (number, worker) in team.iter().enumerate() {
         let data = std::ptr::from_ref(member).cast();
@@ -162,6 +186,7 @@ pub(crate) fn run<M: Fn(usize) + Sync>(
     let result = catch_unwind(AssertUnwindSafe(own));
     let cores = lpf_core::settings::cores();
     latch.wait(Patience::for_processes(workers + 1, cores));
+    RUNNING.fetch_sub(1, Ordering::Relaxed);
     if let Err(panic) = result {
         std::panic::resume_unwind(panic);
     }

@@ -29,11 +29,13 @@ pub(crate) struct Environment {
     pub(crate) parameters: Arc<Parameters>,
 }
 
-/// Runs `f` on `procs` of the `free` processors, this thread being process 0.
+/// Runs `f` on `procs` of the `free` processors, this thread being process 0; `nested` where it is
+/// a process of a section already.
 pub(crate) fn exec<F>(
     environment: &Arc<Environment>,
     procs: Pid,
     free: Pid,
+    nested: bool,
     args: Args<'_>,
     f: F,
 ) -> Result<()>
@@ -44,7 +46,7 @@ where
         let text = "exec was asked for 0 processes; the least is 1";
         return Err(Error::setting(text));
     }
-    let pin = pin::resolve(&environment.pin, procs as usize, environment.cores);
+    let pin = pin::resolve(&environment.pin, procs as usize, nested);
     let comm = Comm::new(procs, environment, &pin)?;
     let mut processes = Vec::new();
     for pid in 0..procs {
@@ -57,7 +59,7 @@ where
     // Before this thread is pinned: the machine is read as the program may use it.
     let pins = pin::plan(&pin, procs as usize, environment.cores);
     let member = |pid: usize| {
-        let _pinned = pins.hold(pid);
+        pins.settle(pid);
         if let Some(process) = take(pid) {
             // What went wrong is in the failure's report.
             let _ = run_section(process, Args { symbols, ..Args::none() }, &f);

@@ -1,9 +1,41 @@
-//! The atomics of the protocols: the standard library's, or loom's where it explores them.
+//! The atomics of the protocols: the standard library's, or loom's where it explores them
+//! (`--cfg loom`, see `ci/loom.sh`).
+
+use std::time::Duration;
 
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+pub(crate) use loom::{
+    sync::Mutex,
+    sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+    thread::yield_now,
+};
 #[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+pub(crate) use std::{
+    sync::Mutex,
+    sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+    thread::yield_now,
+};
+
+use lpf_core::wait::Waiter;
+
+/// Spins or yields, as the waiter says; the time to sleep where it is time for that.
+#[cfg(not(loom))]
+#[inline]
+pub(crate) fn pause(waiter: &mut Waiter) -> Option<Duration> {
+    waiter.pause()
+}
+
+/// Every look that is not followed by a sleep lets loom run another thread.
+#[cfg(loom)]
+pub(crate) fn pause(waiter: &mut Waiter) -> Option<Duration> {
+    match waiter.step() {
+        lpf_core::wait::Step::Sleep(time) => Some(time),
+        _ => {
+            yield_now();
+            None
+        }
+    }
+}
 
 /// 128 bytes: two cache lines, because processors fetch lines in pairs.
 #[derive(Debug, Default)]

@@ -544,6 +544,7 @@ impl SharedMemory for Threads {
         if let Some(dead) = &self.dead {
             return Err(dead.clone());
         }
-        crate::section::exec(&self.comm.environment, procs.min(self.free), self.free, args, f)
+        let (procs, nested) = (procs.min(self.free), self.nprocs > 1);
+        crate::section::exec(&self.comm.environment, procs, self.free, nested, args, f)
     }
 }
