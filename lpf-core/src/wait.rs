@@ -4,6 +4,7 @@
 //! in 2 us, so yielding comes long before sleeping where cores are to spare; with more processes
 //! than cores a spin costs the partner its time slice, so nobody spins.
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// How long a wait stays in each stage.
@@ -42,6 +43,16 @@ pub enum Step {
     Sleep(Duration),
 }
 
+/// The fewest spins that a thread comes down to.
+const FEWEST_SPINS: u32 = 64;
+
+thread_local! {
+    /// Spins that this thread takes to be worth while: halved by a wait that they did not end,
+    /// doubled by one that they did. Two threads that were put on one core would else spin through
+    /// each other's time.
+    static SPINS: Cell<u32> = const { Cell::new(u32::MAX) };
+}
+
 /// The state of one wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiter {
@@ -55,7 +66,20 @@ impl Waiter {
     /// A wait that begins now.
     #[inline]
     pub fn new(patience: Patience) -> Self {
+        let patience = Patience { spins: patience.spins.min(SPINS.get()), ..patience };
         Waiter { patience, looks: 0, sleep: SHORTEST_SLEEP, asleep_since: None }
+    }
+
+    /// To be called when the wait is over: the next one of this thread spins as long as was good
+    /// for this one.
+    #[inline]
+    pub fn learn(&self) {
+        let spins = self.patience.spins;
+        if spins > 0 {
+            let ended_spinning = self.looks <= spins;
+            let next = if ended_spinning { spins.saturating_mul(2) } else { spins / 2 };
+            SPINS.set(next.max(FEWEST_SPINS));
+        }
     }
 
     /// What to do before the next look.
@@ -93,5 +117,43 @@ impl Waiter {
     /// How long this wait has been sleeping, zero while it spins or yields.
     pub fn slept(&self) -> Duration {
         self.asleep_since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spins_of_next_wait() -> u32 {
+        let mut waiter = Waiter::new(Patience { spins: 1_000, yields: 1 });
+        let mut spins = 0;
+        while waiter.step() == Step::Spin {
+            spins += 1;
+        }
+        spins
+    }
+
+    #[test]
+    fn a_wait_spins_then_yields_then_sleeps_longer_and_longer() {
+        let mut waiter = Waiter::new(Patience { spins: 2, yields: 1 });
+        let steps: Vec<Step> = (0..5).map(|_| waiter.step()).collect();
+        let sleep = |factor| Step::Sleep(SHORTEST_SLEEP * factor);
+        assert_eq!(steps, [Step::Spin, Step::Spin, Step::Yield, sleep(1), sleep(2)]);
+    }
+
+    #[test]
+    fn spins_that_end_no_wait_become_fewer_and_come_back() {
+        for expected in [1_000, 500, 250, 125, 64, 64] {
+            assert_eq!(spins_of_next_wait(), expected);
+            let mut waiter = Waiter::new(Patience { spins: 1_000, yields: 1 });
+            while waiter.step() == Step::Spin {}
+            waiter.learn();
+        }
+        for _ in 0..10 {
+            let mut waiter = Waiter::new(Patience { spins: 1_000, yields: 1 });
+            waiter.step();
+            waiter.learn();
+        }
+        assert_eq!(spins_of_next_wait(), 1_000);
     }
 }

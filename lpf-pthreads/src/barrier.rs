@@ -373,6 +373,7 @@ impl Barrier {
                 self.sleep(line, epoch);
             }
         }
+        waiter.learn();
         Ok(())
     }
 

@@ -15,7 +15,11 @@ pub(crate) fn machine() -> &'static MachineTopology {
 
 /// The core of each process of a section, or none.
 #[derive(Debug)]
-pub(crate) struct Pins(Vec<usize>);
+pub(crate) struct Pins {
+    cores: Vec<usize>,
+    /// Processes that share a core.
+    share: usize,
+}
 
 /// What a setting comes to for a section of `processes` that starts now.
 ///
@@ -58,11 +62,27 @@ pub(crate) fn plan(pin: &Pin, processes: usize, cores: usize) -> Pins {
         Pin::Scatter => scattered(machine),
     };
     if order.is_empty() {
-        return Pins(order);
+        return Pins { cores: order, share: 1 };
+    }
+    let mut order = order;
+    if let Some(here) = current_core().and_then(|core| order.iter().position(|&c| c == core)) {
+        // Process 0 is the caller: it stays where it is.
+        order.rotate_left(here);
     }
     let cores = cores.clamp(1, order.len());
     let share = per_core(processes, cores);
-    Pins((0..processes).map(|process| order[process / share]).collect())
+    Pins { cores: (0..processes).map(|process| order[process / share]).collect(), share }
+}
+
+#[cfg(target_os = "linux")]
+fn current_core() -> Option<usize> {
+    // SAFETY: the call takes nothing.
+    usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn current_core() -> Option<usize> {
+    None
 }
 
 /// The cores in turns: the first of each last cache, then the second of each, and so on.
@@ -82,10 +102,12 @@ fn scattered(machine: &MachineTopology) -> Vec<usize> {
 }
 
 impl Pins {
-    /// Pins this thread, which is the user's, as process `pid` until the guard goes.
-    pub(crate) fn hold(&self, pid: usize) -> Pinned {
-        let Some(&core) = self.0.get(pid) else {
-            return Pinned { before: None };
+    /// Pins this thread, which is the user's, as process 0 until the guard goes. With a core of its
+    /// own it need not be pinned: the others are, elsewhere.
+    pub(crate) fn hold(&self) -> Pinned {
+        let core = match self.cores.first() {
+            Some(&core) if self.share > 1 => core,
+            _ => return Pinned { before: None },
         };
         let before = affinity();
         if before.is_some() {
@@ -100,7 +122,7 @@ impl Pins {
         thread_local! {
             static CORE: Cell<Option<usize>> = const { Cell::new(None) };
         }
-        let wanted = self.0.get(pid).copied();
+        let wanted = self.cores.get(pid).copied();
         if CORE.replace(wanted) != wanted {
             match wanted {
                 Some(core) => only(core).apply(),

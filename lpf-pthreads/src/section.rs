@@ -66,7 +66,7 @@ where
         }
     };
     pool::run(procs as usize - 1, &|worker| member(worker + 1), || {
-        let _pinned = pins.hold(0);
+        let _pinned = pins.hold();
         if let Some(process) = take(0) {
             let _ = run_section(process, args, &f);
         }

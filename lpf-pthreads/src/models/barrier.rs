@@ -21,6 +21,11 @@ struct Section {
     shown: [Vec<UnsafeCell<u64>>; 2],
 }
 
+// SAFETY: `shown` is what the models check; everything else is atomic or locked.
+unsafe impl Send for Section {}
+// SAFETY: as above.
+unsafe impl Sync for Section {}
+
 impl Section {
     fn new(processes: usize, shape: &Shape, patience: Patience) -> Arc<Self> {
         let cells = || (0..processes).map(|_| UnsafeCell::new(0)).collect();
@@ -61,7 +66,7 @@ impl Section {
 fn meetings(processes: usize, meetings: u32, shape: Shape, patience: Patience, preemptions: usize) {
     explore(preemptions, move || {
         let section = Section::new(processes, &shape, patience);
-        let run = |me: usize, section: &Section| {
+        let run = move |me: usize, section: &Section| {
             (1..=meetings).for_each(|epoch| section.meet(me, processes, epoch));
         };
         let others: Vec<_> = (1..processes)

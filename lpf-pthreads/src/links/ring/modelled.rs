@@ -55,6 +55,11 @@ pub(crate) struct InboxMemory {
     rings: Vec<Ring>,
 }
 
+// SAFETY: as in `memory`; loom checks it for the bytes.
+unsafe impl Send for InboxMemory {}
+// SAFETY: as above.
+unsafe impl Sync for InboxMemory {}
+
 impl InboxMemory {
     pub(crate) fn new(shape: InboxShape) -> Result<Self, usize> {
         assert!(shape.cell_bytes <= IN_HEADER, "models send small messages");
