@@ -381,6 +381,10 @@ impl Threads {
     }
 
     pub(crate) fn offer_on(&mut self, link: Link, address: *mut u8, bytes: usize) -> Result<()> {
+        // What is offered after a failure would never be taken back.
+        if let Some(dead) = &self.dead {
+            return Err(dead.clone());
+        }
         let open = self.link_mut(link)?;
         let window = open.window();
         if open.offered - open.offers_used >= u64::from(window) {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use lpf_core::waits::{
     ASK_AFTER, Counts, Doing, QueuedLanding, Status, Stream, Suspicion, Want, What,
 };
-use lpf_core::{Awaited, Error, InboxSlot, Link, Pid, Result};
+use lpf_core::{Awaited, Cause, Error, InboxSlot, Link, Pid, Result};
 
 use super::OpenLink;
 use crate::long_wait::PUBLISH_AFTER;
@@ -27,6 +27,9 @@ impl Asking {
         if waited >= PUBLISH_AFTER && !self.published {
             process.publish(Doing::Waiting(process.wants(awaited)));
             self.published = true;
+        }
+        if process.comm.environment.timeout.is_some_and(|limit| waited >= limit) {
+            return Err(process.late(awaited, waited));
         }
         if waited < self.asked + ASK_AFTER {
             return Ok(());
@@ -108,6 +111,15 @@ impl Threads {
                 })
                 .collect(),
         }
+    }
+
+    /// The wait has taken longer than `LPF_TIMEOUT`.
+    #[cold]
+    fn late(&mut self, awaited: Awaited<'_>, waited: Duration) -> Error {
+        let missing = self.wants(awaited).first().map_or(self.pid, Want::awaited);
+        let state = format!("awaited by process {} and computing", self.pid);
+        let cause = Cause::Late { seconds: waited.as_secs(), state };
+        self.fail(self.meeting + 1, Error::fatal(missing, self.superstep, cause))
     }
 
     /// Says what this process is in, for those who ask.
