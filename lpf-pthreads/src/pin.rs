@@ -1,7 +1,8 @@
 //! Where threads run.
 
 use std::cell::Cell;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use lpf_core::settings::Pin;
 
@@ -36,15 +37,29 @@ pub(crate) fn resolve(pin: &Pin, processes: usize, nested: bool) -> Pin {
     }
 }
 
+/// How long an answer of [`is_machine_free`] stands: asking takes longer than a short section.
+const STANDS_FOR: Duration = Duration::from_millis(50);
+
 /// Whether nothing but this thread and idle workers is running, as far as the system says.
 fn is_machine_free() -> bool {
-    // The fourth field counts what is runnable now, the reader included.
-    let Ok(text) = std::fs::read_to_string("/proc/loadavg") else {
-        return false;
-    };
-    let runnable = text.split_whitespace().nth(3).and_then(|field| field.split('/').next());
-    let own = 1 + pool::awake();
-    runnable.and_then(|count| count.parse::<usize>().ok()).is_some_and(|count| count <= own)
+    static LAST: Mutex<Option<(Instant, bool)>> = Mutex::new(None);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    match *last {
+        Some((when, free)) if when.elapsed() < STANDS_FOR => free,
+        _ => {
+            last.insert((
+                Instant::now(),
+                runnable().is_some_and(|count| count <= 1 + pool::awake()),
+            ))
+            .1
+        }
+    }
+}
+
+/// Threads that run or could run now on the whole machine, the caller included.
+fn runnable() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    text.split_whitespace().nth(3)?.split('/').next()?.parse().ok()
 }
 
 /// How many processes share a core.
