@@ -34,13 +34,19 @@ pub mod args;
 pub mod arrivals;
 pub mod attr;
 pub mod board;
+pub mod check;
+pub mod conflict;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod copy;
 pub mod error;
 pub mod machine;
 pub mod request;
+pub mod rounds;
 pub mod settings;
 pub mod slot;
 pub mod wait;
+pub mod waits;
 
 mod context;
 mod lpf;

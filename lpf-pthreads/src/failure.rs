@@ -5,6 +5,11 @@
 //! the word is at most j: then the failed process cannot arrive at j, so j can never be complete,
 //! so nobody has begun to copy in it. A process that waits in an earlier meeting goes on: everybody
 //! arrived there or will. This is why memory is quiet when `sync` returns *fatal*.
+//!
+//! A process whose patience ends (`LPF_TIMEOUT`) would declare a meeting that may become complete at
+//! this very moment, and others may have departed from it already. So under a time-out all take one
+//! decision about each meeting, by a compare-and-exchange: who departs says that it takes place, who
+//! gives up that it does not, and whoever comes first has said it for all.
 
 use lpf_core::Error;
 
@@ -13,12 +18,18 @@ use crate::sync::{AtomicU64, Mutex, Ordering};
 #[derive(Debug)]
 pub(crate) struct Failure {
     missing: AtomicU64,
+    /// The latest meeting decided about: twice its epoch, and one more where it was given up.
+    decided: AtomicU64,
     report: Mutex<Option<Error>>,
 }
 
 impl Failure {
     pub(crate) fn new() -> Self {
-        Failure { missing: AtomicU64::new(u64::MAX), report: Mutex::new(None) }
+        Failure {
+            missing: AtomicU64::new(u64::MAX),
+            decided: AtomicU64::new(0),
+            report: Mutex::new(None),
+        }
     }
 
     /// Says that this process will not reach `meeting`. The first report stands.
@@ -26,6 +37,28 @@ impl Failure {
         let mut first = self.report.lock().unwrap_or_else(|poison| poison.into_inner());
         first.get_or_insert(report);
         self.missing.fetch_min(meeting, Ordering::SeqCst);
+        #[cfg(loom)]
+        crate::models::futex::something_happened();
+    }
+
+    /// Decides, under a time-out, whether the meeting of `epoch` takes place: as this process says,
+    /// or as another said before it.
+    pub(crate) fn decide(&self, epoch: u32, takes_place: bool) -> bool {
+        let mine = u64::from(epoch) << 1 | u64::from(!takes_place);
+        let mut latest = self.decided.load(Ordering::Acquire);
+        loop {
+            match ((latest >> 1) as u32).wrapping_sub(epoch) as i32 {
+                0 => return latest & 1 == 0,
+                // Somebody departed from it and is further.
+                1.. => return true,
+                _ => {}
+            }
+            let place = &self.decided;
+            match place.compare_exchange(latest, mine, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return takes_place,
+                Err(now) => latest = now,
+            }
+        }
     }
 
     /// Whether meeting `meeting` can never be complete.

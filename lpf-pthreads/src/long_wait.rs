@@ -7,7 +7,7 @@ use lpf_core::waits::Doing;
 use lpf_core::{Cause, Error, Pid};
 
 use crate::superstep::bits;
-use crate::sync::{Ordering, fence};
+use crate::sync::yield_now;
 use crate::threads::Threads;
 
 /// A wait this long is published, so that whoever asks learns of it. Well under the time after
@@ -46,8 +46,8 @@ impl<'a> LongWait<'a> {
     }
 
     fn give_up(&self, waited: Duration) {
-        let Threads { comm, pid, superstep, meeting, .. } = self.process;
-        if comm.failure.is_set() {
+        let Threads { comm, pid, superstep, meeting, epoch, .. } = self.process;
+        if comm.failure.is_set() || comm.failure.decide(*epoch, false) {
             return;
         }
         let absent = |who: &usize| *who != *pid as usize && !self.has_arrived(*who);
@@ -62,16 +62,17 @@ impl<'a> LongWait<'a> {
         self.process.comm.barrier.line(who, epoch).has_reached(epoch)
     }
 
-    /// Whether somebody gave up this meeting although it became complete. Who gives up writes the
-    /// failure and then looks whether the meeting is complete; who departs looks for the failure;
-    /// a fence on both sides lets at least one of them see the other.
+    /// Whether this meeting, which is complete, was given up by somebody before anybody departed.
     #[inline]
     pub(crate) fn was_given_up(&self) -> bool {
-        let comm = &self.process.comm;
-        if comm.environment.timeout.is_none() {
+        let Threads { comm, epoch, .. } = self.process;
+        if comm.environment.timeout.is_none() || comm.failure.decide(*epoch, true) {
             return false;
         }
-        fence(Ordering::SeqCst);
-        comm.failure.prevents(self.process.meeting)
+        // Who gave it up is about to say why.
+        while !comm.failure.is_set() {
+            yield_now();
+        }
+        true
     }
 }

@@ -19,6 +19,8 @@ mod barrier;
 mod failure;
 #[cfg(test)]
 mod links;
+#[cfg(test)]
+mod section;
 
 /// Explores `model` with at most `preemptions` of them.
 #[cfg(test)]
@@ -26,7 +28,7 @@ fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     // A wait is a loop of looks; beyond this it does not end.
-    builder.max_branches = 20_000;
+    builder.max_branches = 5_000;
     builder.check(model);
 }
 

@@ -9,7 +9,7 @@ use lpf_pthreads::Config;
 struct Threads;
 
 fn config(mode: Mode) -> Config {
-    Config::new().procs(PROCS).check(mode.check).strict(mode.strict)
+    Config::new().procs(PROCS).check(mode.check).strict(mode.strict).timeout(mode.timeout)
 }
 
 impl Harness for Threads {

@@ -1,1 +1,42 @@
-//! x
+//! Lightweight Parallel Foundations: bulk-synchronous programs whose communication costs what the
+//! model says.
+//!
+//! This crate is what a program adds to its `Cargo.toml`. It re-exports `lpf-core` (the context,
+//! the typed layer, errors, arguments) and the backends, and adds what stands on both: starting a
+//! section with the settings and the machine's saved table ([`exec`]), choosing the backend at
+//! start ([`run`]), measuring g and l ([`measure`]) and keeping them ([`tables`]).
+//!
+//! ```
+//! use lpf::prelude::*;
+//!
+//! fn main() -> lpf::Result<()> {
+//!     lpf::exec(4, |ctx, _args| {
+//!         ctx.resize(2, 2)?; // room for two areas and two requests
+//!         ctx.sync()?;
+//!         let (mut own, left) = (ctx.area::<u32>(1)?, ctx.area::<u32>(1)?);
+//!         ctx.sync()?;
+//!         ctx.write(&mut own)[0] = ctx.pid();
+//!         let right = (ctx.pid() + 1) % ctx.nprocs();
+//!         ctx.put(&own, .., right, &left, 0)?;
+//!         ctx.sync()?; // costs h·g + l
+//!         println!("process {} got {} from its left", ctx.pid(), ctx.read(&left)[0]);
+//!         Ok(())
+//!     })
+//! }
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod host;
+pub mod measure;
+pub mod prelude;
+pub mod tables;
+
+mod exec;
+mod run;
+
+pub use exec::{exec, exec_args, parameters, team};
+pub use lpf_core::*;
+pub use run::{BACKENDS, backend, run, run_args};
+
+/// The shared-memory backend: sections of threads, hooks from existing threads.
+pub use lpf_pthreads as threads;

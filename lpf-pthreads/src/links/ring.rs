@@ -23,9 +23,9 @@ mod modelled;
 #[cfg(not(loom))]
 pub(crate) use memory::{InboxMemory, copy_to_landing};
 #[cfg(loom)]
-pub(crate) use modelled::{InboxMemory, copy_to_landing};
+pub(crate) use modelled::{Bytes, InboxMemory, bytes, copy_to_landing};
 
-use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
 /// Payload that fits the header's own cache line.
 const IN_HEADER: usize = 32;

@@ -1,1 +1,203 @@
+//! The pair counters of links: cells under a window, credits, offers and their revocation.
 
+use std::sync::Arc;
+
+use lpf_core::arrivals::{Expect, InboxShape, InboxSlot, Link};
+use lpf_core::{Awaited, Cause, Error, Slot};
+
+use super::explore;
+use super::section::{run, section};
+use crate::barrier::Shape;
+use crate::links::ring::{Bytes, bytes};
+use crate::sync::yield_now;
+use crate::threads::Threads;
+
+/// What one of two processes has: a link with the other, and a slot of words to send.
+struct End {
+    link: Link,
+    slot: Slot,
+}
+
+const WORDS: [u64; 8] = [10, 11, 12, 13, 14, 15, 16, 17];
+const WORD: usize = size_of::<u64>();
+
+/// Explores two processes with a link of `window` cells each way.
+fn between_two(
+    window: u32,
+    preemptions: usize,
+    process: impl Fn(&mut Threads, &End) + Clone + Send + Sync + 'static,
+) {
+    explore(preemptions, move || {
+        let comm = section(2, &Shape::flat(), None);
+        let shape = InboxShape { rings: 1, window, cell_bytes: 32 };
+        // What the full sync that activates inboxes would do.
+        for pid in 0..2 {
+            let mut outer = Threads::new(comm.clone(), pid, 1).unwrap();
+            outer.add_inbox(shape).unwrap();
+        }
+        let process = process.clone();
+        run(&comm, move |threads| {
+            threads.capacity.active_inboxes = 1;
+            let peer = 1 - threads.pid;
+            let link = threads.open_link(InboxSlot::new(0), 0, peer, 0).unwrap();
+            threads.slots.reserve(1, 0).unwrap();
+            threads.slots.set_capacity(1);
+            let words = WORDS.as_ptr().cast_mut().cast();
+            let slot = threads.slots.register_local(words, size_of_val(&WORDS), 0).unwrap();
+            process(threads, &End { link, slot: slot.into() });
+        });
+    });
+}
+
+impl End {
+    /// Puts word `nth` as the next message.
+    fn put(&self, process: &mut Threads, nth: usize, landing: bool) {
+        process.put_on(self.link, self.slot, nth * WORD, WORD, landing).unwrap();
+    }
+
+    fn wait(&self, process: &mut Threads, awaited: Awaited<'_>) {
+        while !process.poll_links(awaited).unwrap() {
+            yield_now();
+        }
+    }
+
+    /// Waits for `messages` more and gives the words that came.
+    fn expect(&self, process: &mut Threads, messages: u32) -> Vec<u64> {
+        let expected = [Expect { link: self.link, messages }];
+        process.expect_messages(&expected).unwrap();
+        self.wait(process, Awaited::Messages(&expected));
+        let end = process.awaited_on(self.link).unwrap();
+        let word = |nth| {
+            let arrival = process.arrived(self.link, nth).unwrap();
+            assert_eq!(arrival.bytes, WORD);
+            if arrival.landed {
+                // SAFETY: models offer nothing but Bytes.
+                let area = unsafe { &*arrival.data.cast::<Bytes>() };
+                // SAFETY: it holds a word, unaligned.
+                area.with(|bytes| unsafe { bytes.cast::<u64>().read_unaligned() })
+            } else {
+                // SAFETY: the message is awaited and not released.
+                unsafe { arrival.data.cast::<u64>().read_unaligned() }
+            }
+        };
+        (end - u64::from(messages)..end).map(word).collect()
+    }
+
+    fn flush(&self, process: &mut Threads) {
+        process.expect_messages(&[]).unwrap();
+        self.wait(process, Awaited::Flushed);
+    }
+}
+
+/// One sends more messages than the window has cells, the other receives them one by one.
+fn one_way(window: u32, messages: usize, preemptions: usize) {
+    between_two(window, preemptions, move |process, end| {
+        for nth in 0..messages {
+            if process.pid == 0 {
+                end.put(process, nth, false);
+                process.expect_messages(&[]).unwrap();
+            } else {
+                assert_eq!(end.expect(process, 1), [WORDS[nth]]);
+            }
+        }
+        end.flush(process);
+    });
+}
+
+#[test]
+fn messages_through_one_cell() {
+    one_way(1, 3, 4);
+}
+
+#[test]
+fn messages_through_two_cells() {
+    one_way(2, 4, 3);
+}
+
+/// Both put whole windows to each other, again and again: credits ride on messages, and who waits
+/// for credit has to report.
+fn both_ways(window: u32, rounds: usize, preemptions: usize) {
+    between_two(window, preemptions, move |process, end| {
+        for round in 0..rounds {
+            let words = round * window as usize..(round + 1) * window as usize;
+            words.clone().for_each(|nth| end.put(process, nth, false));
+            assert_eq!(end.expect(process, window), WORDS[words]);
+        }
+        end.flush(process);
+    });
+}
+
+#[test]
+fn whole_windows_of_one_cross() {
+    both_ways(1, 3, 3);
+}
+
+#[test]
+fn whole_windows_of_two_cross() {
+    both_ways(2, 2, 3);
+}
+
+/// Both put two windows before they wait for anything but credit, and flush: each waits for the
+/// other's report.
+#[test]
+fn who_waits_for_credit_reports() {
+    between_two(2, 3, |process, end| {
+        end.put(process, 0, false);
+        end.put(process, 1, false);
+        assert_eq!(end.expect(process, 1), [10]);
+        end.put(process, 2, false);
+        end.flush(process);
+        assert_eq!(end.expect(process, 2), [11, 12]);
+    });
+}
+
+/// A landing goes straight into the area offered for it, and the place of the offer is used again.
+fn landings(messages: usize, preemptions: usize) {
+    between_two(1, preemptions, move |process, end| {
+        let areas: Vec<_> = (0..messages).map(|_| bytes()).collect();
+        for nth in 0..messages {
+            if process.pid == 0 {
+                end.put(process, nth, true);
+                process.expect_messages(&[]).unwrap();
+            } else {
+                let area = std::ptr::from_ref(&areas[nth]).cast_mut().cast();
+                process.offer_on(end.link, area, WORD).unwrap();
+                assert_eq!(end.expect(process, 1), [WORDS[nth]]);
+                // SAFETY: the area is this process's again.
+                areas[nth].with_mut(|bytes| unsafe { (*bytes)[0] = 0 });
+            }
+        }
+        end.flush(process);
+    });
+}
+
+#[test]
+fn a_landing_arrives() {
+    landings(1, 3);
+}
+
+#[test]
+fn a_place_of_offers_is_used_again() {
+    landings(2, 3);
+}
+
+/// The owner of an offer fails while the sender may be copying: it gets its memory back only when
+/// nobody writes to it.
+#[test]
+fn an_offer_is_revoked_or_its_copy_awaited() {
+    between_two(1, 3, |process, end| {
+        if process.pid == 0 {
+            // The section may have failed before or after.
+            let _ = process.put_on(end.link, end.slot, 0, WORD, true);
+            let _ = process.poll_links(Awaited::Flushed);
+            return;
+        }
+        let area = Arc::new(bytes());
+        let place = Arc::as_ptr(&area).cast_mut().cast();
+        process.offer_on(end.link, place, WORD).unwrap();
+        let cause = Cause::Panicked { message: String::new() };
+        process.fail(1, Error::fatal(1, 0, cause));
+        // SAFETY: the area is this process's own.
+        area.with_mut(|bytes| unsafe { (*bytes)[0] = 0 });
+    });
+}

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# AddressSanitizer over all tests: nothing is used outside its bounds or after it was freed, and
+# nothing is leaked.
+source "$(dirname "$0")/common.sh"
+source ci/sanitizer.sh
+# allocator_may_return_null: refused memory is an error to be tested, not the end.
+export ASAN_OPTIONS="allocator_may_return_null=1 ${ASAN_OPTIONS:-}"
+sanitized asan "-Zsanitizer=address" --workspace --lib --bins --tests

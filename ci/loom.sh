@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# loom runs the barrier, the counters of the rings and the failure flag, for 2 and 3 threads, through
+# the orders of memory operations that the memory model allows. What is bounded is said in
+# lpf-pthreads/src/models.rs.
+source "$(dirname "$0")/common.sh"
+# --cfg loom: the same sources on loom's atomics. --release: the search is long. --lib: the models
+# are unit tests, they see what is private. Its own target folder: the flag changes every crate.
+RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR="$target_root/loom" \
+    cargo test --locked --release -p lpf-pthreads --lib

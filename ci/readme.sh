@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# What the README tells a newcomer works as it stands there: its commands word for word, and its
+# program in a new package with the dependency lines it gives.
+source "$(dirname "$0")/common.sh"
+scratch="$(mktemp -d)"
+trap 'rm -rf "$scratch"' EXIT
+# Measured tables of this machine are not this check's to replace.
+export LPF_TABLE="$scratch/tables"
+
+# block LANGUAGE: the lines of the README's fenced blocks of that language.
+block() {
+    awk -v open="\`\`\`$1" '$0 == open { inside = 1; next } /^```/ { inside = 0 } inside' README.md
+}
+
+# The commands. `./test` is left out of itself: it is what runs this check.
+failed=0
+while IFS= read -r line; do
+    command="${line%%  #*}"
+    case "$command" in
+        "" | "./test"* | "git clone"* | "cd "*) continue ;;
+    esac
+    echo "\$ $command"
+    if ! (eval "timeout 300 $command") </dev/null >"$scratch/out" 2>&1; then
+        tail -n 20 "$scratch/out"
+        echo "failed: $command"
+        failed=1
+    fi
+done < <(block sh)
+
+# The program.
+mkdir -p "$scratch/hello/src"
+ln -s "$PWD" "$scratch/lpf"
+cat >"$scratch/hello/Cargo.toml" <<'TOML'
+[package]
+name = "hello"
+version = "0.1.0"
+edition = "2024"
+
+TOML
+block toml >>"$scratch/hello/Cargo.toml"
+block rust >"$scratch/hello/src/main.rs"
+cp Cargo.lock "$scratch/hello/Cargo.lock"
+echo "\$ cargo run   # the program, in a package of its own"
+# Four processes, whatever the machine has, as the output in the README. --offline: what the
+# workspace was built with is enough.
+out="$(cd "$scratch/hello" && CARGO_TARGET_DIR="$target_root/readme" LPF_PROCS=4 \
+    timeout 300 cargo run --quiet --offline | LC_ALL=C sort)" || failed=1
+diff <(echo "$out") <(block text | LC_ALL=C sort) || { echo "the program printed something else"; failed=1; }
+exit "$failed"

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# ThreadSanitizer over the conformance suite on threads: no data race in the protocol.
+source "$(dirname "$0")/common.sh"
+source ci/sanitizer.sh
+# -Cunsafe-allow-abi-mismatch: the standard library was built without it.
+# --cfg tsan: copies between processes are made of atomic words, so that a race that a program
+# makes by mistake (which the contract allows for) is not reported as one of the protocol.
+# halt_on_error: a report ends the run. suppressions: reports about the standard library, see there.
+# allocator_may_return_null: refused memory is an error to be tested, not the end.
+export TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/ci/tsan-suppressions.txt allocator_may_return_null=1 ${TSAN_OPTIONS:-}"
+sanitized tsan "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer --cfg tsan" \
+    -p lpf-pthreads --lib --tests

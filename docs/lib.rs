@@ -1,0 +1,27 @@
+//! The book and the README, so that `cargo test --doc` runs the code on their pages.
+
+macro_rules! pages {
+    ($($name:ident: $path:literal)*) => {
+        $(
+            #[doc = include_str!($path)]
+            pub mod $name {}
+        )*
+    };
+}
+
+pages! {
+    readme: "../README.md"
+    introduction: "src/introduction.md"
+    first_program: "src/first-program.md"
+    cost_model: "src/cost-model.md"
+    libraries: "src/libraries.md"
+    errors: "src/errors.md"
+    expected_arrivals: "src/expected-arrivals.md"
+    settings: "src/settings.md"
+    superstep: "src/superstep.md"
+    channels: "src/channels.md"
+    failure: "src/failure.md"
+    new_backend: "src/new-backend.md"
+    dependencies: "src/dependencies.md"
+    mutations: "src/mutations.md"
+}

@@ -1,0 +1,20 @@
+//! Up to four processes say hello; each learns its left neighbour's number in one superstep.
+
+fn main() -> lpf::Result<()> {
+    lpf::exec(4, |ctx, _args| {
+        // Room for 2 slots and 2 requests (the put made here and the one that arrives).
+        ctx.resize(2, 2)?;
+        ctx.sync()?;
+        let (mut own, left) = (ctx.area::<u32>(1)?, ctx.area::<u32>(1)?);
+        // Areas can be named by others after this sync.
+        ctx.sync()?;
+        ctx.write(&mut own)[0] = ctx.pid();
+        let right = (ctx.pid() + 1) % ctx.nprocs();
+        ctx.put(&own, .., right, &left, 0)?;
+        // Nothing has moved yet; when sync returns, everything has.
+        ctx.sync()?;
+        let left = ctx.read(&left)[0];
+        println!("hello from {} of {}, right of {left}", ctx.pid(), ctx.nprocs());
+        Ok(())
+    })
+}

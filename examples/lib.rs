@@ -1,0 +1,4 @@
+//! The examples, in the order to read them: `hello`, `inner_product`, `error_broadcast`, `rehook`,
+//! `hook`, `sample_sort`. Each is a program of its own: `cargo run --release --example hello`.
+//!
+//! This library is empty; a package of examples alone needs one.

@@ -1,0 +1,203 @@
+//! `lpf comply`: does every pattern cost at most 1.2 (h g + l), with g and l of the same run?
+
+mod plot;
+mod relation;
+mod rows;
+
+use std::io::{self, Write};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use lpf::host::Host;
+use lpf::machine::Parameters;
+use lpf::measure::conduct::{Batch, Leader, Timed, conduct, repetitions};
+use lpf::measure::stats::Samples;
+use lpf::measure::superstep::{Pattern, Timing};
+use lpf::measure::{Plan, Random};
+use lpf::threads::{Config, Threads};
+use lpf::{Args, Pid};
+use serde::Serialize;
+
+use self::rows::Case;
+use crate::args::Measuring;
+use crate::failure::{Failure, Result};
+use crate::output::{digits, size, table, time};
+use crate::probe;
+use crate::progress::Bar;
+
+/// How much a pattern may cost over h g + l and still be compliant.
+pub(crate) const COMPLIANT: f64 = 1.2;
+
+/// A row of `--json` and `--csv`. `bound_ns` is 1.2 (h g + l), `ratio` the median to h g + l.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ComplyRow {
+    pub(crate) backend: &'static str,
+    pub(crate) p: Pid,
+    pub(crate) pattern: String,
+    pub(crate) h_bytes: usize,
+    pub(crate) median_ns: f64,
+    pub(crate) bound_ns: f64,
+    pub(crate) ratio: f64,
+    pub(crate) compliant: bool,
+}
+
+pub(crate) fn run(options: &Measuring) -> Result<()> {
+    let backend = options.check()?;
+    let host = Host::this();
+    let mut all = Vec::new();
+    for p in options.processes()? {
+        let time = options.time(10, 90);
+        let plan = Plan::for_host(&host, p, time.mul_f64(0.4), options.quick);
+        let parameters = probe::measure(&plan)?.parameters;
+        let cases = rows::all(&host, p, options.quick);
+        let samples = measure(p, &cases, &parameters, time.mul_f64(0.6))?;
+        all.extend(cases.iter().zip(&samples).map(|(case, samples)| {
+            let model_ns = model(case, &parameters);
+            let median_ns = samples.median();
+            ComplyRow {
+                backend,
+                p,
+                pattern: case.name.clone(),
+                h_bytes: case.h_bytes,
+                median_ns,
+                bound_ns: COMPLIANT * model_ns,
+                ratio: median_ns / model_ns,
+                compliant: median_ns <= COMPLIANT * model_ns,
+            }
+        }));
+    }
+    if let Some(path) = &options.svg {
+        plot::draw(path, &all)?;
+    }
+    crate::output::rows(options, &all, |out| shown(out, &all))?;
+    if all.iter().all(|row| row.compliant) { Ok(()) } else { Err(Failure::Said) }
+}
+
+/// h g(w) + l(w), nanoseconds.
+fn model(case: &Case, parameters: &Parameters) -> f64 {
+    let p = parameters.p;
+    case.h_bytes as f64 * parameters.g_ns_per_byte(p, case.word) + parameters.l_ns(p, case.word)
+}
+
+fn measure(
+    p: Pid,
+    cases: &[Case],
+    parameters: &Parameters,
+    time: Duration,
+) -> Result<Vec<Samples>> {
+    let bar = Bar::new(&format!("comply p = {p}"), time);
+    let bounds: Vec<f64> = cases.iter().map(|case| COMPLIANT * model(case, parameters)).collect();
+    let found = Mutex::new(Vec::new());
+    let config = Config::from_environment()?.procs(p);
+    config.exec(p, Args::none(), |ctx, _args| {
+        let patterns: Vec<Box<dyn Pattern<Threads>>> = cases.iter().map(Case::pattern).collect();
+        let mut rounds = Rounds::new(cases, &bounds, time, &bar);
+        conduct(ctx, &patterns, Timing::Fresh, &mut rounds)?;
+        if ctx.pid() == 0 {
+            *found.lock().expect("only process 0 locks") = rounds.samples;
+        }
+        Ok(())
+    })?;
+    Ok(found.into_inner().expect("only process 0 locks"))
+}
+
+/// Times all patterns in random order, again and again, until the median of each is clearly on one
+/// side of its bound or the time is up.
+struct Rounds<'a> {
+    cases: &'a [Case],
+    bounds: &'a [f64],
+    time: Duration,
+    bar: &'a Bar,
+    start: Instant,
+    last: Vec<Option<f64>>,
+    samples: Vec<Samples>,
+    round: Vec<usize>,
+    random: Random,
+}
+
+/// Samples before a median is believed.
+const ENOUGH: usize = 15;
+
+impl<'a> Rounds<'a> {
+    fn new(cases: &'a [Case], bounds: &'a [f64], time: Duration, bar: &'a Bar) -> Self {
+        let n = cases.len();
+        Rounds {
+            cases,
+            bounds,
+            time,
+            bar,
+            start: Instant::now(),
+            last: vec![None; n],
+            samples: vec![Samples::default(); n],
+            round: Vec::new(),
+            random: Random::new(2),
+        }
+    }
+
+    fn is_clear(&self, case: usize) -> bool {
+        let (samples, bound) = (&self.samples[case], self.bounds[case]);
+        let clear = |(low, high)| high <= bound || low > bound;
+        samples.len() >= ENOUGH && samples.interval().is_some_and(clear)
+    }
+
+    fn show(&self) {
+        self.bar.show(self.start.elapsed(), || {
+            let ratio = |i: usize| COMPLIANT * self.samples[i].median() / self.bounds[i];
+            let worst = (0..self.cases.len()).max_by(|&a, &b| ratio(a).total_cmp(&ratio(b)));
+            worst.map_or(String::new(), |i| {
+                format!("worst so far: {} at {} (h g + l)", self.cases[i].name, digits(ratio(i)))
+            })
+        });
+    }
+}
+
+impl Leader for Rounds<'_> {
+    fn next(&mut self, before: Option<Timed>) -> Option<Batch> {
+        if let Some(Timed { batch, ns }) = before {
+            // The first warms up and says how many supersteps make a millisecond.
+            if self.last[batch.pattern].replace(ns).is_some() {
+                self.samples[batch.pattern].push(ns);
+            }
+        }
+        loop {
+            let late = self.start.elapsed() >= self.time;
+            while let Some(pattern) = self.round.pop() {
+                if !late || self.samples[pattern].is_empty() {
+                    let ns = self.last[pattern].unwrap_or(f64::INFINITY);
+                    return Some(Batch { pattern, repetitions: repetitions(ns) });
+                }
+            }
+            self.show();
+            self.round = (0..self.cases.len())
+                .filter(
+                    |&case| if late { self.samples[case].is_empty() } else { !self.is_clear(case) },
+                )
+                .collect();
+            self.random.shuffle(&mut self.round);
+            if self.round.is_empty() {
+                return None;
+            }
+        }
+    }
+}
+
+fn shown(out: &mut dyn Write, rows: &[ComplyRow]) -> io::Result<()> {
+    let mut all = table(["pattern", "p", "h", "time", "1.2 (h g + l)", "ratio", ""], 1);
+    for row in rows {
+        all.add_row([
+            row.pattern.clone(),
+            row.p.to_string(),
+            size(row.h_bytes),
+            time(row.median_ns),
+            time(row.bound_ns),
+            digits(row.ratio),
+            if row.compliant { "" } else { "NOT COMPLIANT" }.into(),
+        ]);
+    }
+    writeln!(out, "{all}")?;
+    let broken = rows.iter().filter(|row| !row.compliant).count();
+    match broken {
+        0 => writeln!(out, "all {} patterns cost at most 1.2 (h g + l)", rows.len()),
+        _ => writeln!(out, "{broken} of {} patterns cost more than 1.2 (h g + l)", rows.len()),
+    }
+}

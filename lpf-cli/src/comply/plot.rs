@@ -1,0 +1,58 @@
+//! Every pattern's time against h g + l: points below the line 1.2 (h g + l) are compliant.
+
+use std::path::Path;
+
+use plotters::prelude::*;
+
+use super::{COMPLIANT, ComplyRow};
+use crate::failure::Result;
+use crate::plot::{COLOURS, SIZE, axis, time_label, write};
+
+/// Draws all rows.
+pub(super) fn draw(path: &Path, rows: &[ComplyRow]) -> Result<()> {
+    write(path, |text| -> std::result::Result<(), DrawingAreaErrorKind<std::io::Error>> {
+        let model = |row: &ComplyRow| row.bound_ns / COMPLIANT;
+        let x = axis(rows.iter().map(model));
+        let y = axis(rows.iter().flat_map(|row| [row.median_ns, row.bound_ns]));
+        let ends = [x.start, x.end];
+        let area = SVGBackend::with_string(text, SIZE).into_drawing_area();
+        area.fill(&WHITE)?;
+        let mut chart = ChartBuilder::on(&area)
+            .caption("Time of every pattern against the model", ("sans-serif", 20))
+            .margin(15)
+            .x_label_area_size(45)
+            .y_label_area_size(75)
+            .build_cartesian_2d(x.log_scale(), y.log_scale())?;
+        chart
+            .configure_mesh()
+            .light_line_style(TRANSPARENT)
+            .x_desc("h g + l")
+            .y_desc("median time")
+            .x_label_formatter(&time_label)
+            .y_label_formatter(&time_label)
+            .draw()?;
+        chart.draw_series(LineSeries::new(ends.map(|x| (x, x)), BLACK.mix(0.4)))?;
+        chart
+            .draw_series(LineSeries::new(ends.map(|x| (x, COMPLIANT * x)), BLACK))?
+            .label("1.2 (h g + l)")
+            .legend(|(x, y)| PathElement::new([(x, y), (x + 16, y)], BLACK));
+        let mut processes: Vec<_> = rows.iter().map(|row| row.p).collect();
+        processes.dedup();
+        for (p, colour) in processes.into_iter().zip(COLOURS.into_iter().cycle()) {
+            let of_p = rows.iter().filter(|row| row.p == p);
+            let points =
+                of_p.map(|row| Circle::new((model(row), row.median_ns), 4, colour.filled()));
+            chart
+                .draw_series(points)?
+                .label(format!("p = {p}"))
+                .legend(move |(x, y)| Circle::new((x + 8, y), 4, colour.filled()));
+        }
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperLeft)
+            .border_style(BLACK)
+            .background_style(WHITE)
+            .draw()?;
+        area.present()
+    })
+}

@@ -1,0 +1,104 @@
+//! Rows on standard output: JSON objects, CSV, or a table for people.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use comfy_table::{CellAlignment, ContentArrangement, Row, Table, TableComponent, presets};
+use serde::Serialize;
+
+use crate::args::Measuring;
+use crate::failure::Result;
+
+/// Prints rows in the form that was asked for; `table` prints for people.
+pub(crate) fn rows<R: Serialize>(
+    options: &Measuring,
+    rows: &[R],
+    table: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<()> {
+    let mut out = io::stdout().lock();
+    if options.json {
+        for row in rows {
+            serde_json::to_writer(&mut out, row)?;
+            writeln!(out)?;
+        }
+    } else if options.csv {
+        let mut csv = csv::Writer::from_writer(&mut out);
+        for row in rows {
+            csv.serialize(row)?;
+        }
+        csv.flush()?;
+    } else {
+        table(&mut out)?;
+    }
+    Ok(out.flush()?)
+}
+
+/// A table with one line, under its header.
+pub(crate) fn plain<T: Into<Row>>(header: T) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(header);
+    table.set_style(TableComponent::HeaderLines, '-');
+    table.set_style(TableComponent::MiddleHeaderIntersections, '-');
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    table
+}
+
+/// A table with numbers to the right and names (the first `names` columns) to the left.
+pub(crate) fn table<const N: usize>(header: [&str; N], names: usize) -> Table {
+    let mut table = plain(header);
+    for column in table.column_iter_mut().skip(names) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// Nanoseconds in the unit that leaves three digits.
+pub(crate) fn time(ns: f64) -> String {
+    match ns {
+        _ if ns < 1e3 => format!("{} ns", digits(ns)),
+        _ if ns < 1e6 => format!("{} us", digits(ns / 1e3)),
+        _ if ns < 1e9 => format!("{} ms", digits(ns / 1e6)),
+        _ => format!("{} s", digits(ns / 1e9)),
+    }
+}
+
+/// Bytes in the unit that divides them.
+pub(crate) fn size(bytes: usize) -> String {
+    match bytes {
+        b if b >= 1 << 20 && b % (1 << 20) == 0 => format!("{} MiB", b >> 20),
+        b if b >= 1 << 20 => format!("{} MiB", digits(b as f64 / (1 << 20) as f64)),
+        b if b >= 1 << 10 && b % (1 << 10) == 0 => format!("{} KiB", b >> 10),
+        b => format!("{b} B"),
+    }
+}
+
+/// A number with three significant digits, and all digits before the point.
+pub(crate) fn digits(value: f64) -> String {
+    if !value.is_finite() || value == 0.0 {
+        return format!("{value}");
+    }
+    let magnitude = value.abs().log10().floor() as i32;
+    format!("{value:.*}", (2 - magnitude).clamp(0, 6) as usize)
+}
+
+/// A time for people.
+pub(crate) fn seconds(time: Duration) -> String {
+    format!("{} s", digits(time.as_secs_f64()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_three_digits() {
+        assert_eq!(digits(0.012345), "0.0123");
+        assert_eq!(digits(1.2345), "1.23");
+        assert_eq!(digits(123456.7), "123457");
+        assert_eq!(digits(0.0), "0");
+        assert_eq!(time(1234.5), "1.23 us");
+        assert_eq!(size(128 << 20), "128 MiB");
+        assert_eq!(size(4096), "4 KiB");
+        assert_eq!(size(100), "100 B");
+    }
+}

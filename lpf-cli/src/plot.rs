@@ -1,0 +1,45 @@
+//! What all plots share: an SVG file, logarithmic axes, plain colours that print well.
+
+use std::fmt::Display;
+use std::path::Path;
+
+use plotters::prelude::RGBColor;
+
+use crate::failure::{Failure, Result};
+
+/// Colours that stay apart in print and for most colour-blind readers (Okabe and Ito).
+pub(crate) const COLOURS: [RGBColor; 4] =
+    [RGBColor(0, 114, 178), RGBColor(213, 94, 0), RGBColor(0, 158, 115), RGBColor(204, 121, 167)];
+
+/// The size of a plot in pixels.
+pub(crate) const SIZE: (u32, u32) = (900, 600);
+
+/// Draws into `path` by way of a string, so that an error leaves no half of a file.
+pub(crate) fn write<E: Display>(
+    path: &Path,
+    draw: impl FnOnce(&mut String) -> std::result::Result<(), E>,
+) -> Result<()> {
+    let mut text = String::new();
+    draw(&mut text).map_err(|error| Failure::Failed(format!("the plot failed: {error}")))?;
+    std::fs::write(path, text).map_err(|error| {
+        Failure::Failed(format!("the plot {} cannot be written: {error}", path.display()))
+    })
+}
+
+/// A logarithmic axis that holds all positive values, with room at both ends.
+pub(crate) fn axis(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
+    let positive = values.filter(|v| v.is_finite() && *v > 0.0);
+    let (low, high) =
+        positive.fold((f64::INFINITY, 0.0f64), |(low, high), v| (low.min(v), high.max(v)));
+    if low > high { 1.0..10.0 } else { low / 2.0..high * 2.0 }
+}
+
+/// 1 B, 64 KiB or 2 MiB under an axis.
+pub(crate) fn byte_label(bytes: &f64) -> String {
+    crate::output::size(bytes.round() as usize)
+}
+
+/// 1 ns, 2 us or 3 ms beside an axis.
+pub(crate) fn time_label(ns: &f64) -> String {
+    crate::output::time(*ns)
+}

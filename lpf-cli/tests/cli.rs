@@ -1,0 +1,394 @@
+//! The program as a user meets it: rows, exit status, bad input, closed pipes, tables in every
+//! state.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// A folder for tables of its own, and the right to measure: measurements beside each other would
+/// only make each other slow.
+struct Place {
+    folder: PathBuf,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Place {
+    fn new(name: &str) -> Self {
+        static ALONE: Mutex<()> = Mutex::new(());
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = std::env::temp_dir().join(format!("lpf-cli-{name}-{}", std::process::id()));
+        drop(fs::remove_dir_all(&folder));
+        fs::create_dir_all(&folder).unwrap();
+        Place { folder, _alone: alone }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lpf"));
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LPF_")) {
+            command.env_remove(name);
+        }
+        command.args(arguments).env("LPF_TABLE", &self.folder).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// The file of tables, as `info` names it.
+    fn table(&self) -> PathBuf {
+        let info = self.run(&["info", "--json"]);
+        let shown: Value = serde_json::from_slice(&info.stdout).unwrap();
+        PathBuf::from(shown["table_path"].as_str().unwrap())
+    }
+
+    fn files(&self) -> Vec<String> {
+        let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+        fs::read_dir(&self.folder).unwrap().map(|entry| name(entry.unwrap())).collect()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.folder));
+    }
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// Every line is an object with exactly these fields, in this order.
+fn rows(output: &Output, fields: &[&str]) -> Vec<Value> {
+    let text = stdout(output);
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(!rows.is_empty(), "{}", stderr(output));
+    for (line, row) in text.lines().zip(&rows) {
+        let mut places: Vec<usize> = Vec::new();
+        for field in fields {
+            places.push(line.find(&format!("\"{field}\":")).unwrap_or_else(|| panic!("{line}")));
+        }
+        assert!(places.is_sorted(), "order of {line}");
+        assert_eq!(row.as_object().unwrap().len(), fields.len(), "{line}");
+    }
+    rows
+}
+
+const PROBE: [&str; 12] = [
+    "backend",
+    "p",
+    "word_bytes",
+    "r_ns_per_byte",
+    "g_ns_per_byte",
+    "g_ci95",
+    "l_ns",
+    "l_ci95",
+    "g_over_r",
+    "l_words",
+    "samples",
+    "host",
+];
+const COMPLY: [&str; 8] =
+    ["backend", "p", "pattern", "h_bytes", "median_ns", "bound_ns", "ratio", "compliant"];
+const BENCH: [&str; 10] = [
+    "backend",
+    "p",
+    "pattern",
+    "bytes",
+    "median_ns",
+    "min_ns",
+    "max_ns",
+    "limit",
+    "limit_ns",
+    "samples",
+];
+
+const QUICK_PROBE: [&str; 6] = ["probe", "--quick", "--seconds", "0.2", "-p", "2"];
+
+fn with<'a>(arguments: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    [arguments, more].concat()
+}
+
+#[test]
+fn a_probe_prints_its_rows_saves_them_and_info_shows_them() {
+    let place = Place::new("probe");
+    let output = place.run(&with(&QUICK_PROBE, &["--json"]));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let rows = rows(&output, &PROBE);
+    let words: Vec<_> = rows.iter().map(|row| row["word_bytes"].as_u64().unwrap()).collect();
+    assert_eq!(words, [8, 64, 1024, 1 << 20]);
+    for row in &rows {
+        for field in &PROBE[3..11] {
+            assert!(row[*field].as_f64().unwrap() > 0.0, "{field} in {row}");
+        }
+        assert_eq!((row["backend"].as_str(), row["p"].as_u64()), (Some("threads"), Some(2)));
+    }
+    assert!(stderr(&output).contains("saved in"));
+
+    let info = place.run(&["info", "--json"]);
+    let shown: Value = serde_json::from_slice(&info.stdout).unwrap();
+    assert_eq!(shown["tables"][0]["p"], 2);
+    assert_eq!(shown["tables"][0]["quick"], true);
+    assert_eq!(shown["table_problem"], Value::Null);
+    let text = stdout(&place.run(&["info"]));
+    for expected in ["backends built in: threads", "LPF_TABLE", "environment", "LPF_PIN"] {
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_probe_for_people_has_the_papers_lines_and_says_where_it_saved() {
+    let place = Place::new("people");
+    let plot = place.folder.join("a.svg");
+    let plot = plot.to_str().unwrap();
+    let output = place.run(&with(&QUICK_PROBE, &["--svg", plot]));
+    let text = stdout(&output);
+    for line in ["word w", "r (ns/byte)", "g (ns/byte)", "l (us)", "g (x r)", "l (words)", "n_max"]
+    {
+        assert!(text.contains(line), "no {line} in {text}");
+    }
+    assert!(text.contains("saved in"), "{text}");
+    assert_eq!(stderr(&output), "", "no bar where standard error is no terminal");
+    let svg = fs::read_to_string(plot).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains("T(h) of a total exchange"));
+    assert!(svg.matches("<circle").count() >= 4 * 3, "points for each word size");
+}
+
+#[test]
+fn csv_has_one_header_also_for_several_numbers_of_processes() {
+    let place = Place::new("csv");
+    let output = place.run(&["probe", "--quick", "--seconds", "0.1", "-p", "1,2", "--csv"]);
+    let text = stdout(&output);
+    assert_eq!(text.lines().next(), Some(&*PROBE.join(",")), "{}", stderr(&output));
+    assert_eq!(text.lines().count(), 1 + 2 * 4);
+    assert_eq!(stderr(&output).matches("saved in").count(), 2);
+}
+
+#[test]
+fn a_bench_prints_its_rows_also_with_more_processes_than_cores() {
+    let place = Place::new("bench");
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let p = format!("2,{}", cores + 1);
+    let base = ["bench", "--quick", "--seconds", "0.1", "--pattern", "sync,put8,put-call,exec"];
+    let output = place.run(&with(&base, &["-p", &p, "--json"]));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let rows = rows(&output, &BENCH);
+    assert_eq!(rows.len(), 8);
+    for row in &rows {
+        let number = |field: &str| row[field].as_f64().unwrap();
+        assert!(0.0 < number("min_ns") && number("min_ns") <= number("median_ns"), "{row}");
+        assert!(number("median_ns") <= number("max_ns") && number("limit_ns") > 0.0, "{row}");
+        assert!(number("samples") >= 20.0 && !row["limit"].as_str().unwrap().is_empty(), "{row}");
+    }
+    let patterns: Vec<_> = rows.iter().map(|row| row["pattern"].as_str().unwrap()).collect();
+    assert_eq!(patterns[..4], ["sync", "sync", "put8", "put8"]);
+}
+
+#[test]
+fn every_pattern_of_the_bench_runs_beside_its_limit() {
+    let place = Place::new("patterns");
+    let plot = place.folder.join("b.svg");
+    let base = ["bench", "--quick", "--seconds", "0.1", "-p", "2", "--csv"];
+    let output = place.run(&with(&base, &["--svg", plot.to_str().unwrap()]));
+    let text = stdout(&output);
+    assert_eq!(text.lines().next(), Some(&*BENCH.join(",")));
+    let names = "sync put8 get8 exchange-1000x8 exchange-256x4096 bulk-64MiB put-call exec";
+    for name in names.split(' ') {
+        let of_pattern = text.lines().filter(|line| line.contains(&format!(",{name},")));
+        assert_eq!(of_pattern.count(), 1, "{name} in {text}");
+    }
+    assert!(fs::read_to_string(plot).unwrap().contains("exchange-1000x8 p=2"));
+}
+
+#[test]
+fn comply_prints_its_rows_and_its_status_is_the_verdict() {
+    let place = Place::new("comply");
+    let plot = place.folder.join("c.svg");
+    let base = ["comply", "--quick", "--seconds", "2", "-p", "2", "--json"];
+    let output = place.run(&with(&base, &["--svg", plot.to_str().unwrap()]));
+    let rows = rows(&output, &COMPLY);
+    for row in &rows {
+        let number = |field: &str| row[field].as_f64().unwrap();
+        assert_eq!(row["compliant"] == true, number("median_ns") <= number("bound_ns"), "{row}");
+        let ratio = 1.2 * number("median_ns") / number("bound_ns");
+        assert!((ratio - number("ratio")).abs() < 1e-9 * ratio.max(1.0), "{row}");
+    }
+    let all = rows.iter().all(|row| row["compliant"] == true);
+    assert_eq!(output.status.code(), Some(if all { 0 } else { 1 }), "{}", stderr(&output));
+    let kinds = "total-exchange-1B total-exchange-get-1048576B one-line-written-by-all-8B \
+                 hot-spot-in-8B hot-spot-out-get-4096B overlapping-8B random-8B mixed-8B \
+                 oneself-8B one-idle-8B h-sweep-8B empty";
+    for kind in kinds.split_whitespace() {
+        assert!(rows.iter().any(|row| row["pattern"] == kind), "no {kind}");
+    }
+    assert!(fs::read_to_string(plot).unwrap().contains("1.2 (h g + l)"));
+}
+
+#[test]
+fn wrong_arguments_and_settings_give_one_sentence_and_status_2() {
+    let place = Place::new("wrong");
+    let cases: &[(&[&str], &str)] = &[
+        (&["probe", "-p", "0"], "from 1 to"),
+        (&["probe", "-p", "-3"], "-3"),
+        (&["probe", "-p", "many"], "number of processes"),
+        (&["probe", "-p", "99999999999"], "from 1 to"),
+        (&["comply", "--seconds", "0"], "seconds above 0"),
+        (&["comply", "--seconds", "nan"], "seconds above 0"),
+        (&["bench", "--pattern", "synk"], "there are sync"),
+        (&["bench", "--pattern", "put8", "-p", "1"], "at least two processes"),
+        (&["bench", "--json", "--csv"], "exclude each other"),
+        (&["probe", "--svg", "/no/such/folder/a.svg"], "name another file"),
+        (&["probe", "--backend", "mpi"], "not built into this program"),
+        (&["probe", "--backend", "pigeons"], "is no backend"),
+        (&["probe", "--frobnicate"], "there is no argument --frobnicate"),
+        (&["probe", "extra"], "extra"),
+        (&["frobnicate"], "there is no command frobnicate"),
+        (&[], "a command is missing"),
+    ];
+    for (arguments, expected) in cases {
+        check_refused(&place.run(arguments), expected, &format!("{arguments:?}"));
+    }
+    let settings = [
+        ("LPF_PIN", "sideways", "none, compact, scatter or auto"),
+        ("LPF_PROCS", "0", "from 1 to"),
+        ("LPF_BACKEND", "mpi", "not built into this program"),
+        ("LPF_TOPOLOGY", "2xx", "sizes of levels"),
+        ("LPF_TIMEOUT", "soon", "number of seconds"),
+    ];
+    for (name, value, expected) in settings {
+        let output = place.command(&["probe", "--quick"]).env(name, value).output().unwrap();
+        check_refused(&output, expected, name);
+    }
+}
+
+fn check_refused(output: &Output, expected: &str, what: &str) {
+    let said = stderr(output);
+    assert_eq!(output.status.code(), Some(2), "{what}: {said}");
+    assert!(said.contains(expected), "{what}: {said}");
+    assert_eq!(said.lines().count(), 1, "{what}: {said}");
+    assert_eq!(stdout(output), "", "{what}");
+}
+
+#[test]
+fn every_commands_help_shows_examples() {
+    let place = Place::new("help");
+    for command in [&[][..], &["probe"], &["comply"], &["bench"], &["info"]] {
+        let output = place.run(&with(command, &["--help"]));
+        assert_eq!(output.status.code(), Some(0));
+        assert!(stdout(&output).contains("Examples:\n  "), "{command:?}");
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let place = Place::new("pipe");
+    let commands: [&[&str]; 4] = [
+        &["info"],
+        &["--help"],
+        &["probe", "--quick", "--seconds", "0.1", "-p", "1"],
+        &["bench", "--quick", "--seconds", "0.1", "--pattern", "sync", "-p", "1", "--csv"],
+    ];
+    for arguments in commands {
+        let mut child =
+            place.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        assert_eq!(stderr(&output), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_damaged_or_foreign_table_is_named_by_info_and_replaced_by_probe() {
+    let place = Place::new("damaged");
+    let table = place.table();
+    place.run(&QUICK_PROBE);
+    let good = fs::read_to_string(&table).unwrap();
+    let mut foreign: Value = serde_json::from_str(&good).unwrap();
+    foreign["host"] = "elsewhere".into();
+    for (text, reason) in [
+        ("{ \"format\": 1, ", "damaged"),
+        ("", "damaged"),
+        (&foreign.to_string(), "another machine"),
+    ] {
+        fs::write(&table, text).unwrap();
+        let info = place.run(&["info"]);
+        assert_eq!(info.status.code(), Some(0));
+        assert!(stdout(&info).contains("is not used: it "), "{}", stdout(&info));
+        assert!(stdout(&info).contains(reason), "{}", stdout(&info));
+        let probe = place.run(&with(&QUICK_PROBE, &["--json"]));
+        assert_eq!(probe.status.code(), Some(0), "{}", stderr(&probe));
+        let now: Value = serde_json::from_str(&fs::read_to_string(&table).unwrap()).unwrap();
+        assert_ne!(now["host"], "elsewhere");
+        assert_eq!(now["tables"].as_array().unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn a_table_that_cannot_be_written_is_said_and_costs_nothing_else() {
+    let place = Place::new("unwritable");
+    let file = place.folder.join("file");
+    fs::write(&file, "not a folder").unwrap();
+    let output =
+        place.command(&with(&QUICK_PROBE, &["--json"])).env("LPF_TABLE", &file).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(rows(&output, &PROBE).len(), 4);
+    let said = stderr(&output);
+    assert!(said.contains("not saved") && said.contains("cannot be written"), "{said}");
+    assert_eq!(said.matches("cannot be written").count(), 1, "{said}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "not a folder");
+}
+
+#[test]
+fn a_quick_probe_does_not_replace_a_better_table() {
+    let place = Place::new("better");
+    let table = place.table();
+    place.run(&QUICK_PROBE);
+    let better = fs::read_to_string(&table).unwrap().replace("\"quick\": true", "\"quick\": false");
+    fs::write(&table, &better).unwrap();
+    let output = place.run(&QUICK_PROBE);
+    assert!(stdout(&output).contains("has a better table"), "{}", stdout(&output));
+    assert_eq!(fs::read_to_string(&table).unwrap(), better);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_in_a_probe_leaves_the_old_table_whole() {
+    use std::os::unix::process::ExitStatusExt;
+    let place = Place::new("interrupt");
+    let table = place.table();
+    place.run(&QUICK_PROBE);
+    let before = fs::read_to_string(&table).unwrap();
+    let files = place.files();
+    for wait in [50, 700] {
+        let mut child = place
+            .command(&["probe", "-p", "2", "--seconds", "60"])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(wait));
+        assert!(child.try_wait().unwrap().is_none(), "it was still measuring");
+        interrupt(&child);
+        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGINT));
+        check_whole(&table, &before);
+        assert_eq!(place.files(), files, "nothing else is left");
+    }
+}
+
+#[cfg(unix)]
+fn interrupt(child: &Child) {
+    // SAFETY: the child was started by this test and has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) }, 0);
+}
+
+fn check_whole(table: &Path, before: &str) {
+    assert_eq!(fs::read_to_string(table).unwrap(), before);
+}

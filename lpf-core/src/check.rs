@@ -1,0 +1,67 @@
+//! Checked mode (`LPF_CHECK=1`): what the contract forbids and nobody notices, with its place in
+//! the source.
+//!
+//! Four mistakes leave a superstep well defined for the machine and meaningless for the program:
+//! the same bytes read and written in one superstep, registrations in another order than the other
+//! processes', a slot used after it was deregistered, a slot left registered at the end. This is the
+//! logic that finds them, the same for every backend; without checked mode nothing here is called.
+//!
+//! # How a backend calls it
+//! Each process holds a [`Registry`] and a list of [`Tracked`], filled by `register_*`,
+//! `deregister`, `put` and `get` with [`Place::caller`] (the primitives are `#[track_caller]`).
+//! A full sync, after every process has stopped queueing and before a byte moves (on shared memory
+//! after the first barrier, when each can read the others' lists; between processes the lists travel
+//! with the first meta-data):
+//!
+//! 1. [`difference`] between the [`calls`](Registry::calls) of this process and its neighbour's:
+//!    if all neighbours agree, all do. Where counts and hashes were compared, only when they differ;
+//! 2. a [`Checker`] of this process's memory: [`own`](Checker::own) with its own list, and
+//!    [`from`](Checker::from) with everybody's (its own too: requests to oneself);
+//!    [`overlap`](Checker::overlap) is fatal;
+//! 3. when the sync is complete, the list is cleared and [`Registry::settle`] called.
+//!
+//! A call on an unknown slot asks [`Registry::explain`], and a section that ends well asks
+//! [`Registry::leaks`].
+
+mod overlap;
+mod registry;
+
+pub use overlap::{Checker, Tracked};
+pub use registry::{Registration, Registry, difference};
+
+use std::borrow::Cow;
+use std::fmt;
+use std::panic::Location;
+
+/// A place in the source of a program, of this process or another.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The file, as the compiler was given it.
+    pub file: Cow<'static, str>,
+    /// Counted from 1.
+    pub line: u32,
+    /// Counted from 1.
+    pub column: u32,
+}
+
+impl Place {
+    /// Where the caller was called: every function between the program and this is
+    /// `#[track_caller]`.
+    #[track_caller]
+    pub fn caller() -> Self {
+        Location::caller().into()
+    }
+}
+
+impl From<&'static Location<'static>> for Place {
+    fn from(location: &'static Location<'static>) -> Self {
+        let file = Cow::Borrowed(location.file());
+        Place { file, line: location.line(), column: location.column() }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}

@@ -1,0 +1,168 @@
+//! Which slots a process registered, where, and in which order.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::{self, Write};
+
+use super::Place;
+use crate::Pid;
+use crate::error::Cause;
+use crate::slot::Slot;
+
+/// Deregistered slots that are remembered: the latest ones.
+const REMEMBERED: usize = 4096;
+
+/// A collective call: the registration or deregistration of a global slot.
+#[derive(Clone, Debug)]
+pub struct Registration {
+    /// Whether it registers.
+    pub registers: bool,
+    /// The slot; the same on every process as long as the calls are.
+    pub slot: Slot,
+    /// What has to be equal everywhere: for a typed area a number that stands for length and type,
+    /// 0 where sizes may differ.
+    pub shape: u64,
+    /// Where in the source.
+    pub place: Place,
+}
+
+impl Registration {
+    fn is_the_same_call(&self, other: &Self) -> bool {
+        (self.registers, self.slot, self.shape) == (other.registers, other.slot, other.shape)
+    }
+}
+
+impl fmt::Display for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = if self.registers { "registers" } else { "deregisters" };
+        write!(f, "{verb} slot {} at {}", self.slot, self.place)
+    }
+}
+
+/// The first collective call since the last sync that processes `a` and `b` made differently.
+pub fn difference(
+    (a, a_calls): (Pid, &[Registration]),
+    (b, b_calls): (Pid, &[Registration]),
+) -> Option<Cause> {
+    let nth = a_calls.iter().zip(b_calls).take_while(|(x, y)| x.is_the_same_call(y)).count();
+    let text = match (a_calls.get(nth), b_calls.get(nth)) {
+        (None, None) => return None,
+        (Some(x), Some(y)) if (x.registers, x.slot) == (y.registers, y.slot) => {
+            format!("process {a} {x}, process {b} at {} with another length or type", y.place)
+        }
+        (Some(x), Some(y)) => format!("process {a} {x}, process {b} {y}"),
+        (Some(x), None) => missing(a, x, b, b_calls.last()),
+        (None, Some(y)) => missing(b, y, a, a_calls.last()),
+    };
+    Some(Cause::Checked(format!(
+        "collective registration {} since the last sync differs: {text}",
+        nth + 1
+    )))
+}
+
+fn missing(has: Pid, call: &Registration, lacks: Pid, last: Option<&Registration>) -> String {
+    let mut text = format!("process {has} {call}, process {lacks} makes no such call");
+    if let Some(last) = last {
+        let _ = write!(text, " (the last it makes {last})");
+    }
+    text
+}
+
+#[derive(Clone, Debug)]
+struct Live {
+    bytes: usize,
+    place: Place,
+    superstep: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Gone {
+    slot: Slot,
+    was: Live,
+    place: Place,
+    superstep: u64,
+}
+
+/// The slots of one process. O(slots) memory, and the latest 4096 deregistered ones.
+#[derive(Debug, Default)]
+pub struct Registry {
+    live: BTreeMap<u64, Live>,
+    gone: VecDeque<Gone>,
+    calls: Vec<Registration>,
+}
+
+impl Registry {
+    /// Notes that `slot`, of `bytes` bytes here, was registered in `superstep`. `shape` is
+    /// [`Registration::shape`]; it is not looked at for local slots.
+    pub fn registered(
+        &mut self,
+        slot: impl Into<Slot>,
+        bytes: usize,
+        shape: u64,
+        place: Place,
+        superstep: u64,
+    ) {
+        let slot = slot.into();
+        if slot.is_global() {
+            self.calls.push(Registration { registers: true, slot, shape, place: place.clone() });
+        }
+        self.live.insert(slot.to_bits(), Live { bytes, place, superstep });
+    }
+
+    /// Notes that `slot` was deregistered in `superstep`.
+    pub fn deregistered(&mut self, slot: impl Into<Slot>, place: Place, superstep: u64) {
+        let slot = slot.into();
+        if slot.is_global() {
+            let place = place.clone();
+            self.calls.push(Registration { registers: false, slot, shape: 0, place });
+        }
+        if let Some(was) = self.live.remove(&slot.to_bits()) {
+            if self.gone.len() == REMEMBERED {
+                self.gone.pop_front();
+            }
+            self.gone.push_back(Gone { slot, was, place, superstep });
+        }
+    }
+
+    /// The collective calls since the last full sync, for [`difference`].
+    pub fn calls(&self) -> &[Registration] {
+        &self.calls
+    }
+
+    /// A full sync is complete: all processes made the same calls up to it.
+    pub fn settle(&mut self) {
+        self.calls.clear();
+    }
+
+    /// What became of a slot that is not registered any more; `None` where it never was, or so long
+    /// ago that it is forgotten.
+    pub fn explain(&self, slot: impl Into<Slot>) -> Option<Cause> {
+        let slot = slot.into();
+        let Gone { was, place, superstep, .. } = self.gone.iter().rfind(|g| g.slot == slot)?;
+        Some(Cause::Checked(format!(
+            "slot {slot} is used after it was deregistered, at {place} in superstep {superstep}; \
+             it was registered at {} in superstep {}",
+            was.place, was.superstep
+        )))
+    }
+
+    /// The slots that are still registered, in the order of their registration, local ones first:
+    /// a report for the end of a section, one slot a line.
+    pub fn leaks(&self, owner: Pid) -> Option<String> {
+        if self.live.is_empty() {
+            return None;
+        }
+        let slots = if self.live.len() == 1 { "slot" } else { "slots" };
+        let mut report = format!("process {owner} leaves {} {slots} registered:", self.live.len());
+        for (&bits, Live { bytes, place, superstep }) in &self.live {
+            let slot = Slot::from_bits(bits);
+            let _ = write!(
+                report,
+                "\n  {slot}, {bytes} bytes, registered at {place} in superstep {superstep}"
+            );
+        }
+        Some(report)
+    }
+}
+
+#[cfg(test)]
+mod tests;

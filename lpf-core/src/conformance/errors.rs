@@ -1,0 +1,279 @@
+//! Misuse, fatal, and what stays usable.
+
+use std::time::{Duration, Instant};
+
+use crate::args::Args;
+use crate::attr::{GetAttr, PutAttr};
+use crate::conformance::memory::Buffer;
+use crate::conformance::runner::{alone, section, watched};
+use crate::conformance::verdict::{
+    assert_fatal_naming, failing_rehook, refused, room, sync_until_fatal,
+};
+use crate::conformance::{Harness, Mode};
+use crate::error::{Cause, Error};
+
+case! {
+    /// Local ranges are checked at the call, by arithmetic that does not wrap.
+    pub fn a_local_range_outside_its_slot_is_misuse everywhere [1, 2] |ctx| {
+        room(ctx, 2, 8)?;
+        let (a, b) = (Buffer::filled(8, 1), Buffer::filled(16, 2));
+        let (global, local) = (a.global(ctx)?, b.local(ctx)?);
+        ctx.sync()?;
+        for (offset, bytes) in
+            [(0, 17), (16, 1), (9, 8), (usize::MAX, 1), (usize::MAX - 3, 8), (8, usize::MAX)]
+        {
+            let put = ctx.raw().put(local, offset, 0, global, 0, bytes, PutAttr::Default);
+            refused!(put, Misuse, OutOfRange { .. });
+            let get = ctx.raw().get(0, global, 0, local, offset, bytes, GetAttr::Default);
+            refused!(get, Misuse, OutOfRange { .. });
+        }
+        ctx.sync()?;
+        assert_eq!((a.to_vec(), b.to_vec()), (vec![1; 8], vec![2; 16]));
+        let me = ctx.pid();
+        ctx.raw().put(local, 12, me, global, 4, 4, PutAttr::Default)?;
+        ctx.sync()?;
+        assert_eq!(a.to_vec(), [1, 1, 1, 1, 2, 2, 2, 2]);
+    }
+}
+
+/// Checks what a process saw of a request of process 1 for memory that process 0 does not have.
+fn assert_out_of_range(seen: Option<Error>, outer: &Error, pid: crate::Pid) {
+    let error = seen.expect("every process sees it at a sync");
+    for error in [&error, outer] {
+        assert_fatal_naming(error, &[0, 1]);
+        let names_both =
+            matches!(error.cause(), Cause::RemoteOutOfRange { origin: 1, target: 0, .. });
+        assert!(names_both, "process {pid} saw: {error}");
+    }
+}
+
+case! {
+    /// Remote ranges are checked by the destination: fatal, naming the origin.
+    pub fn a_remote_range_outside_its_slot_is_fatal_and_names_the_origin everywhere [2, 4] |ctx| {
+        for (offset, bytes) in [(5, 4), (9, 1), (usize::MAX - 1, 4), (0, 12)] {
+            let (seen, outer) = failing_rehook(ctx, |inner| {
+                room(inner, 2, 8)?;
+                // Process 0 has 8 bytes, the others 16: only the target can know.
+                let buffer = Buffer::zeroed(if inner.pid() == 0 { 8 } else { 16 });
+                let slot = buffer.global(inner)?;
+                inner.sync()?;
+                if inner.pid() == 1 {
+                    inner.raw().put(slot, 0, 0, slot, offset, bytes, PutAttr::Default)?;
+                }
+                Ok(sync_until_fatal(inner))
+            });
+            assert_out_of_range(seen, &outer, ctx.pid());
+        }
+    }
+}
+
+case! {
+    /// The same for the remote side of a get.
+    pub fn a_get_outside_its_remote_slot_is_fatal_and_names_the_origin everywhere [2, 4] |ctx| {
+        for (offset, bytes) in [(5, 4), (9, 1), (usize::MAX - 1, 4), (0, 12)] {
+            let (seen, outer) = failing_rehook(ctx, |inner| {
+                room(inner, 2, 8)?;
+                let buffer = Buffer::zeroed(if inner.pid() == 0 { 8 } else { 16 });
+                let slot = buffer.global(inner)?;
+                inner.sync()?;
+                if inner.pid() == 1 {
+                    inner.raw().get(0, slot, offset, slot, 0, bytes, GetAttr::Default)?;
+                }
+                Ok(sync_until_fatal(inner))
+            });
+            assert_out_of_range(seen, &outer, ctx.pid());
+        }
+    }
+}
+
+case! {
+    /// A process number that does not exist is found at the call.
+    pub fn a_process_that_does_not_exist_is_misuse everywhere [1, 3] |ctx| {
+        room(ctx, 1, 4)?;
+        let buffer = Buffer::zeroed(8);
+        let slot = buffer.global(ctx)?;
+        ctx.sync()?;
+        for pid in [ctx.nprocs(), ctx.nprocs() + 1, crate::Pid::MAX] {
+            refused!(
+                ctx.raw().put(slot, 0, pid, slot, 4, 1, PutAttr::Default),
+                Misuse, NoSuchProcess { .. }
+            );
+            refused!(
+                ctx.raw().get(pid, slot, 0, slot, 4, 1, GetAttr::Default),
+                Misuse, NoSuchProcess { .. }
+            );
+        }
+        ctx.sync()?;
+    }
+}
+
+case! {
+    /// Over capacity at the target is found in phase 1: fatal, naming both.
+    pub fn too_many_requests_at_a_target_are_fatal_and_name_both everywhere [3, 5] |ctx| {
+        for by_get in [false, true] {
+            let (seen, outer) = failing_rehook(ctx, |inner| {
+                room(inner, 1, 3)?;
+                let buffer = Buffer::zeroed(64);
+                let slot = buffer.global(inner)?;
+                inner.sync()?;
+                // Within the capacity of every origin, but 5 at process 0.
+                let requests = [0, 3, 2].get(inner.pid() as usize).copied().unwrap_or(0);
+                for i in 0..requests {
+                    let at = 8 * i + 2 * inner.pid() as usize;
+                    if by_get {
+                        inner.raw().get(0, slot, 0, slot, at + 8, 1, GetAttr::Default)?;
+                    } else {
+                        inner.raw().put(slot, 0, 0, slot, at + 8, 1, PutAttr::Default)?;
+                    }
+                }
+                Ok(sync_until_fatal(inner))
+            });
+            for error in [&seen.expect("every process sees it at a sync"), &outer] {
+                assert_fatal_naming(error, &[0, 1]);
+                let overrun =
+                    matches!(error.cause(), Cause::TargetOverrun { target: 0, origin: 1, .. });
+                assert!(overrun, "{error}");
+            }
+        }
+    }
+}
+
+case! {
+    /// After fatal, every later sync, exec and rehook on that context returns fatal, and so does
+    /// what started the section, whatever its functions return.
+    pub fn after_fatal_everything_is_fatal everywhere [1, 2, 4] |ctx| {
+        let mut first = None;
+        let result = ctx.rehook(Args::none(), |inner, _args| {
+            room(inner, 1, 8)?;
+            let buffer = Buffer::zeroed(8);
+            let slot = buffer.global(inner)?;
+            inner.sync()?;
+            if inner.pid() == 0 {
+                inner.raw().put(slot, 0, 0, slot, 6, 4, PutAttr::Default)?;
+            }
+            let error = sync_until_fatal(inner);
+            for _ in 0..3 {
+                let again = inner.sync().expect_err("sync after fatal");
+                assert!(again.is_fatal(), "{again}");
+            }
+            let flush = inner.sync_with(crate::SyncAttr::Flush).expect_err("flush after fatal");
+            assert!(flush.is_fatal(), "{flush}");
+            let rehook = inner.rehook(Args::none(), |_, _| Ok(()));
+            let rehook = rehook.expect_err("rehook after fatal");
+            assert!(rehook.is_fatal(), "{rehook}");
+            let exec = inner.exec(1, Fine, Args::none()).expect_err("exec after fatal");
+            assert!(exec.is_fatal(), "{exec}");
+            first = Some(error);
+            Ok(())
+        });
+        let first = first.expect("every process gets as far as its fatal sync");
+        let result = result.expect_err("the rehook of a failed section");
+        assert!(result.is_fatal(), "{result}");
+        assert_eq!(first.cause(), result.cause());
+        ctx.sync()?;
+    }
+}
+
+case! {
+    /// Misuse is found at the call and has no effect; the section goes on.
+    pub fn misuse_has_no_effect_and_the_section_goes_on everywhere [1, 2, 4] |ctx| {
+        room(ctx, 2, 6)?;
+        let mut buffer = Buffer::zeroed(16);
+        let slot = buffer.global(ctx)?;
+        ctx.sync()?;
+        let (p, next) = (ctx.nprocs(), (ctx.pid() + 1) % ctx.nprocs());
+        for round in 1..20u8 {
+            buffer.write(0, &[round; 4]);
+            ctx.sync()?;
+            let mut raw = ctx.raw();
+            raw.put(slot, 0, next, slot, 8, 4, PutAttr::Default)?;
+            assert!(raw.put(slot, 14, next, slot, 8, 4, PutAttr::Default).is_err());
+            assert!(raw.put(slot, 0, p, slot, 8, 4, PutAttr::Default).is_err());
+            assert!(raw.get(p, slot, 0, slot, 12, 4, GetAttr::Default).is_err());
+            let unknown = crate::GlobalSlot::from_bits(u64::from(round) << 33 | 77);
+            assert!(raw.put(slot, 0, next, unknown, 8, 4, PutAttr::Default).is_err());
+            assert!(raw.deregister(unknown).is_err());
+            raw.get(next, slot, 0, slot, 12, 4, GetAttr::Default)?;
+            ctx.sync()?;
+            assert_eq!(buffer.read(8, 8), [round; 8]);
+        }
+    }
+}
+
+crate::program! {
+    /// Every process puts its number to every other and checks what it got: a section that works.
+    pub(super) fn Fine(ctx, _args) {
+        let p = ctx.nprocs();
+        room(ctx, 2, 2 * p as usize)?;
+        let (mut x, y) = (ctx.local::<u32>(1)?, ctx.area::<u32>(p as usize)?);
+        ctx.sync()?;
+        ctx.write(&mut x)[0] = 100 + ctx.pid();
+        for to in 0..p {
+            ctx.put(&x, .., to, &y, ctx.pid() as usize)?;
+        }
+        ctx.sync()?;
+        assert!(ctx.read(&y).iter().copied().eq(100..100 + p));
+        Ok(())
+    }
+}
+
+crate::program! {
+    /// The last process names memory that process 0 does not have.
+    fn OutOfRange(ctx, _args) {
+        room(ctx, 1, 8)?;
+        let buffer = Buffer::zeroed(8);
+        let slot = buffer.global(ctx)?;
+        ctx.sync()?;
+        if ctx.pid() == ctx.nprocs() - 1 {
+            ctx.raw().put(slot, 0, 0, slot, 6, 4, PutAttr::Default)?;
+        }
+        sync_until_fatal(ctx);
+        Ok(())
+    }
+}
+
+case! {
+    /// A fatal section takes nothing with it: the context that started it starts the next.
+    pub fn the_next_exec_works_after_a_fatal_one everywhere [1] |ctx| {
+        let p = ctx.probe().free_p();
+        for procs in [1, 2, p, p - 1] {
+            let error = ctx.exec(procs, OutOfRange, Args::none());
+            let error = refused!(error, Fatal, RemoteOutOfRange { target: 0, .. });
+            assert_fatal_naming(&error, &[0, procs - 1]);
+            ctx.exec(procs, Fine, Args::none())?;
+        }
+    }
+}
+
+/// The time limit of [`Dawdles`].
+const LIMIT: Duration = Duration::from_millis(300);
+
+crate::program! {
+    /// Process 1 computes for longer than a superstep may take; the others wait in a full sync.
+    fn Dawdles(ctx, _args) {
+        ctx.sync()?;
+        let start = Instant::now();
+        if ctx.pid() == 1 {
+            std::thread::sleep(4 * LIMIT);
+        }
+        let late = refused!(ctx.sync(), Fatal, Late { .. });
+        assert_fatal_naming(&late, &[1]);
+        let waited = start.elapsed();
+        assert!(ctx.pid() == 1 || waited > LIMIT, "given up after {} ms", waited.as_millis());
+        assert!(ctx.pid() == 1 || waited < 3 * LIMIT, "after {} ms only", waited.as_millis());
+        Ok(())
+    }
+}
+
+/// Under `LPF_TIMEOUT` a process that does not come to a superstep in time is fatal, for itself
+/// too; without it, long computation never counts as failure.
+pub fn a_superstep_over_its_time_limit_is_fatal<H: Harness>(harness: &H) {
+    let case = "a_superstep_over_its_time_limit_is_fatal";
+    let limited = Mode { timeout: Some(LIMIT), ..Mode::default() };
+    for procs in [2, 3] {
+        let run = || watched(case, || harness.exec(limited, procs, Dawdles, Args::none()));
+        let error = refused!(alone(run), Fatal, Late { .. });
+        assert_fatal_naming(&error, &[1]);
+    }
+    alone(|| section(harness, case, limited, 3, Fine, Args::none()));
+}

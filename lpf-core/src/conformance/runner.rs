@@ -1,0 +1,141 @@
+//! How cases run: under which settings, with how many processes, and never for ever.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, RwLock};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use crate::Pid;
+use crate::args::Args;
+use crate::conformance::verdict::SLOWDOWN;
+use crate::conformance::{Harness, Mode};
+use crate::error::Result;
+use crate::program::Program;
+
+/// How long a case may take before it counts as hanging.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Held shared by cases that may run side by side, and exclusively by those that measure time.
+static MACHINE: RwLock<()> = RwLock::new(());
+
+/// Tells the watchdog that its case has ended, also by a panic.
+struct Ended<'a>(&'a AtomicBool, Thread);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+        self.1.unpark();
+    }
+}
+
+/// Runs `f`; where it takes longer than [`LIMIT`], says which case hangs and ends the process:
+/// nothing less stops processes that wait for each other.
+pub(super) fn watched<R>(case: &str, f: impl FnOnce() -> R) -> R {
+    let (ended, start, limit) = (AtomicBool::new(false), Instant::now(), LIMIT * SLOWDOWN);
+    std::thread::scope(|scope| {
+        let watchdog = scope.spawn(|| {
+            while !ended.load(Ordering::Acquire) {
+                if start.elapsed() >= limit {
+                    // Written past the capture of test output, which is lost with the process.
+                    let seconds = limit.as_secs();
+                    let text = format!("conformance: case {case} hangs: {seconds} s are over\n");
+                    let _ = std::io::stderr().write_all(text.as_bytes());
+                    std::process::abort();
+                }
+                std::thread::park_timeout(limit.saturating_sub(start.elapsed()));
+            }
+        });
+        let _ended = Ended(&ended, watchdog.thread().clone());
+        f()
+    })
+}
+
+/// Runs `f` beside other cases.
+pub(super) fn beside_others<R>(f: impl FnOnce() -> R) -> R {
+    let _machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
+    f()
+}
+
+/// Runs `f` with no other case at the same time, because it measures time.
+pub(super) fn alone<R>(f: impl FnOnce() -> R) -> R {
+    let _machine = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
+    f()
+}
+
+/// One section of a case; the error names case, settings and number of processes.
+pub(super) fn section<H: Harness, P: Program>(
+    harness: &H,
+    case: &str,
+    mode: Mode,
+    procs: Pid,
+    program: P,
+    args: Args<'_>,
+) {
+    let result = watched(case, || harness.exec(mode, procs, program, args));
+    expect_success(case, mode, procs, result);
+}
+
+/// Panics with the whole story where `result` is an error.
+pub(super) fn expect_success(case: &str, mode: Mode, procs: Pid, result: Result<()>) {
+    if let Err(error) = result {
+        panic!("{case}, {procs} processes, {mode:?}: {error}");
+    }
+}
+
+/// A case with each number of processes, plain and in the checked mode.
+pub(super) fn everywhere<H: Harness, P: Program>(
+    harness: &H,
+    case: &str,
+    procs: &[Pid],
+    program: P,
+) {
+    for &procs in procs {
+        for check in [false, true] {
+            let mode = Mode { check, ..Mode::default() };
+            beside_others(|| section(harness, case, mode, procs, program, Args::none()));
+        }
+    }
+}
+
+/// A case about expected arrivals: with and without strict mode, plain and checked.
+pub(super) fn both_ways<H: Harness, P: Program>(
+    harness: &H,
+    case: &str,
+    procs: &[Pid],
+    program: P,
+) {
+    for &procs in procs {
+        for (strict, check) in [(false, false), (true, false), (false, true)] {
+            let mode = Mode { check, strict, ..Mode::default() };
+            beside_others(|| section(harness, case, mode, procs, program, Args::none()));
+        }
+    }
+}
+
+/// A case that measures time: once in the plain mode with nothing beside it.
+pub(super) fn timed<H: Harness, P: Program>(harness: &H, case: &str, procs: &[Pid], program: P) {
+    for &procs in procs {
+        alone(|| section(harness, case, Mode::default(), procs, program, Args::none()));
+    }
+}
+
+/// Defines a case: its sentence, how it runs, with how many processes, and what every process does.
+///
+/// `everywhere`, `both_ways` and `timed` are the functions above.
+macro_rules! case {
+    ($(#[$meta:meta])* pub fn $name:ident $how:ident [$($procs:expr),*] |$ctx:ident| $body:block) => {
+        $(#[$meta])*
+        pub fn $name<H: $crate::conformance::Harness>(harness: &H) {
+            $crate::program! {
+                fn Story($ctx, _args) {
+                    $crate::conformance::memory::bury();
+                    $body
+                    Ok(())
+                }
+            }
+            let case = stringify!($name);
+            $crate::conformance::runner::$how(harness, case, &[$($procs),*], Story);
+        }
+    };
+}

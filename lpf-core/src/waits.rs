@@ -1,0 +1,199 @@
+//! Who waits for what: telling a wait that takes long from a wait that never ends.
+//!
+//! In an expected superstep a process waits for some others only. If one of them believes in another
+//! root, skipped the call or has left, nobody has failed and no message flows: all would wait for
+//! ever. So every process publishes what it is in ([`Status`]), and a wait that lasts longer than
+//! [`ASK_AFTER`] asks the processes it awaits ([`Suspicion::diagnose`]).
+//!
+//! # When a wait is hopeless
+//! Everything a wait needs is a cumulative count at the awaited process: puts made, messages
+//! released, landings offered. Where that count has reached what is needed, the rest is under way,
+//! and the wait goes on whatever else the awaited process does. Where it is short, the wait is
+//! hopeless if the awaited process
+//!
+//! - has left the section;
+//! - is in a full sync that the asker has not come to: it makes no put before the asker joins it;
+//! - is in the same call of the same group with another stamp, or in a later one (this does not
+//!   count where a release is awaited: those of earlier calls may come from any call);
+//! - waits itself, and so on round to the asker, who thereby waits for itself. A cycle counts when
+//!   it is seen twice.
+//!
+//! And if the message awaited is queued at its sender as a landing that the asker has not offered.
+//! In all other cases, above all where the awaited process computes, the wait goes on: computing is
+//! never a failure.
+//!
+//! # Why there is no false alarm
+//! A status is no snapshot of all processes, and may be old. But
+//!
+//! - counts only grow, and are those of the same moment as the rest of the status or a later one. So
+//!   a count that is short now was short when the process was in what it says;
+//! - *a status may be published late*, so that a fast wait need not publish anything: until then
+//!   its process passes for computing, which accuses nobody;
+//! - *a status may be withdrawn late*. A full sync that its process has left is one that the asker
+//!   has come to; a wait that has ended is one whose counts are reached;
+//! - of a cycle the asker knows its own counts. So the process that waits for the asker is stuck,
+//!   and what it published is of this wait, its counts too; so the process that waits for that one
+//!   is stuck, and so on round. A second look costs little and catches a backend that is wrong here.
+//!
+//! # What a backend publishes
+//! - [`Doing::FullSync`] and [`Doing::Left`] only once the process's puts have left and its releases
+//!   are counted: a full sync, or leaving, that still waits for credit is [`Doing::Waiting`].
+//! - Counts belong to a [`Stream`], go on when its link is closed and opened again, and are kept
+//!   after it is closed, while the inbox lives; a stream that is not listed has counts of 0.
+//! - `group` tells the groups of a section apart that number their calls separately.
+//! - `doing` is one value, and so are group and call together: a reader sees all or nothing of a
+//!   change. Counts are published with them (under one lock), or read after them; the asker's own
+//!   are those of the moment of asking.
+
+#[cfg(test)]
+mod tests;
+
+mod diagnose;
+
+pub use diagnose::{Fault, Suspicion};
+
+use std::time::Duration;
+
+use crate::Pid;
+use crate::arrivals::{Call, InboxSlot};
+
+/// How long a process waits before it asks, and then between two questions.
+pub const ASK_AFTER: Duration = Duration::from_millis(250);
+
+/// The messages of one process to one other: a direction of a link, under the name that both ends
+/// know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Stream {
+    /// The sender.
+    pub from: Pid,
+    /// The receiver.
+    pub to: Pid,
+    /// The inbox's number.
+    pub inbox: usize,
+    /// The ring of the receiver's inbox in which the messages end.
+    pub ring: u32,
+}
+
+impl Stream {
+    /// The stream from `from` into ring `ring` of `inbox` at `to`.
+    pub fn new(from: Pid, to: Pid, inbox: InboxSlot, ring: u32) -> Self {
+        Stream { from, to, inbox: inbox.number(), ring }
+    }
+}
+
+/// What a process did on a stream so far. The sender fills the first two, the receiver the others;
+/// the rest stays 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Puts made, queued ones included.
+    pub made: u64,
+    /// The first queued put that waits for an offer.
+    pub queued: Option<QueuedLanding>,
+    /// Messages released (the prefix), reported or not.
+    pub released: u64,
+    /// Landings offered.
+    pub offered: u64,
+}
+
+/// A put that cannot leave before the receiver has offered a place for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueuedLanding {
+    /// Its number among the messages of the stream, from 1.
+    pub message: u64,
+    /// Its number among the landings of the stream, from 1: the offers it needs.
+    pub landing: u64,
+}
+
+/// Which count a wait needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum What {
+    /// Puts made by the sender: the asker expects messages.
+    Messages,
+    /// Messages released by the receiver: the asker flushes and has no credit.
+    Releases,
+    /// Landings offered by the receiver: the asker flushes and has no place to write to.
+    Offers,
+}
+
+/// One count that a process waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Want {
+    /// Which count.
+    pub what: What,
+    /// Of which stream.
+    pub stream: Stream,
+    /// What has come so far.
+    pub have: u64,
+    /// What it has to come to.
+    pub need: u64,
+}
+
+impl Want {
+    /// The process that has to act.
+    pub fn awaited(&self) -> Pid {
+        match self.what {
+            What::Messages => self.stream.from,
+            What::Releases | What::Offers => self.stream.to,
+        }
+    }
+
+    /// Whether this is the same want at another time. `need` only grows over a stream's life, so
+    /// equal needs mean the same wait.
+    fn is_still(&self, other: &Want) -> bool {
+        (self.what, self.stream, self.need) == (other.what, other.stream, other.need)
+    }
+}
+
+/// What a process is doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Doing {
+    /// Running the program, in a call or outside.
+    #[default]
+    Computing,
+    /// Waiting in the full sync that ends this superstep.
+    FullSync(u64),
+    /// Waiting in an expected sync, or for the credit of a flush: for all of these.
+    Waiting(Vec<Want>),
+    /// It has left the section.
+    Left,
+}
+
+/// What a process publishes about itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// What it is doing.
+    pub doing: Doing,
+    /// Full syncs completed: the superstep it is in. Of other processes' only for the text.
+    pub superstep: u64,
+    /// The group that `call` is a call of.
+    pub group: u64,
+    /// The call it is in, number 0 where none.
+    pub call: Call,
+    /// Its counts, by stream.
+    pub counts: Vec<(Stream, Counts)>,
+}
+
+impl Status {
+    /// Its counts on a stream.
+    pub fn on(&self, stream: Stream) -> Counts {
+        let found = self.counts.iter().find(|(s, _)| *s == stream);
+        found.map(|(_, counts)| *counts).unwrap_or_default()
+    }
+
+    /// The count that `want` is about, at the process it awaits.
+    fn count(&self, want: &Want) -> u64 {
+        let counts = self.on(want.stream);
+        match want.what {
+            What::Messages => counts.made,
+            What::Releases => counts.released,
+            What::Offers => counts.offered,
+        }
+    }
+
+    fn wants(&self) -> &[Want] {
+        match &self.doing {
+            Doing::Waiting(wants) => wants,
+            _ => &[],
+        }
+    }
+}

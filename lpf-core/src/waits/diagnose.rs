@@ -1,0 +1,213 @@
+//! The questions and the verdict; see the module above for the rules.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::{Doing, Status, Want, What};
+use crate::Pid;
+use crate::arrivals::Call;
+use crate::error::Cause;
+
+/// A wait that never ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The process that will not do what is awaited; of a cycle the lowest.
+    pub process: Pid,
+    /// Why, naming both sides.
+    pub cause: Cause,
+}
+
+/// An edge of a cycle: who waits, for what, and how far the awaited process had come.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    waits: Pid,
+    want: Want,
+    count: u64,
+}
+
+/// What a process remembers from one question to the next of the same wait.
+#[derive(Debug, Default)]
+pub struct Suspicion {
+    cycle: Vec<Edge>,
+}
+
+/// The answers of one round: every process is asked at most once.
+struct Round<'a, F> {
+    asker: Pid,
+    own: &'a Status,
+    fetch: F,
+    answers: BTreeMap<Pid, Option<Status>>,
+}
+
+impl<F: FnMut(Pid) -> Option<Status>> Round<'_, F> {
+    fn status(&mut self, pid: Pid) -> Option<&Status> {
+        if pid == self.asker {
+            return Some(self.own);
+        }
+        self.answers.entry(pid).or_insert_with(|| (self.fetch)(pid)).as_ref()
+    }
+
+    /// What `want` has come to at the process it awaits, if that is known and short.
+    fn short(&mut self, want: &Want) -> Option<u64> {
+        let count = self.status(want.awaited())?.count(want);
+        (count < want.need).then_some(count)
+    }
+}
+
+impl Suspicion {
+    /// Whether the wait that `own` publishes is hopeless. Called by process `asker` every
+    /// [`ASK_AFTER`](super::ASK_AFTER) of one wait, with a new `Suspicion` for each wait.
+    ///
+    /// `fetch` gives the present status of another process, `None` where no answer is at hand (that
+    /// accuses nobody). Each process is asked at most once per call: those awaited, and those that
+    /// they await in turn.
+    pub fn diagnose(
+        &mut self,
+        asker: Pid,
+        own: &Status,
+        fetch: impl FnMut(Pid) -> Option<Status>,
+    ) -> Option<Fault> {
+        let mut round = Round { asker, own, fetch, answers: BTreeMap::new() };
+        for want in own.wants() {
+            let process = want.awaited();
+            let Some(peer) = round.status(process) else { continue };
+            let reason = if peer.count(want) < want.need {
+                never_comes(own, want, peer)
+            } else {
+                never_offered(asker, own, want, peer)
+            };
+            if let Some(reason) = reason {
+                let waiter = describe(asker, own, want);
+                let cause = Cause::Deadlock(format!("{waiter}, but process {process} {reason}"));
+                return Some(Fault { process, cause });
+            }
+        }
+        if !self.cycle.is_empty() && self.cycle.iter().all(|edge| persists(edge, &mut round)) {
+            return Some(self.cycle_fault(&mut round));
+        }
+        self.cycle = find_cycle(&mut round);
+        None
+    }
+
+    fn cycle_fault<F: FnMut(Pid) -> Option<Status>>(&self, round: &mut Round<'_, F>) -> Fault {
+        let lowest = (0..self.cycle.len()).min_by_key(|&i| self.cycle[i].waits).unwrap_or(0);
+        let mut cycle = self.cycle.clone();
+        cycle.rotate_left(lowest);
+        let edges = cycle
+            .iter()
+            .filter_map(|edge| Some(describe(edge.waits, round.status(edge.waits)?, &edge.want)));
+        let text = format!("a cycle of waits: {}", edges.collect::<Vec<_>>().join("; "));
+        Fault { process: cycle[0].waits, cause: Cause::Deadlock(text) }
+    }
+}
+
+/// Why a count that is short at `peer` stays short, other than by a cycle.
+fn never_comes(own: &Status, want: &Want, peer: &Status) -> Option<String> {
+    let (ours, theirs) = (&own.call, &peer.call);
+    // Releases of what an earlier call sent may come from any call.
+    let comparable = own.group == peer.group
+        && ours.number > 0
+        && theirs.number > 0
+        && want.what != What::Releases;
+    let reason = match peer.doing {
+        Doing::Left => format!("has left the section in superstep {}", peer.superstep),
+        Doing::FullSync(superstep) if superstep >= own.superstep => {
+            format!("is in the full sync that ends superstep {superstep}")
+        }
+        _ if comparable && ours.number == theirs.number && ours.stamp != theirs.stamp => {
+            format!(
+                "is in {} with stamp {:08x}, not {:08x}",
+                name(theirs),
+                theirs.stamp,
+                ours.stamp
+            )
+        }
+        _ if comparable && theirs.number > ours.number => {
+            format!("has gone on to {}", name(theirs))
+        }
+        _ => return None,
+    };
+    let count = peer.count(want);
+    let did = match want.what {
+        What::Messages => format!("having sent {count}"),
+        What::Releases => format!("having released {count}"),
+        What::Offers => format!("having offered {count}"),
+    };
+    Some(format!("{reason}, {did}"))
+}
+
+/// Why a message that was put does not leave: it waits for the asker, who waits for it.
+fn never_offered(asker: Pid, own: &Status, want: &Want, peer: &Status) -> Option<String> {
+    let queued = peer.on(want.stream).queued.filter(|_| want.what == What::Messages)?;
+    let offered = own.on(want.stream).offered;
+    (queued.message <= want.need && offered < queued.landing).then(|| {
+        format!(
+            "sends message {} as a landing, for which process {asker} would have to make offer {} \
+             and has made {offered}",
+            queued.message, queued.landing
+        )
+    })
+}
+
+/// "process 0, in call 7 (broadcast), waits for message 4 of process 1 (3 have come)"
+fn describe(pid: Pid, status: &Status, want: &Want) -> String {
+    let call = match status.call.number {
+        0 => String::new(),
+        _ => format!(", in {},", name(&status.call)),
+    };
+    let (awaited, need, have) = (want.awaited(), want.need, want.have);
+    let wish = match want.what {
+        What::Messages => format!("message {need} of process {awaited} ({have} have come)"),
+        What::Releases => {
+            format!("process {awaited} to release message {need} ({have} are released)")
+        }
+        What::Offers => format!("offer {need} of process {awaited} ({have} have come)"),
+    };
+    format!("process {pid}{call} waits for {wish}")
+}
+
+fn name(call: &Call) -> String {
+    match call.name {
+        "" => format!("call {}", call.number),
+        name => format!("call {} ({name})", call.number),
+    }
+}
+
+/// Whether an edge is what it was in the round before.
+fn persists<F: FnMut(Pid) -> Option<Status>>(edge: &Edge, round: &mut Round<'_, F>) -> bool {
+    let waits = |status: &Status| status.wants().iter().any(|want| want.is_still(&edge.want));
+    round.status(edge.waits).is_some_and(waits) && round.short(&edge.want) == Some(edge.count)
+}
+
+/// A shortest cycle of short wants through the asker; empty where there is none. Each process waits
+/// for all it wants, so one cycle is enough for a deadlock.
+fn find_cycle<F: FnMut(Pid) -> Option<Status>>(round: &mut Round<'_, F>) -> Vec<Edge> {
+    let asker = round.asker;
+    let mut reached_by: BTreeMap<Pid, Edge> = BTreeMap::new();
+    let mut queue = VecDeque::from([asker]);
+    while let Some(waits) = queue.pop_front() {
+        let wants = round.status(waits).map(|s| s.wants().to_vec()).unwrap_or_default();
+        for want in wants {
+            let next = want.awaited();
+            let Some(count) = round.short(&want) else { continue };
+            if reached_by.contains_key(&next) {
+                continue;
+            }
+            reached_by.insert(next, Edge { waits, want, count });
+            if next == asker {
+                return path_to(asker, &reached_by);
+            }
+            queue.push_back(next);
+        }
+    }
+    Vec::new()
+}
+
+/// The edges that led from the asker back to it.
+fn path_to(asker: Pid, reached_by: &BTreeMap<Pid, Edge>) -> Vec<Edge> {
+    let mut path = vec![reached_by[&asker]];
+    while path[path.len() - 1].waits != asker {
+        path.push(reached_by[&path[path.len() - 1].waits]);
+    }
+    path.reverse();
+    path
+}

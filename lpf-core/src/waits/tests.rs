@@ -1,0 +1,329 @@
+//! Every verdict, one story each; then random programs in `simulation`.
+
+mod simulation;
+
+use super::*;
+
+const NOTHING: Counts = Counts { made: 0, queued: None, released: 0, offered: 0 };
+
+fn stream(from: Pid, to: Pid) -> Stream {
+    Stream::new(from, to, InboxSlot::new(0), from)
+}
+
+/// A want for message `need` from `from` at `to`, of which one less has come.
+fn message(from: Pid, to: Pid, need: u64) -> Want {
+    Want { what: What::Messages, stream: stream(from, to), have: need - 1, need }
+}
+
+/// A want of sender `from` for the release of message `need`.
+fn release(from: Pid, to: Pid, need: u64) -> Want {
+    Want { what: What::Releases, stream: stream(from, to), have: need - 1, need }
+}
+
+fn offer(from: Pid, to: Pid, need: u64) -> Want {
+    Want { what: What::Offers, stream: stream(from, to), have: need - 1, need }
+}
+
+fn call(number: u32, stamp: u32) -> Call {
+    Call { number, stamp, name: "broadcast" }
+}
+
+fn computing() -> Status {
+    Status { superstep: 3, group: 1, call: call(7, 0xa), ..Default::default() }
+}
+
+fn waiting(wants: &[Want]) -> Status {
+    Status { doing: Doing::Waiting(wants.to_vec()), ..computing() }
+}
+
+fn made(status: Status, from: Pid, to: Pid, made: u64) -> Status {
+    let mut status = status;
+    status.counts.push((stream(from, to), Counts { made, ..NOTHING }));
+    status
+}
+
+/// What process 0 says in one round where process q has status `all[q]`.
+fn round(suspicion: &mut Suspicion, all: &[Status]) -> Option<String> {
+    let fault = suspicion.diagnose(0, &all[0], |pid| Some(all[pid as usize].clone()))?;
+    Some(format!("process {}: {}", fault.process, fault.cause))
+}
+
+fn ask(all: &[Status]) -> Option<String> {
+    round(&mut Suspicion::default(), all)
+}
+
+/// What process 0 says after asking as often as it likes while nothing moves.
+fn ask_often(all: &[Status]) -> Option<String> {
+    let mut suspicion = Suspicion::default();
+    (0..10).find_map(|_| round(&mut suspicion, all))
+}
+
+#[test]
+fn who_waits_for_nothing_accuses_nobody() {
+    let gone = Status { doing: Doing::Left, ..computing() };
+    assert_eq!(ask_often(&[computing(), gone]), None);
+}
+
+#[test]
+fn a_process_may_compute_as_long_as_it_likes() {
+    let own = waiting(&[message(1, 0, 4)]);
+    for peer in [
+        computing(),
+        Status { call: Call::default(), ..computing() },
+        Status { call: call(6, 0xb), ..computing() },
+        Status { superstep: 2, ..computing() },
+        Status { superstep: 99, ..computing() },
+    ] {
+        assert_eq!(ask_often(&[own.clone(), made(peer, 1, 0, 3)]), None);
+    }
+}
+
+#[test]
+fn messages_under_way_are_waited_for_whatever_their_sender_does_now() {
+    let own = waiting(&[message(1, 0, 4)]);
+    for peer in [
+        Status { doing: Doing::Left, ..computing() },
+        Status { doing: Doing::FullSync(3), ..computing() },
+        Status { call: call(8, 0xb), ..computing() },
+        Status { call: call(7, 0xb), ..computing() },
+        waiting(&[message(0, 1, 1)]),
+    ] {
+        assert_eq!(ask_often(&[own.clone(), made(peer, 1, 0, 4)]), None);
+    }
+}
+
+#[test]
+fn a_process_that_left_sends_no_more() {
+    let gone = Status { doing: Doing::Left, superstep: 4, ..computing() };
+    assert_eq!(
+        ask(&[waiting(&[message(1, 0, 4)]), made(gone, 1, 0, 3)]).unwrap(),
+        "process 1: process 0, in call 7 (broadcast), waits for message 4 of process 1 (3 have \
+         come), but process 1 has left the section in superstep 4, having sent 3"
+    );
+}
+
+#[test]
+fn a_process_in_a_full_sync_that_the_asker_has_not_come_to_sends_no_more() {
+    let peer = Status { doing: Doing::FullSync(3), ..computing() };
+    assert_eq!(
+        ask(&[waiting(&[message(1, 0, 1)]), peer]).unwrap(),
+        "process 1: process 0, in call 7 (broadcast), waits for message 1 of process 1 (0 have \
+         come), but process 1 is in the full sync that ends superstep 3, having sent 0"
+    );
+}
+
+#[test]
+fn a_process_that_is_still_leaving_the_askers_last_full_sync_is_waited_for() {
+    let peer = Status { doing: Doing::FullSync(2), superstep: 2, ..computing() };
+    assert_eq!(ask_often(&[waiting(&[message(1, 0, 1)]), peer]), None);
+}
+
+#[test]
+fn the_same_call_with_another_stamp() {
+    let peer = Status { call: Call { name: "reduce", ..call(7, 0xb) }, ..computing() };
+    assert_eq!(
+        ask(&[waiting(&[message(1, 0, 1)]), peer.clone()]).unwrap(),
+        "process 1: process 0, in call 7 (broadcast), waits for message 1 of process 1 (0 have \
+         come), but process 1 is in call 7 (reduce) with stamp 0000000b, not 0000000a, having \
+         sent 0"
+    );
+    // Two roots for one call: both wait for the other.
+    let peer = Status { doing: Doing::Waiting(vec![message(0, 1, 1)]), ..peer };
+    assert!(ask(&[waiting(&[message(1, 0, 1)]), peer]).unwrap().contains("with stamp"));
+}
+
+#[test]
+fn a_process_past_the_call() {
+    let peer = Status { call: call(8, 0xa), ..computing() };
+    let text = ask(&[waiting(&[message(1, 0, 1)]), peer.clone()]).unwrap();
+    assert!(text.contains("process 1 has gone on to call 8 (broadcast), having sent 0"), "{text}");
+    let text = ask(&[waiting(&[offer(0, 1, 1)]), peer]).unwrap();
+    assert!(text.contains("gone on to call 8 (broadcast), having offered 0"), "{text}");
+}
+
+#[test]
+fn calls_of_different_groups_are_not_compared() {
+    let own = waiting(&[message(1, 0, 1)]);
+    for theirs in [call(7, 0xb), call(9, 0xa)] {
+        let peer = Status { group: 2, call: theirs, ..computing() };
+        assert_eq!(ask_often(&[own.clone(), peer]), None);
+    }
+}
+
+#[test]
+fn without_a_call_stamps_say_nothing() {
+    let own = Status { call: Call::default(), ..waiting(&[message(1, 0, 1)]) };
+    assert_eq!(ask_often(&[own.clone(), computing()]), None);
+    let gone = Status { doing: Doing::Left, ..computing() };
+    let text = ask(&[own, gone]).unwrap();
+    assert!(text.contains("process 0 waits for message 1 of process 1"), "{text}");
+}
+
+#[test]
+fn releases_may_come_from_any_call_but_not_from_who_left() {
+    let own = waiting(&[release(0, 1, 5)]);
+    let released = |status: Status, released| Status {
+        counts: vec![(stream(0, 1), Counts { released, ..NOTHING })],
+        ..status
+    };
+    for other in [call(8, 0xa), call(7, 0xb)] {
+        let other = Status { call: other, ..computing() };
+        assert_eq!(ask_often(&[own.clone(), released(other, 4)]), None);
+    }
+    let gone = Status { doing: Doing::Left, ..computing() };
+    assert_eq!(
+        ask_often(&[own.clone(), released(gone.clone(), 5)]),
+        None,
+        "the credit is under way"
+    );
+    let text = ask(&[own.clone(), released(gone, 4)]).unwrap();
+    assert!(
+        text.contains("process 0, in call 7 (broadcast), waits for process 1 to release message 5"),
+        "{text}"
+    );
+    assert!(text.contains("has left the section in superstep 3, having released 4"), "{text}");
+    let syncing = Status { doing: Doing::FullSync(3), ..computing() };
+    assert!(ask(&[own, released(syncing, 4)]).is_some());
+}
+
+#[test]
+fn a_cycle_of_two_is_fatal_when_it_is_seen_twice() {
+    let all = [waiting(&[message(1, 0, 1)]), waiting(&[message(0, 1, 1)])];
+    let mut suspicion = Suspicion::default();
+    assert_eq!(round(&mut suspicion, &all), None);
+    assert_eq!(
+        round(&mut suspicion, &all).unwrap(),
+        "process 0: a cycle of waits: process 0, in call 7 (broadcast), waits for message 1 of \
+         process 1 (0 have come); process 1, in call 7 (broadcast), waits for message 1 of process \
+         0 (0 have come)"
+    );
+}
+
+#[test]
+fn a_cycle_of_messages_and_releases() {
+    let all =
+        [waiting(&[message(2, 0, 1)]), waiting(&[release(1, 0, 3)]), waiting(&[offer(2, 1, 1)])];
+    let text = ask_often(&all).unwrap();
+    for part in ["process 0,", "process 1,", "process 2,", "release message 3", "offer 1"] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
+fn every_process_of_a_cycle_names_the_same_one() {
+    let status = |pid: Pid| waiting(&[message((pid + 1) % 3, pid, 1)]);
+    for asker in 0..3 {
+        let mut suspicion = Suspicion::default();
+        let mut ask = || suspicion.diagnose(asker, &status(asker), |pid| Some(status(pid)));
+        assert_eq!(ask(), None);
+        let fault = ask().unwrap();
+        assert_eq!(fault.process, 0);
+        assert!(fault.cause.to_string().starts_with("a cycle of waits: process 0"));
+    }
+}
+
+#[test]
+fn a_process_that_waits_for_itself() {
+    let text = ask_often(&[waiting(&[message(0, 0, 1)])]).unwrap();
+    assert!(text.contains("waits for message 1 of process 0"), "{text}");
+}
+
+#[test]
+fn a_cycle_that_moves_between_two_looks_is_none() {
+    let mut suspicion = Suspicion::default();
+    for need in 1..20 {
+        // Each time both wait, but for the next message: the one before had come.
+        let own = made(waiting(&[message(1, 0, need)]), 0, 1, need - 1);
+        let peer = made(waiting(&[message(0, 1, need)]), 1, 0, need - 1);
+        assert_eq!(round(&mut suspicion, &[own, peer]), None);
+    }
+}
+
+#[test]
+fn a_cycle_that_is_broken_by_the_second_look_is_none_though_its_statuses_are_old() {
+    let mut suspicion = Suspicion::default();
+    let all = [waiting(&[message(1, 0, 1)]), waiting(&[message(0, 1, 1)])];
+    assert_eq!(round(&mut suspicion, &all), None);
+    let [own, peer] = all;
+    let all = [own, made(peer, 1, 0, 1)];
+    assert_eq!(round(&mut suspicion, &all), None);
+    assert_eq!(round(&mut suspicion, &all), None);
+}
+
+#[test]
+fn a_chain_that_ends_at_a_computing_process_is_none() {
+    let all = [waiting(&[message(1, 0, 1)]), waiting(&[message(2, 1, 1)]), computing()];
+    assert_eq!(ask_often(&all), None);
+}
+
+#[test]
+fn a_cycle_among_others_is_theirs_to_report() {
+    let all =
+        [waiting(&[message(1, 0, 1)]), waiting(&[message(2, 1, 1)]), waiting(&[message(1, 2, 1)])];
+    assert_eq!(ask_often(&all), None);
+}
+
+#[test]
+fn a_cycle_with_one_edge_under_way_is_none() {
+    let all = [
+        waiting(&[message(1, 0, 1)]),
+        waiting(&[message(2, 1, 1)]),
+        made(waiting(&[message(0, 2, 1)]), 2, 1, 1),
+    ];
+    assert_eq!(ask_often(&all), None);
+}
+
+#[test]
+fn of_several_wants_one_that_never_comes_is_enough() {
+    let own = waiting(&[message(1, 0, 1), message(2, 0, 1), message(3, 0, 1)]);
+    let gone = Status { doing: Doing::Left, ..computing() };
+    let all = [own, computing(), made(computing(), 2, 0, 1), gone];
+    assert!(ask(&all).unwrap().contains("process 3 has left"));
+}
+
+#[test]
+fn a_landing_that_the_asker_never_offered_and_awaits_itself() {
+    let own = waiting(&[message(1, 0, 2)]);
+    let queued = Some(QueuedLanding { message: 2, landing: 1 });
+    let mut peer = made(computing(), 1, 0, 2);
+    peer.counts[0].1.queued = queued;
+    assert_eq!(
+        ask(&[own.clone(), peer.clone()]).unwrap(),
+        "process 1: process 0, in call 7 (broadcast), waits for message 2 of process 1 (1 have \
+         come), but process 1 sends message 2 as a landing, for which process 0 would have to make \
+         offer 1 and has made 0"
+    );
+    let mut offered = own.clone();
+    offered.counts.push((stream(1, 0), Counts { offered: 1, ..NOTHING }));
+    assert_eq!(ask_often(&[offered, peer.clone()]), None, "the offer is under way");
+    let earlier = waiting(&[message(1, 0, 1)]);
+    assert_eq!(ask_often(&[earlier, peer]), None, "the message awaited comes before the landing");
+}
+
+#[test]
+fn a_process_that_does_not_answer_is_not_accused() {
+    let mut suspicion = Suspicion::default();
+    let own = waiting(&[message(1, 0, 1)]);
+    for _ in 0..5 {
+        assert_eq!(suspicion.diagnose(0, &own, |_| None), None);
+    }
+}
+
+#[test]
+fn nobody_is_asked_twice_in_a_round() {
+    let p = 40;
+    // Everybody waits for everybody: the worst case for the search.
+    let all: Vec<_> = (0..p)
+        .map(|pid| {
+            let others = (0..p).filter(|&other| other != pid);
+            waiting(&others.map(|other| message(other, pid, 1)).collect::<Vec<_>>())
+        })
+        .collect();
+    let mut asked = vec![0; p as usize];
+    let mut suspicion = Suspicion::default();
+    suspicion.diagnose(0, &all[0], |pid| {
+        asked[pid as usize] += 1;
+        Some(all[pid as usize].clone())
+    });
+    assert!(asked[0] == 0 && asked[1..].iter().all(|&n| n == 1));
+}

@@ -1,0 +1,28 @@
+// While the inner section runs, the outer context is on hold: rehook has it borrowed.
+
+#![allow(dead_code)]
+
+use lpf_core::{Args, Context, Lpf, Result};
+
+fn sync<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
+    ctx.rehook(Args::none(), |_inner, _args| ctx.sync())
+}
+
+fn read<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
+    let area = ctx.area::<u64>(1)?;
+    ctx.rehook(Args::none(), |_inner, _args| {
+        assert_eq!(ctx.read(&area)[0], 0);
+        Ok(())
+    })
+}
+
+fn slice<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
+    let area = ctx.area::<u64>(1)?;
+    let slice = ctx.read(&area);
+    ctx.rehook(Args::none(), |_inner, _args| {
+        assert_eq!(slice[0], 0);
+        Ok(())
+    })
+}
+
+fn main() {}

@@ -1,0 +1,57 @@
+// The right form of every program beside this one: it compiles, so that none of those fails for
+// its setting.
+
+#![allow(dead_code)]
+
+use lpf_core::{Args, Channel, Context, InboxSlot, Lpf, Memory, Message, Part, Result};
+
+fn areas<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
+    let (mut x, mut y, z) = (ctx.area::<u64>(4)?, ctx.area::<u64>(4)?, ctx.local::<u64>(4)?);
+    ctx.sync()?;
+    ctx.write(&mut x)[0] = 1;
+    let (from, to) = ctx.access((&x, &mut y));
+    to.copy_from_slice(from);
+    ctx.put(&z, .., 0, &x, 0)?;
+    ctx.get(0, &x, .., &y, 0)?;
+    ctx.sync()?;
+    let sum = ctx.read(&x)[0] + ctx.read(&y)[0];
+    assert_eq!(sum, 2);
+    ctx.raw().put(z.slot(), 0, 0, x.global_slot(), 0, 8, Default::default())?;
+    ctx.sync()?;
+    ctx.deregister(x).map_err(|(error, _)| error)
+}
+
+fn library<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
+    let mut sum = 0;
+    ctx.rehook(Args::none(), |inner, _args| {
+        inner.resize(1, 2)?;
+        inner.sync()?;
+        let area = inner.area::<u64>(1)?;
+        inner.sync()?;
+        sum += inner.read(&area)[0];
+        Ok(())
+    })?;
+    assert_eq!(sum, 0);
+    Ok(())
+}
+
+fn messages<'s, L: Lpf>(ctx: &mut Context<'s, L>, inbox: InboxSlot) -> Result<()> {
+    let mut channel: Channel<'s, u64> = ctx.open(inbox, 0, 0, 0)?;
+    let mut part: Part<'s, u64> = ctx.outbox(1, 1)?.remove(0);
+    part[0] = 3;
+    let sent = ctx.send(&mut channel, part, ..).map_err(|(error, _)| error)?;
+    let [message]: [Message<'s, u64>; 1] = ctx.expect([&mut channel])?;
+    let flushed = ctx.flush()?;
+    let mut part = sent.part(&flushed).unwrap();
+    part[0] += message[0];
+    drop(message);
+    let landing = ctx.local::<u64>(1)?;
+    let landing = ctx.offer(&mut channel, landing).map_err(|(error, _)| error)?;
+    let sent = ctx.send_landing(&mut channel, part, ..).map_err(|(error, _)| error)?;
+    let (area, _) = ctx.land(&mut channel, landing)?;
+    assert_eq!(ctx.read(&area)[0], 6);
+    drop(sent);
+    ctx.close(channel).map_err(|(error, _)| error)
+}
+
+fn main() {}

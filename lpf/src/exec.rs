@@ -1,0 +1,89 @@
+//! Starting a section of threads with this machine's settings and parameters.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use lpf_core::machine::{Growth, Parameters};
+use lpf_core::settings::Settings;
+use lpf_core::{Args, Context, Pid, Result};
+use lpf_pthreads::{Config, Team, Threads};
+
+use crate::measure::{Plan, measure_threads};
+use crate::tables;
+
+/// Runs `f` as up to `procs` processes, which are threads, this thread being process 0.
+///
+/// The settings are those of the environment (`LPF_PROCS`, `LPF_PIN`, …); g and l, which
+/// [`Context::probe`] answers with, come from the table that `lpf probe` saved. Threads stay in a
+/// pool between sections. Entry O(P + l), exit O(l).
+///
+/// # Errors
+/// *Misuse* for a setting that cannot be used, *mitigable* where the system refuses threads or
+/// memory, *fatal* where the section failed: which process, superstep and cause is in its text.
+pub fn exec<F>(procs: Pid, f: F) -> Result<()>
+where
+    F: for<'s> Fn(&mut Context<'s, Threads>, Args<'_>) -> Result<()> + Sync,
+{
+    exec_args(procs, Args::none(), f)
+}
+
+/// As [`exec`], with arguments: process 0 has `args.input` and `args.output`, all have
+/// `args.symbols`.
+///
+/// # Errors
+/// As [`exec`].
+pub fn exec_args<F>(procs: Pid, args: Args<'_>, f: F) -> Result<()>
+where
+    F: for<'s> Fn(&mut Context<'s, Threads>, Args<'_>) -> Result<()> + Sync,
+{
+    configure(&Settings::from_environment()?, procs)?.exec(procs, args, f)
+}
+
+/// A team of `members` existing threads that will hook together, under the settings of the
+/// environment and with this machine's parameters: each calls
+/// [`join`](lpf_pthreads::Team::join) on a clone.
+///
+/// # Errors
+/// *Misuse* for a setting that cannot be used, *mitigable* where memory is refused.
+pub fn team(members: Pid) -> Result<Team> {
+    configure(&Settings::from_environment()?, members)?.team(members)
+}
+
+/// The threads backend under these settings, with the parameters for `procs` processes.
+pub(crate) fn configure(settings: &Settings, procs: Pid) -> Result<Config> {
+    let parameters = parameters(settings, procs)?;
+    Ok(Config::from_environment()?.parameters(parameters))
+}
+
+/// What a section of `procs` threads under these settings answers `probe` with: measured now where
+/// `LPF_PROBE` asks for it, else the saved table for the nearest number of processes, else a
+/// stated guess. Looked up once per program and number of processes; Θ(1) after that.
+///
+/// # Errors
+/// Those of measuring: *misuse* for a setting, *mitigable* where memory or threads are refused.
+pub fn parameters(settings: &Settings, procs: Pid) -> Result<Arc<Parameters>> {
+    type Known = HashMap<(Pid, Option<Duration>), Arc<Parameters>>;
+    static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+    let procs = procs.clamp(1, settings.procs.value);
+    let key = (procs, settings.probe.value);
+    let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = lock().as_ref().and_then(|known| known.get(&key)) {
+        return Ok(known.clone());
+    }
+    // Not under the lock: measuring takes seconds and runs sections itself.
+    let found = Arc::new(match settings.probe.value {
+        Some(time) => measured(procs, time)?,
+        None => tables::parameters("threads", procs)
+            .unwrap_or_else(|| Parameters::guess(Growth::SharedMemory)),
+    });
+    lock().get_or_insert_default().insert(key, found.clone());
+    Ok(found)
+}
+
+/// `LPF_PROBE`: under ten seconds the quick method, which moves less.
+fn measured(procs: Pid, time: Duration) -> Result<Parameters> {
+    let quick = time < Duration::from_secs(10);
+    let plan = Plan::new(procs, time, quick);
+    Ok(measure_threads(&Config::from_environment()?, &plan, &|_| {})?.parameters)
+}

@@ -1,0 +1,125 @@
+//! Measuring r, g and l: the paper's method (Suijlen and Yzelman, 4.1), generic over the backend.
+//!
+//! The total exchange is timed for h of 0, p, 2p, 4p and 8p words and for the largest h, n_max, at
+//! least four times the last cache; then
+//!
+//! ```text
+//! g = (T(n_max) - T(2p)) / (n_max - 2p)        l = max{ T(0), 2T(kp) - T(2kp) for k = 1, 2, 4 }
+//! ```
+//!
+//! for messages of each size. Batches are taken in random order until the 95 % intervals are
+//! narrow or the time is up.
+//!
+//! What differs from the paper:
+//! - l looks at k = 2 and 4 too, because the first words may travel with the barrier, and counts
+//!   only what differs from T(0) by more than its uncertainty;
+//! - T is a median of batches and not a mean of days (see [`stats`]);
+//! - words are taken and placed without a stride (see [`exchange`]);
+//! - each superstep of a batch works in memory that its owner rewrote before the batch, so that no
+//!   copier finds the words in its own cache (see [`superstep`]).
+//!
+//! `lpf probe`, `lpf comply` and `LPF_PROBE` all use this.
+
+pub mod conduct;
+pub mod exchange;
+pub mod memcpy;
+pub mod plan;
+pub mod stats;
+pub mod superstep;
+
+mod random;
+mod rounds;
+
+use std::sync::Mutex;
+
+use lpf_core::machine::{Growth, Origin, Parameters};
+use lpf_core::{Args, Context, Lpf, Pid, Result};
+use lpf_pthreads::Config;
+
+use self::conduct::{Leader, Timed, conduct};
+use self::exchange::TotalExchange;
+use self::superstep::{Empty, Pattern, Timing};
+
+pub use self::plan::{Plan, Word};
+pub use self::random::Random;
+pub use self::rounds::{Point, Progress};
+
+/// What a measurement found.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// g and l by word size.
+    pub parameters: Parameters,
+    /// T(h) by word size, as measured: for a plot.
+    pub points: Vec<Vec<Point>>,
+    /// Whether every interval was narrow before the time was up.
+    pub narrow: bool,
+}
+
+/// Measures r, g and l of the threads backend as it is configured, on `plan.p` processes. `watch`
+/// is shown the progress between batches.
+///
+/// # Errors
+/// *Mitigable* where memory or threads are refused, *fatal* where the section failed.
+pub fn measure_threads(
+    config: &Config,
+    plan: &Plan,
+    watch: &(dyn Fn(&Progress) + Sync),
+) -> Result<Measured> {
+    let memcpy = memcpy_speeds(plan);
+    let found = Mutex::new(None);
+    let config = config.clone().procs(plan.p);
+    config.exec(plan.p, Args::none(), |ctx, _args| {
+        let measured = measure(ctx, plan, &memcpy, Growth::SharedMemory, watch)?;
+        if ctx.pid() == 0 {
+            *found.lock().expect("only process 0 locks") = Some(measured);
+        }
+        Ok(())
+    })?;
+    let found = found.into_inner().expect("only process 0 locks");
+    Ok(found.expect("the section ended well, so process 0 stored what it measured"))
+}
+
+/// r for each word size of the plan, nanoseconds per byte, measured on this process alone; takes
+/// about a twentieth of the plan's time.
+pub fn memcpy_speeds(plan: &Plan) -> Vec<f64> {
+    let time = plan.time.div_f64(20.0 * plan.words.len() as f64);
+    let speed = |word: &Word| memcpy::memcpy_ns_per_byte(word.bytes, word.largest, time).median();
+    plan.words.iter().map(speed).collect()
+}
+
+/// Measures g and l inside a section. Collective; what it returns has a meaning at process 0 only,
+/// the others get a guess.
+///
+/// # Errors
+/// *Mitigable* where memory is refused, *fatal* where the section failed.
+pub fn measure<L: Lpf>(
+    ctx: &mut Context<'_, L>,
+    plan: &Plan,
+    memcpy: &[f64],
+    growth: Growth,
+    watch: &dyn Fn(&Progress),
+) -> Result<Measured> {
+    let h = rounds::sizes(plan);
+    let patterns: Vec<Box<dyn Pattern<L>>> =
+        h.iter().map(|&(word, bytes)| exchange(plan.p, plan.words[word].bytes, bytes)).collect();
+    let mut rounds = rounds::Rounds::new(plan, &h, memcpy, watch);
+    conduct(ctx, &patterns, Timing::Fresh, &mut rounds)?;
+    let rows = rounds.rows();
+    if ctx.pid() != 0 {
+        let parameters = Parameters::guess(growth);
+        return Ok(Measured { parameters, points: Vec::new(), narrow: false });
+    }
+    let parameters = Parameters { p: plan.p, growth, origin: Origin::Measured, rows };
+    Ok(Measured { parameters, points: rounds.points(), narrow: rounds.all_narrow() })
+}
+
+fn exchange<L: Lpf>(p: Pid, word: usize, bytes: usize) -> Box<dyn Pattern<L>> {
+    if bytes == 0 { Box::new(Empty) } else { Box::new(TotalExchange::new(p, word, bytes)) }
+}
+
+impl Leader for rounds::Rounds<'_> {
+    fn next(&mut self, before: Option<Timed>) -> Option<conduct::Batch> {
+        self.note(before);
+        self.choose()
+    }
+}

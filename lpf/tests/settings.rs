@@ -1,0 +1,147 @@
+//! How a program finds its machine's numbers: from the saved table, from `LPF_PROBE`, or as a
+//! stated guess. Each case is a process of its own, because settings are read from its environment.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+use lpf::SyncAttr;
+use lpf::host::Host;
+use lpf::machine::{Growth, Origin, Parameters};
+use lpf::tables::{Store, Table};
+
+/// Run by [`child`]: two sections, whose process 0 prints what `probe` answers.
+#[test]
+#[ignore = "run by the other tests, as a process of its own"]
+fn child_process() {
+    let answers = Mutex::new(Vec::new());
+    for _ in 0..2 {
+        let run = lpf::exec(2, |ctx, _args| {
+            let machine = ctx.probe();
+            let l = machine.l(2, 8, &SyncAttr::Default);
+            let mut answers = answers.lock().unwrap();
+            answers.push((ctx.pid(), format!("{:?} {}", machine.origin(), l.to_bits())));
+            Ok(())
+        });
+        if let Err(error) = run {
+            println!("refused: {error}");
+            return;
+        }
+    }
+    let answers = answers.into_inner().unwrap();
+    let agree = answers.iter().all(|(_, answer)| *answer == answers[0].1);
+    println!("answer: {} from {} processes, agree: {agree}", answers[0].1, answers.len());
+}
+
+/// What a child prints on standard output and standard error.
+fn child(folder: &Path, settings: &[(&str, &str)]) -> (String, String) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LPF_")) {
+        command.env_remove(name);
+    }
+    command.args(["child_process", "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
+    command.env("LPF_TABLE", folder).envs(settings.iter().copied());
+    let output = command.output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (text(output.stdout), text(output.stderr))
+}
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("lpf-settings-{name}-{}", std::process::id()));
+        drop(fs::remove_dir_all(&path));
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn store(&self) -> Store {
+        Store::new(&self.0, Host::this())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+/// A table whose l for 8 bytes is `l_ns`.
+fn table(p: u32, l_ns: f64) -> Table {
+    let mut parameters = Parameters::guess(Growth::SharedMemory);
+    (parameters.p, parameters.origin, parameters.rows[0].l_ns) = (p, Origin::Measured, l_ns);
+    Table::now("threads", false, parameters)
+}
+
+#[test]
+fn without_a_table_the_answer_is_marked_as_a_guess() {
+    let folder = Folder::new("none");
+    let (out, err) = child(&folder.0, &[]);
+    assert!(out.contains("answer: Guess"), "{out}{err}");
+    assert!(out.contains("from 4 processes, agree: true"), "{out}");
+    assert!(!err.contains("lpf:"), "{err}");
+}
+
+#[test]
+fn a_saved_table_is_used_by_every_process_bit_for_bit() {
+    let folder = Folder::new("saved");
+    folder.store().save(table(2, 1234.5)).unwrap();
+    folder.store().save(table(64, 99.0)).unwrap();
+    let (out, err) = child(&folder.0, &[]);
+    let bits = (1e-9 * 1234.5f64).to_bits();
+    assert!(out.contains(&format!("answer: Measured {bits} from 4")), "{out}{err}");
+    assert!(out.contains("agree: true"), "{out}");
+}
+
+#[test]
+fn a_table_for_another_number_of_processes_is_extrapolated_and_marked() {
+    let folder = Folder::new("other");
+    folder.store().save(table(8, 4000.0)).unwrap();
+    let (out, err) = child(&folder.0, &[]);
+    assert!(out.contains("answer: Extrapolated"), "{out}{err}");
+}
+
+#[test]
+fn a_damaged_table_is_said_once_and_a_guess_is_used() {
+    let folder = Folder::new("damaged");
+    fs::write(folder.store().path(), "{ \"format\": 1, \"host\"").unwrap();
+    let (out, err) = child(&folder.0, &[]);
+    assert!(out.contains("answer: Guess"), "{out}{err}");
+    assert_eq!(err.matches("is not used: it is damaged").count(), 1, "{err}");
+}
+
+#[test]
+fn existing_threads_hook_with_the_machines_settings() {
+    let team = lpf::team(2).unwrap();
+    std::thread::scope(|scope| {
+        for pid in 0..2 {
+            let team = team.clone();
+            scope.spawn(move || {
+                let mut init = team.join(pid).unwrap();
+                let hooked = init.hook(lpf::Args::none(), |ctx, _args| {
+                    assert_eq!((ctx.pid(), ctx.nprocs()), (pid, 2));
+                    ctx.sync()
+                });
+                hooked.unwrap();
+            });
+        }
+    });
+}
+
+#[test]
+fn lpf_probe_measures_at_the_start_of_a_section() {
+    let folder = Folder::new("probe");
+    let (out, err) = child(&folder.0, &[("LPF_PROBE", "0.1")]);
+    assert!(out.contains("answer: Measured"), "{out}{err}");
+    assert!(out.contains("agree: true"), "{out}");
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0, "only lpf probe saves");
+}
+
+#[test]
+fn a_setting_that_cannot_be_used_is_refused_with_a_sentence() {
+    let folder = Folder::new("refused");
+    let (out, _) = child(&folder.0, &[("LPF_PIN", "sideways")]);
+    assert!(out.contains("refused: misuse: LPF_PIN is \"sideways\"; it has to be"), "{out}");
+}
