@@ -19,6 +19,7 @@
 
 mod barrier;
 mod board;
+mod changes;
 mod checked;
 mod comm;
 mod config;
@@ -31,6 +32,7 @@ mod long_wait;
 mod models;
 mod pin;
 mod pool;
+mod requests;
 mod section;
 mod superstep;
 mod sync;

@@ -1,10 +1,9 @@
 //! The backend object: one process of a section on threads.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use lpf_core::arrivals::{Arrival, Call, Expect, InboxShape, InboxSlot, Link};
-use lpf_core::request::{Requests, Reserved, Way};
+use lpf_core::request::{Requests, Way};
 use lpf_core::slot::SlotTable;
 use lpf_core::{
     Args, Awaited, Cause, Context, Error, GetAttr, GlobalSlot, Leaving, LocalSlot, Lpf, Machine,
@@ -12,9 +11,10 @@ use lpf_core::{
 };
 
 use crate::board::ThreadBoard;
+use crate::changes::Capacity;
 use crate::comm::Comm;
 use crate::links::Links;
-use crate::superstep::bits;
+use crate::requests::Recent;
 
 /// One process of a section: a thread.
 #[derive(Debug)]
@@ -42,74 +42,6 @@ pub struct Threads {
     pub(crate) left: bool,
     /// Checked mode.
     pub(crate) checked: bool,
-}
-
-/// The slots of the latest request: most requests of a superstep name the same two. Forgotten when
-/// a superstep ends or a slot goes.
-#[derive(Debug)]
-pub(crate) struct Recent {
-    local: u64,
-    remote: u64,
-    base: *mut u8,
-    len: usize,
-    /// Not 0 where the next request has to look again: nothing is remembered, or checked mode
-    /// wants to see every request.
-    stale: u64,
-}
-
-// SAFETY: the address is only stored here; the slot's rules say who may touch the memory.
-unsafe impl Send for Recent {}
-
-impl Recent {
-    pub(crate) const NONE: Recent =
-        Recent { local: 0, remote: 0, base: std::ptr::null_mut(), len: 0, stale: 1 };
-
-    #[inline(always)]
-    fn is(&self, local: Slot, remote: GlobalSlot) -> bool {
-        (self.local ^ local.to_bits()) | (self.remote ^ remote.to_bits()) | self.stale == 0
-    }
-
-    #[inline(always)]
-    fn range(&self, offset: usize, bytes: usize) -> Option<*mut u8> {
-        let end = offset.checked_add(bytes)?;
-        (end <= self.len).then(|| self.base.wrapping_add(offset))
-    }
-
-    #[inline]
-    fn is_for_once(&self) -> bool {
-        self.stale != 0
-    }
-}
-
-/// Capacities asked for: the user's and, on top, the libraries'.
-#[derive(Debug, Default)]
-pub(crate) struct Capacity {
-    pub(crate) user_slots: usize,
-    pub(crate) user_requests: usize,
-    pub(crate) library_slots: usize,
-    pub(crate) library_requests: usize,
-    /// The least that any process asked for, as the sync under way found it.
-    pub(crate) agreed_requests: usize,
-    /// A larger pool, for the next full sync.
-    pub(crate) reserved: Option<Reserved>,
-    pub(crate) resized: bool,
-    /// Inboxes registered or deregistered, for the comparison of registrations.
-    pub(crate) inbox_calls: u64,
-    pub(crate) inbox_hash: u64,
-    pub(crate) registered: bool,
-    /// Inboxes below this number are active.
-    pub(crate) active_inboxes: usize,
-    pub(crate) inboxes: usize,
-}
-
-impl Capacity {
-    fn slots(&self) -> usize {
-        self.user_slots.saturating_add(self.library_slots)
-    }
-
-    fn requests(&self) -> usize {
-        self.user_requests.saturating_add(self.library_requests)
-    }
 }
 
 impl Threads {
@@ -142,19 +74,14 @@ impl Threads {
     }
 
     #[cold]
-    fn no_such_process(&self, pid: Pid) -> Error {
+    pub(crate) fn no_such_process(&self, pid: Pid) -> Error {
         self.misuse(Cause::NoSuchProcess { pid, last: self.nprocs - 1 })
     }
 
     #[cold]
-    fn out_of_range(&self, slot: Slot, offset: usize, bytes: usize) -> Error {
+    pub(crate) fn out_of_range(&self, slot: Slot, offset: usize, bytes: usize) -> Error {
         let len = self.slots.area(slot).map_or(0, |(_, len)| len);
         self.misuse(Cause::OutOfRange { slot: slot.to_string(), offset, bytes, len })
-    }
-
-    #[cold]
-    fn requests_used_up(&self) -> Error {
-        self.misuse(Cause::RequestsUsedUp { reserved: self.queue.capacity() })
     }
 
     /// Says that this process will not reach `meeting`, and ends its part.
@@ -172,138 +99,6 @@ impl Threads {
         let unknown = || self.misuse(Cause::Deadlock("the section failed".into()));
         let report = self.comm.failure.report().unwrap_or_else(unknown);
         self.dead.get_or_insert(report).clone()
-    }
-
-    /// The common part of put and get: checks everything that can be checked here, and queues.
-    /// Inlined into put and get, whose other parts are out of line.
-    #[inline(always)]
-    #[track_caller]
-    #[allow(clippy::too_many_arguments)]
-    fn request(
-        &mut self,
-        way: Way,
-        local: Slot,
-        local_offset: usize,
-        other: Pid,
-        remote: GlobalSlot,
-        remote_offset: usize,
-        bytes: usize,
-    ) -> Result<()> {
-        if other >= self.nprocs {
-            return Err(self.no_such_process(other));
-        }
-        if !self.recent.is(local, remote) {
-            self.look_up(local, remote)?;
-        }
-        let Some(address) = self.recent.range(local_offset, bytes) else {
-            return Err(self.out_of_range(local, local_offset, bytes));
-        };
-        if !self.queue.admit(other) {
-            return Err(self.requests_used_up());
-        }
-        self.queue.push(way, other, address, bytes, remote.index(), remote_offset);
-        if self.recent.is_for_once() {
-            let request = (way, local, local_offset, other, remote, remote_offset, bytes);
-            self.track(request, address);
-        }
-        Ok(())
-    }
-
-    /// Finds the slots of a request and notes that requests of this superstep name them.
-    #[inline(never)]
-    fn look_up(&mut self, local: Slot, remote: GlobalSlot) -> Result<()> {
-        if self.slots.remote_side(remote, self.superstep).is_none() {
-            return Err(self.unknown(remote.into()));
-        }
-        let Some(entry) = self.slots.local_side(local, self.superstep) else {
-            return Err(self.unknown(local));
-        };
-        self.recent = Recent {
-            local: local.to_bits(),
-            remote: remote.to_bits(),
-            base: entry.base(),
-            len: entry.len(),
-            stale: u64::from(self.checked),
-        };
-        Ok(())
-    }
-
-    /// What the first meeting has to know about registrations and resizes.
-    pub(crate) fn announce_changes(&mut self) -> u32 {
-        let peer = &self.comm.peers[self.pid as usize];
-        let mut bits = bits::SECOND;
-        if self.capacity.resized {
-            peer.wanted_slots.store(self.capacity.slots(), Relaxed);
-            peer.wanted_requests.store(self.capacity.requests(), Relaxed);
-            bits |= bits::RESIZED;
-        }
-        if self.capacity.registered {
-            let (calls, hash) = self.slots.registrations();
-            peer.registrations.store(calls + self.capacity.inbox_calls, Relaxed);
-            peer.registration_hash.store(hash ^ self.capacity.inbox_hash, Relaxed);
-            bits |= bits::REGISTERED;
-        }
-        bits
-    }
-
-    /// Whether all processes registered the same; and the capacity that they agree on. Between the
-    /// two meetings of a sync: after it, others may already ask for another.
-    pub(crate) fn compare_changes(&mut self, all: u32) -> Result<()> {
-        let wanted = self.comm.peers.iter().map(|peer| peer.wanted_requests.load(Relaxed));
-        self.capacity.agreed_requests = wanted.min().unwrap_or(0);
-        if all & bits::REGISTERED == 0 {
-            return Ok(());
-        }
-        let shown = |who: usize| {
-            let peer = &self.comm.peers[who];
-            (peer.registrations.load(Relaxed), peer.registration_hash.load(Relaxed))
-        };
-        let first = shown(0);
-        match (1..self.nprocs as usize).find(|&who| shown(who) != first) {
-            None => Ok(()),
-            Some(who) => {
-                let (a_count, b_count) = (first.0, shown(who).0);
-                let cause = Cause::RegistrationsDiffer { a: 0, b: who as Pid, a_count, b_count };
-                Err(Error::fatal(who as Pid, self.superstep, cause))
-            }
-        }
-    }
-
-    /// Activates registrations and resizes at the end of a full sync.
-    #[cold]
-    pub(crate) fn apply_changes(&mut self, all: u32) {
-        self.slots.activate();
-        self.capacity.active_inboxes = self.capacity.inboxes;
-        if all & bits::RESIZED != 0 {
-            self.slots.set_capacity(self.capacity.slots());
-            let requests = self.capacity.agreed_requests;
-            self.queue.set_capacity(requests, self.capacity.reserved.take());
-            self.comm.peers[self.pid as usize].show_table(self.slots.global_entries());
-        }
-        self.capacity.resized = false;
-        self.capacity.registered = false;
-        self.dirty = false;
-    }
-
-    fn resize_slots(&mut self, slots: usize) -> Result<()> {
-        let reserved = self.slots.reserve(slots, self.superstep);
-        // The table may have moved, even where more was refused. Nobody looks into it now: this
-        // process is not inside a sync.
-        self.comm.peers[self.pid as usize].show_table(self.slots.global_entries());
-        reserved?;
-        self.capacity.resized = true;
-        self.dirty = true;
-        Ok(())
-    }
-
-    fn resize_requests(&mut self, requests: usize) -> Result<()> {
-        let larger = self.queue.reserve(requests, self.superstep)?;
-        if larger.is_some() {
-            self.capacity.reserved = larger;
-        }
-        self.capacity.resized = true;
-        self.dirty = true;
-        Ok(())
     }
 }
 

@@ -1,0 +1,120 @@
+//! Registrations and resizes: asked for at any time, in force at the end of the next full sync.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use lpf_core::request::Reserved;
+use lpf_core::{Cause, Error, Pid, Result};
+
+use crate::superstep::bits;
+use crate::threads::Threads;
+
+/// Capacities asked for: the user's and, on top, the libraries'.
+#[derive(Debug, Default)]
+pub(crate) struct Capacity {
+    pub(crate) user_slots: usize,
+    pub(crate) user_requests: usize,
+    pub(crate) library_slots: usize,
+    pub(crate) library_requests: usize,
+    /// The least that any process asked for, as the sync under way found it.
+    pub(crate) agreed_requests: usize,
+    /// A larger pool, for the next full sync.
+    pub(crate) reserved: Option<Reserved>,
+    pub(crate) resized: bool,
+    /// Inboxes registered or deregistered, for the comparison of registrations.
+    pub(crate) inbox_calls: u64,
+    pub(crate) inbox_hash: u64,
+    pub(crate) registered: bool,
+    /// Inboxes below this number are active.
+    pub(crate) active_inboxes: usize,
+    pub(crate) inboxes: usize,
+}
+
+impl Capacity {
+    pub(crate) fn slots(&self) -> usize {
+        self.user_slots.saturating_add(self.library_slots)
+    }
+
+    pub(crate) fn requests(&self) -> usize {
+        self.user_requests.saturating_add(self.library_requests)
+    }
+}
+
+impl Threads {
+    /// What the first meeting has to know about registrations and resizes.
+    pub(crate) fn announce_changes(&mut self) -> u32 {
+        let peer = &self.comm.peers[self.pid as usize];
+        let mut bits = bits::SECOND;
+        if self.capacity.resized {
+            peer.wanted_slots.store(self.capacity.slots(), Relaxed);
+            peer.wanted_requests.store(self.capacity.requests(), Relaxed);
+            bits |= bits::RESIZED;
+        }
+        if self.capacity.registered {
+            let (calls, hash) = self.slots.registrations();
+            peer.registrations.store(calls + self.capacity.inbox_calls, Relaxed);
+            peer.registration_hash.store(hash ^ self.capacity.inbox_hash, Relaxed);
+            bits |= bits::REGISTERED;
+        }
+        bits
+    }
+
+    /// Whether all processes registered the same; and the capacity that they agree on. Between the
+    /// two meetings of a sync: after it, others may already ask for another.
+    pub(crate) fn compare_changes(&mut self, all: u32) -> Result<()> {
+        let wanted = self.comm.peers.iter().map(|peer| peer.wanted_requests.load(Relaxed));
+        self.capacity.agreed_requests = wanted.min().unwrap_or(0);
+        if all & bits::REGISTERED == 0 {
+            return Ok(());
+        }
+        let shown = |who: usize| {
+            let peer = &self.comm.peers[who];
+            (peer.registrations.load(Relaxed), peer.registration_hash.load(Relaxed))
+        };
+        let first = shown(0);
+        match (1..self.nprocs as usize).find(|&who| shown(who) != first) {
+            None => Ok(()),
+            Some(who) => {
+                let (a_count, b_count) = (first.0, shown(who).0);
+                let cause = Cause::RegistrationsDiffer { a: 0, b: who as Pid, a_count, b_count };
+                Err(Error::fatal(who as Pid, self.superstep, cause))
+            }
+        }
+    }
+
+    /// Activates registrations and resizes at the end of a full sync.
+    #[cold]
+    pub(crate) fn apply_changes(&mut self, all: u32) {
+        self.slots.activate();
+        self.capacity.active_inboxes = self.capacity.inboxes;
+        if all & bits::RESIZED != 0 {
+            self.slots.set_capacity(self.capacity.slots());
+            let requests = self.capacity.agreed_requests;
+            self.queue.set_capacity(requests, self.capacity.reserved.take());
+            self.comm.peers[self.pid as usize].show_table(self.slots.global_entries());
+        }
+        self.capacity.resized = false;
+        self.capacity.registered = false;
+        self.dirty = false;
+    }
+
+    pub(crate) fn resize_slots(&mut self, slots: usize) -> Result<()> {
+        let reserved = self.slots.reserve(slots, self.superstep);
+        // The table may have moved, even where more was refused. Nobody looks into it now: this
+        // process is not inside a sync.
+        self.comm.peers[self.pid as usize].show_table(self.slots.global_entries());
+        reserved?;
+        self.capacity.resized = true;
+        self.dirty = true;
+        Ok(())
+    }
+
+    pub(crate) fn resize_requests(&mut self, requests: usize) -> Result<()> {
+        let larger = self.queue.reserve(requests, self.superstep)?;
+        if larger.is_some() {
+            self.capacity.reserved = larger;
+        }
+        self.capacity.resized = true;
+        self.dirty = true;
+        Ok(())
+    }
+}

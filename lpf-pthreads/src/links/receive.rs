@@ -1,0 +1,197 @@
+//! The receiver's side: what is awaited, what has come, what is released, where landings go.
+
+use lpf_core::arrivals::{Arrival, Expect, Link};
+use lpf_core::{Cause, Error, Pid, Result};
+
+use super::OpenLink;
+use super::ring::{LANDED, offer};
+use crate::sync::Ordering;
+use crate::threads::Threads;
+
+impl OpenLink {
+    /// Tells the peer what was released.
+    #[inline]
+    pub(super) fn report(&mut self) {
+        self.own.owner(self.ring).released.store(self.incoming.released, Ordering::Release);
+        self.incoming.reported = self.incoming.released;
+    }
+}
+
+impl Threads {
+    /// Releases what the last sync awaited and nobody holds, and adds what this one awaits.
+    #[inline]
+    pub(crate) fn expect_messages(&mut self, messages: &[Expect]) -> Result<()> {
+        if let Some(dead) = &self.dead {
+            return Err(dead.clone());
+        }
+        // Everything is checked before anything changes: a misuse has no effect.
+        for expect in messages {
+            let open = self.link(expect.link)?;
+            let held = open.incoming.held_after_release();
+            let more: u64 = messages
+                .iter()
+                .filter(|other| other.link == expect.link)
+                .map(|other| u64::from(other.messages))
+                .sum();
+            if held + more > u64::from(open.window()) {
+                let (link, window) = (expect.link, open.window());
+                let text = format!("more than {window} unreleased messages on {link}");
+                return Err(self.arrivals_misuse(text));
+            }
+        }
+        for place in &mut self.links.places {
+            if let Some(open) = &mut place.link {
+                open.incoming.release_unheld();
+                open.outgoing.made_at_sync = open.outgoing.made;
+            }
+        }
+        for expect in messages {
+            let open = self.link_mut(expect.link)?;
+            open.incoming.awaited += u64::from(expect.messages);
+            let awaited = open.incoming.awaited;
+            open.own.owner(open.ring).awaited.store(awaited, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Whether all awaited messages of a link are there; checks their stamps.
+    #[inline]
+    pub(super) fn take_arrivals(&mut self, link: Link) -> Result<bool> {
+        let call = self.links.call;
+        let open = self.link_mut(link)?;
+        let awaited = open.incoming.awaited;
+        if awaited == 0 || open.incoming.seen == awaited {
+            return Ok(true);
+        }
+        while open.incoming.seen < awaited {
+            let nth = open.incoming.seen + 1;
+            if !open.own.has_arrived(open.ring, nth) {
+                return Ok(false);
+            }
+            let cell = open.own.cell(open.ring, nth);
+            let credit = cell.credit.load(Ordering::Relaxed);
+            open.outgoing.released = open.outgoing.released.max(credit);
+            if cell.length.load(Ordering::Relaxed) & LANDED != 0 {
+                open.offers_used += 1;
+            }
+            open.incoming.seen = nth;
+            let stamp = cell.stamp.load(Ordering::Relaxed);
+            if call.word() != 0 && stamp != call.word() {
+                let peer = open.peer;
+                return Err(self.stamps_differ(peer, stamp));
+            }
+        }
+        Ok(true)
+    }
+
+    #[cold]
+    fn stamps_differ(&mut self, peer: Pid, stamp: u64) -> Error {
+        let (pid, call) = (self.pid, self.links.call);
+        let text = format!(
+            "process {pid} is in call {} ({}, stamp {:08x}), but a message of process {peer} is of call {} (stamp {:08x})",
+            call.number,
+            call.name,
+            call.stamp,
+            stamp >> 32,
+            stamp as u32
+        );
+        let error = Error::fatal(peer, self.superstep, Cause::Deadlock(text));
+        self.fail(self.meeting + 1, error)
+    }
+
+    pub(crate) fn arrived(&self, link: Link, nth: u64) -> Result<Arrival> {
+        let open = self.link(link)?;
+        let nth = self.readable(open, link, nth)?;
+        let length = open.own.cell(open.ring, nth + 1).length.load(Ordering::Relaxed);
+        let (landed, bytes) = (length & LANDED != 0, (length & !LANDED) as usize);
+        if !landed {
+            let data = open.own.data(open.ring, nth + 1, bytes).cast_const();
+            return Ok(Arrival { data, bytes, landed });
+        }
+        // Landings are used in the order of the offers: count back from the last one seen.
+        let later = (nth + 2..=open.incoming.seen)
+            .filter(|&n| open.own.cell(open.ring, n).length.load(Ordering::Relaxed) & LANDED != 0)
+            .count() as u64;
+        let place = open.own.offer(open.ring, open.offers_used - later);
+        let data = place.address.load(Ordering::Relaxed).cast_const();
+        Ok(Arrival { data, bytes, landed })
+    }
+
+    /// The ring's number, minus one, of message `nth` of a link, if it can be read.
+    fn readable(&self, open: &OpenLink, link: Link, nth: u64) -> Result<u64> {
+        let nth = nth.wrapping_add(open.incoming.first);
+        if open.incoming.is_readable(nth) && nth < open.incoming.seen {
+            return Ok(nth);
+        }
+        let nth = nth.wrapping_sub(open.incoming.first);
+        Err(self
+            .arrivals_misuse(format!("message {nth} on {link} was not awaited, or is released")))
+    }
+
+    pub(crate) fn awaited_on(&self, link: Link) -> Result<u64> {
+        let open = self.link(link)?;
+        Ok(open.incoming.awaited - open.incoming.first)
+    }
+
+    pub(crate) fn hold_message(&mut self, link: Link, nth: u64) -> Result<()> {
+        let nth = self.readable(self.link(link)?, link, nth)?;
+        self.link_mut(link)?.incoming.hold(nth);
+        Ok(())
+    }
+
+    pub(crate) fn release_message(&mut self, link: Link, nth: u64, held: bool) -> Result<()> {
+        let open = self.link_mut(link)?;
+        let number = nth.wrapping_add(open.incoming.first);
+        let incoming = &mut open.incoming;
+        let done = number < incoming.seen
+            && if held { incoming.release_held(number) } else { incoming.release(number) };
+        if done {
+            return Ok(());
+        }
+        let text = format!("message {nth} on {link} was not awaited, is released, or is held");
+        Err(self.arrivals_misuse(text))
+    }
+
+    pub(crate) fn offer_on(&mut self, link: Link, address: *mut u8, bytes: usize) -> Result<()> {
+        // What is offered after a failure would never be taken back.
+        if let Some(dead) = &self.dead {
+            return Err(dead.clone());
+        }
+        let open = self.link_mut(link)?;
+        let window = open.window();
+        if open.offered - open.offers_used >= u64::from(window) {
+            let text = format!("more than {window} open offers on {link}");
+            return Err(self.arrivals_misuse(text));
+        }
+        open.offered += 1;
+        let place = open.own.offer(open.ring, open.offered);
+        place.address.store(address, Ordering::Relaxed);
+        place.bytes.store(bytes, Ordering::Relaxed);
+        place.state.store(offer::OPEN, Ordering::Relaxed);
+        place.number.store(open.offered, Ordering::Release);
+        open.own.owner(open.ring).offered.store(open.offered, Ordering::Relaxed);
+        let peer = open.peer;
+        self.comm.peers[peer as usize].ring();
+        Ok(())
+    }
+
+    /// Takes open offers back, or waits for the copy that is under way: nobody writes to this
+    /// process's memory after it.
+    pub(crate) fn revoke_offers(&mut self) {
+        for place in &mut self.links.places {
+            let Some(open) = &mut place.link else { continue };
+            for number in open.offers_used + 1..=open.offered {
+                let place = open.own.offer(open.ring, number);
+                let revoked = place.state.compare_exchange(
+                    offer::OPEN,
+                    offer::REVOKED,
+                    Ordering::AcqRel,
+                    Ordering::Acquire,
+                );
+                while revoked.is_err() && place.state.load(Ordering::Acquire) == offer::TAKEN {
+                    crate::sync::yield_now();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The sender's side: puts leave as credits and offers allow.
+
+use lpf_core::arrivals::Link;
+use lpf_core::{Cause, Error, Pid, Result, Slot};
+
+use super::ring::{InboxMemory, LANDED, copy_to_landing, offer};
+use super::{OpenLink, Queued};
+use crate::sync::Ordering;
+use crate::threads::Threads;
+
+impl OpenLink {
+    /// Learns what the peer released: from its messages, else from its line.
+    #[inline]
+    fn has_credit(&mut self) -> bool {
+        let window = self.window();
+        if self.outgoing.may_send(window) {
+            return true;
+        }
+        let released = self.theirs.owner(self.peer_ring).released.load(Ordering::Acquire);
+        self.outgoing.released = self.outgoing.released.max(released);
+        self.outgoing.may_send(window)
+    }
+
+    /// Lets queued puts leave as credits and offers allow. True if any left.
+    #[inline]
+    pub(super) fn send(&mut self, pid: Pid, superstep: u64) -> Result<bool> {
+        let mut any = false;
+        while !self.queue.is_empty() && self.has_credit() {
+            let Some(next) = self.queue.front() else { break };
+            let nth = self.outgoing.sent + 1;
+            if next.landing {
+                match land(&self.theirs, self.peer_ring, self.landed + 1, next) {
+                    Landing::NoOffer => break,
+                    Landing::TooShort(room) => {
+                        let text = format!(
+                            "process {pid} sends a landing of {} bytes to process {}, which offers {room}",
+                            next.bytes, self.peer
+                        );
+                        return Err(Error::fatal(pid, superstep, Cause::Arrivals(text)));
+                    }
+                    Landing::Done => {
+                        self.landed += 1;
+                        let line = self.theirs.sender(self.peer_ring);
+                        line.landed.store(self.landed, Ordering::Relaxed);
+                    }
+                }
+            } else {
+                // SAFETY: the put checked the source and that the cell is long enough; the credit
+                // says that the cell is this sender's.
+                unsafe { self.theirs.fill(self.peer_ring, nth, next.address, next.bytes) };
+            }
+            let cell = self.theirs.cell(self.peer_ring, nth);
+            let flag = if next.landing { LANDED } else { 0 };
+            cell.length.store(next.bytes as u64 | flag, Ordering::Relaxed);
+            cell.stamp.store(next.stamp, Ordering::Relaxed);
+            cell.credit.store(self.incoming.released, Ordering::Relaxed);
+            self.theirs.sender(self.peer_ring).sent.store(nth, Ordering::Relaxed);
+            cell.sequence.store(nth, Ordering::Release);
+            self.outgoing.sent = nth;
+            self.queue.pop_front();
+            any = true;
+        }
+        Ok(any)
+    }
+}
+
+enum Landing {
+    NoOffer,
+    TooShort(usize),
+    Done,
+}
+
+/// Copies a put into the peer's offer number `number`, if it is there.
+fn land(theirs: &InboxMemory, ring: u32, number: u64, put: &Queued) -> Landing {
+    let place = theirs.offer(ring, number);
+    if place.number.load(Ordering::Acquire) != number {
+        return Landing::NoOffer;
+    }
+    let room = place.bytes.load(Ordering::Relaxed);
+    if put.bytes > room {
+        return Landing::TooShort(room);
+    }
+    let taken = place.state.compare_exchange(
+        offer::OPEN,
+        offer::TAKEN,
+        Ordering::AcqRel,
+        Ordering::Relaxed,
+    );
+    if taken.is_err() {
+        return Landing::NoOffer;
+    }
+    let to = place.address.load(Ordering::Relaxed);
+    // SAFETY: the put checked its source; the offer's memory is the runtime's while it is TAKEN:
+    // its owner waits for DONE before it leaves.
+    unsafe { copy_to_landing(put.address, to, put.bytes) };
+    place.state.store(offer::DONE, Ordering::Release);
+    Landing::Done
+}
+
+impl Threads {
+    /// Queues a put on a link and lets it leave if it can.
+    #[inline]
+    pub(crate) fn put_on(
+        &mut self,
+        link: Link,
+        src: Slot,
+        offset: usize,
+        bytes: usize,
+        landing: bool,
+    ) -> Result<()> {
+        if let Some(dead) = &self.dead {
+            return Err(dead.clone());
+        }
+        let superstep = self.superstep;
+        let Some(entry) = self.slots.local_side(src, superstep) else {
+            return Err(self.unknown(src));
+        };
+        let Some(address) = entry.range(offset, bytes) else {
+            let (len, slot) = (entry.len(), src.to_string());
+            return Err(self.misuse(Cause::OutOfRange { slot, offset, bytes, len }));
+        };
+        let (pid, stamp) = (self.pid, self.links.call.word());
+        let open = self.link_mut(link)?;
+        let window = open.window();
+        if !landing && bytes > open.theirs.shape.cell_bytes {
+            let text = format!(
+                "a message of {bytes} bytes does not fit the cells of {link}, which have {}; send it as a landing",
+                open.theirs.shape.cell_bytes
+            );
+            return Err(self.arrivals_misuse(text));
+        }
+        if !open.outgoing.may_make(window) {
+            let text = format!("more than {window} puts on {link} in one superstep");
+            return Err(self.arrivals_misuse(text));
+        }
+        if open.queue.len() >= 2 * window as usize {
+            let text = format!("{} puts on {link} wait for credit; flush first", open.queue.len());
+            return Err(self.arrivals_misuse(text));
+        }
+        open.queue.push_back(Queued { address, bytes, landing, stamp });
+        open.outgoing.made += 1;
+        open.theirs.sender(open.peer_ring).made.store(open.outgoing.made, Ordering::Relaxed);
+        let (sent, peer) = (open.send(pid, superstep), open.peer);
+        match sent {
+            Ok(true) => self.comm.peers[peer as usize].ring(),
+            Ok(false) => {}
+            Err(error) => return Err(self.fail(self.meeting + 1, error)),
+        }
+        Ok(())
+    }
+
+    /// Lets everything leave that can, and reports releases where it is time. Never blocks.
+    #[inline]
+    pub(crate) fn progress(&mut self) -> Result<()> {
+        if let Some(dead) = &self.dead {
+            return Err(dead.clone());
+        }
+        let (pid, superstep) = (self.pid, self.superstep);
+        let mut failed = None;
+        for place in &mut self.links.places {
+            let Some(open) = &mut place.link else { continue };
+            let window = open.window();
+            let waits_for = open.incoming.awaited;
+            if open.incoming.must_report(window, waits_for) {
+                open.report();
+                self.comm.peers[open.peer as usize].ring();
+            }
+            if !open.queue.is_empty() {
+                match open.send(pid, superstep) {
+                    Ok(true) => self.comm.peers[open.peer as usize].ring(),
+                    Ok(false) => {
+                        // Who waits for credit reports all it owes: else two full windows wait
+                        // for each other.
+                        if !open.incoming.is_reported() {
+                            open.report();
+                            self.comm.peers[open.peer as usize].ring();
+                        }
+                    }
+                    Err(error) => failed = Some(error),
+                }
+            }
+        }
+        match failed {
+            None => Ok(()),
+            Some(error) => Err(self.fail(self.meeting + 1, error)),
+        }
+    }
+
+    pub(super) fn is_flushed(&self) -> bool {
+        self.links.places.iter().all(|p| p.link.as_ref().is_none_or(|l| l.outgoing.is_flushed()))
+    }
+}

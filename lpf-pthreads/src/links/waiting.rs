@@ -1,0 +1,87 @@
+//! Waiting for messages or a flush: look, spin, yield, sleep until somebody rings.
+
+use std::time::Duration;
+
+use lpf_core::wait::{Patience, Waiter};
+use lpf_core::{Awaited, Result};
+
+use super::asking::Asking;
+use crate::futex;
+use crate::sync::Ordering;
+use crate::threads::Threads;
+
+impl Threads {
+    /// Progress, and whether the awaited is there.
+    #[inline]
+    pub(crate) fn poll_links(&mut self, awaited: Awaited<'_>) -> Result<bool> {
+        self.progress()?;
+        let ready = match awaited {
+            Awaited::Flushed => self.is_flushed(),
+            Awaited::Messages(messages) => {
+                let mut ready = true;
+                for expect in messages {
+                    ready &= self.take_arrivals(expect.link)?;
+                }
+                ready
+            }
+        };
+        if !ready && self.comm.failure.is_set() {
+            return Err(self.die());
+        }
+        Ok(ready)
+    }
+
+    /// Waits until `awaited` is there: spin, yield, sleep.
+    pub(crate) fn wait_for(&mut self, awaited: Awaited<'_>) -> Result<()> {
+        if self.poll_links(awaited)? {
+            return Ok(());
+        }
+        let patience = self.patience();
+        let mut waiter = Waiter::new(patience);
+        let mut asking = Asking::default();
+        loop {
+            if let Some(time) = waiter.pause() {
+                self.sleep_for_bell(awaited, time)?;
+                asking.look(self, awaited)?;
+            }
+            if self.poll_links(awaited)? {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(super) fn patience(&self) -> Patience {
+        let cores = self.comm.environment.cores;
+        Patience::for_processes(self.nprocs as usize, cores)
+    }
+
+    /// Sleeps until somebody rings. The word is set before the last look, and a barrier on all
+    /// threads lies between: who sends after the look sees the word.
+    #[cold]
+    fn sleep_for_bell(&mut self, awaited: Awaited<'_>, time: Duration) -> Result<()> {
+        let comm = self.comm.clone();
+        let bell = &comm.peers[self.pid as usize].bell;
+        let rings = bell.rings.load(Ordering::Acquire);
+        bell.asleep.store(1, Ordering::SeqCst);
+        futex::barrier_everywhere();
+        let ready = self.poll_links(awaited);
+        if let Ok(false) = ready {
+            futex::sleep(&bell.rings, rings, time);
+        }
+        bell.asleep.store(0, Ordering::Relaxed);
+        ready.map(|_| ())
+    }
+
+    /// Before a full sync or the end of a section: everything leaves, every release is reported.
+    pub(crate) fn settle_links(&mut self) -> Result<()> {
+        self.expect_messages(&[])?;
+        for place in &mut self.links.places {
+            let Some(open) = &mut place.link else { continue };
+            if !open.incoming.is_reported() {
+                open.report();
+                self.comm.peers[open.peer as usize].ring();
+            }
+        }
+        self.wait_for(Awaited::Flushed)
+    }
+}

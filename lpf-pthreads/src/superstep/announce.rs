@@ -1,0 +1,152 @@
+//! Phase 1: the request lists are completed and shown, or travel in the line.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use lpf_core::Pid;
+use lpf_core::request::{Request, Way};
+
+use super::bits;
+use crate::barrier::PAYLOAD;
+use crate::comm::Row;
+use crate::requests::Recent;
+use crate::threads::Threads;
+
+/// Puts in a line: word 0 is the number of puts; each is a head word (target, length), the place
+/// at the target, and its bytes.
+pub(super) const FIRST_PUT: usize = 1;
+pub(super) const HEAD_WORDS: usize = 2;
+/// With at most this many processes the rows are words of the line, two each: what the first
+/// meeting has fetched already.
+const ROWS_IN_LINE: Pid = (PAYLOAD / 2) as Pid;
+/// More puts than this are never worth looking whether they fit.
+const MOST_INLINE: usize = 6;
+
+impl Threads {
+    /// Completes the request lists and shows them; returns what the first meeting has to know.
+    pub(super) fn announce(&mut self) -> u32 {
+        let mut mine = bits::SYNC;
+        if self.dirty {
+            mine |= self.announce_changes();
+        }
+        if self.checked {
+            mine |= bits::SECOND;
+        }
+        if self.queue.used() == 0 {
+            return mine;
+        }
+        if self.queue.used() <= MOST_INLINE && !self.checked && self.write_payload() {
+            self.queue.reset();
+            self.recent = Recent::NONE;
+            return mine | bits::PAYLOAD;
+        }
+        let epoch = self.epoch.wrapping_add(1);
+        let in_line = self.nprocs <= ROWS_IN_LINE;
+        for other in 0..self.nprocs {
+            let gets = self.queue.count(Way::Get, other);
+            let is_empty = gets == 0 && self.queue.count(Way::Put, other) == 0;
+            let row = if is_empty {
+                Row::EMPTY
+            } else {
+                Row { puts: self.queue.finish(Way::Put, other), gets }
+            };
+            if in_line {
+                self.write_row_in_line(other, row, epoch);
+            } else if !is_empty {
+                // SAFETY: before this process's arrival at the first meeting.
+                unsafe {
+                    self.comm.peers[self.pid as usize].rows[other as usize].write(row, epoch)
+                };
+            }
+        }
+        mine | bits::ROWS
+    }
+
+    fn write_row_in_line(&self, other: Pid, row: Row, epoch: u32) {
+        let line = self.comm.barrier.line(self.pid as usize, epoch);
+        let at = 2 * other as usize;
+        for (place, word) in line.payload[at..at + 2].iter().zip(row.to_words()) {
+            place.store(word, Relaxed);
+        }
+    }
+
+    /// What process `from` has for this one, in the meeting that opened this sync.
+    pub(super) fn read_row(&self, from: Pid, epoch: u32) -> Row {
+        let line = self.comm.barrier.line(from as usize, epoch);
+        if line.bits() & bits::ROWS != bits::ROWS {
+            return Row::EMPTY;
+        }
+        if self.nprocs > ROWS_IN_LINE {
+            let rows = &self.comm.peers[from as usize].rows;
+            // SAFETY: between the two meetings.
+            return unsafe { rows[self.pid as usize].read(epoch) };
+        }
+        let at = 2 * self.pid as usize;
+        Row::from_words([0, 1].map(|word| line.payload[at + word].load(Relaxed)))
+    }
+
+    /// Writes all puts into this process's line, if they are few and small enough and there are
+    /// no gets.
+    fn write_payload(&mut self) -> bool {
+        let epoch = self.epoch.wrapping_add(1);
+        let mut words = [0u64; PAYLOAD];
+        let mut at = FIRST_PUT;
+        for other in 0..self.nprocs {
+            if self.queue.count(Way::Get, other) > 0 {
+                return false;
+            }
+            let requests = self.queue.count(Way::Put, other);
+            if requests == 0 {
+                continue;
+            }
+            let list = self.queue.finish(Way::Put, other);
+            let mut moved = 0;
+            // SAFETY: the list was just finished by this thread.
+            let fits = unsafe {
+                list.for_each(|put| {
+                    moved += 1;
+                    append(&mut words, &mut at, other, put)
+                })
+            };
+            if fits.is_err() {
+                return false;
+            }
+            // Puts that move nothing count at their target too.
+            for _ in moved..requests {
+                let nothing =
+                    Request { address: std::ptr::null_mut(), bytes: 0, slot: 0, offset: 0 };
+                if append(&mut words, &mut at, other, nothing).is_err() {
+                    return false;
+                }
+            }
+            words[0] += u64::from(requests);
+        }
+        let line = self.comm.barrier.line(self.pid as usize, epoch);
+        for (place, &word) in line.payload.iter().zip(&words[..at]) {
+            place.store(word, Relaxed);
+        }
+        true
+    }
+}
+
+/// Appends a put to a line's payload, or fails where there is no room.
+fn append(
+    words: &mut [u64; PAYLOAD],
+    at: &mut usize,
+    to: Pid,
+    put: Request,
+) -> std::result::Result<(), ()> {
+    let data = put.bytes.div_ceil(size_of::<u64>());
+    if put.bytes > size_of_val(words) || *at + HEAD_WORDS + data > PAYLOAD {
+        return Err(());
+    }
+    if put.slot >= 1 << 24 || put.offset >= 1 << 40 {
+        return Err(());
+    }
+    words[*at] = u64::from(to) << 32 | put.bytes as u64;
+    words[*at + 1] = put.offset as u64 | (put.slot as u64) << 40;
+    let room = &mut words[*at + HEAD_WORDS..][..data];
+    // SAFETY: the request's local range was checked when it was queued; the words have room.
+    unsafe { lpf_core::copy::copy(put.address, room.as_mut_ptr().cast(), put.bytes) };
+    *at += HEAD_WORDS + data;
+    Ok(())
+}

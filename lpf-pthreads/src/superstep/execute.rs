@@ -1,0 +1,168 @@
+//! Phases 2 and 3: the destination executes what is aimed at its memory.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use lpf_core::request::{List, Request, Way};
+use lpf_core::slot::Entry;
+use lpf_core::{Cause, Error, Pid, Result};
+
+use super::announce::{FIRST_PUT, HEAD_WORDS};
+use super::bits;
+use crate::threads::Threads;
+
+impl Threads {
+    /// Phases 2 and 3: everything aimed at this process's memory, one request after another.
+    pub(super) fn execute(&mut self, all: u32, sent_payload: bool) -> Result<()> {
+        let mut load = Load::new(self.pid, if sent_payload { 0 } else { self.queue.used() });
+        if all & bits::PAYLOAD != 0 {
+            self.execute_payloads(&mut load)?;
+        }
+        if all & bits::SECOND != 0 {
+            self.execute_lists(&mut load)?;
+        }
+        self.check_load(&load)
+    }
+
+    fn execute_payloads(&self, load: &mut Load) -> Result<()> {
+        for from in 0..self.nprocs {
+            let line = self.comm.barrier.line(from as usize, self.epoch);
+            if line.bits() & bits::PAYLOAD == 0 {
+                continue;
+            }
+            let mut at = FIRST_PUT;
+            let mut requests = 0;
+            for _ in 0..line.payload[0].load(Relaxed) {
+                let head = line.payload[at].load(Relaxed);
+                let (to, bytes) = ((head >> 32) as Pid, head as u32 as usize);
+                let words = bytes.div_ceil(size_of::<u64>());
+                if to == self.pid {
+                    // A put to oneself counts at both sides.
+                    requests += 1 + u32::from(from == to);
+                    let place = line.payload[at + 1].load(Relaxed);
+                    let data = at + HEAD_WORDS;
+                    let data: &[_] = &line.payload[data..data + words];
+                    let put = Request {
+                        address: data.as_ptr().cast_mut().cast(),
+                        bytes,
+                        slot: (place >> 40) as usize,
+                        offset: (place & ((1 << 40) - 1)) as usize,
+                    };
+                    self.execute_put(from, self.slots.global_entries(), put)?;
+                } else if from == self.pid {
+                    requests += 1;
+                }
+                at += HEAD_WORDS + words;
+            }
+            load.add(from, requests);
+        }
+        Ok(())
+    }
+
+    fn execute_lists(&mut self, load: &mut Load) -> Result<()> {
+        // Each begins with another source, so that not all read from the same.
+        for step in 0..self.nprocs {
+            let from = (self.pid + step) % self.nprocs;
+            let row = self.read_row(from, self.epoch);
+            if from != self.pid {
+                load.add(from, row.puts.requests + row.gets);
+            }
+            self.execute_puts(from, row.puts)?;
+            if self.queue.used() > 0 && self.queue.count(Way::Get, from) > 0 {
+                let gets = self.queue.finish(Way::Get, from);
+                self.execute_gets(from, gets)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn execute_puts(&self, from: Pid, puts: List) -> Result<()> {
+        let entries = self.slots.global_entries();
+        // SAFETY: between the two meetings, so the list is complete and its pool unchanged.
+        unsafe { puts.for_each(|put| self.execute_put(from, entries, put)) }
+    }
+
+    #[inline]
+    fn execute_put(&self, from: Pid, entries: &[Entry], put: Request) -> Result<()> {
+        let place = entries.get(put.slot).filter(|entry| entry.is_active());
+        let range = place.and_then(|entry| entry.range(put.offset, put.bytes));
+        let Some(range) = range else {
+            if put.bytes == 0 {
+                return Ok(());
+            }
+            return Err(self.remote_out_of_range(from, self.pid, place, put));
+        };
+        // SAFETY: the origin checked its own range, in a slot that it keeps until its sync
+        // returns; the destination's was checked here. Nobody's user code runs: all processes are
+        // inside the sync, or the bytes lie in the origin's line.
+        unsafe { lpf_core::copy::copy(put.address, range, put.bytes) };
+        Ok(())
+    }
+
+    fn execute_gets(&self, from: Pid, gets: List) -> Result<()> {
+        let peer = &self.comm.peers[from as usize];
+        // SAFETY: between the two meetings.
+        let entries = unsafe { peer.table() };
+        // SAFETY: as in execute_puts; the list is this process's own.
+        unsafe {
+            gets.for_each(|get| {
+                let place = entries.get(get.slot).filter(|entry| entry.is_active());
+                let range = place.and_then(|entry| entry.range(get.offset, get.bytes));
+                let Some(range) = range else {
+                    return Err(self.remote_out_of_range(self.pid, from, place, get));
+                };
+                lpf_core::copy::copy(range, get.address, get.bytes);
+                Ok(())
+            })
+        }
+    }
+
+    #[cold]
+    fn remote_out_of_range(
+        &self,
+        origin: Pid,
+        target: Pid,
+        place: Option<&Entry>,
+        request: Request,
+    ) -> Error {
+        let cause = Cause::RemoteOutOfRange {
+            origin,
+            target,
+            slot: format!("global {}", request.slot),
+            offset: request.offset,
+            bytes: request.bytes,
+            len: place.map_or(0, Entry::len),
+        };
+        Error::fatal(origin, self.superstep, cause)
+    }
+
+    /// A process may be subject to as many requests as it reserved.
+    fn check_load(&self, load: &Load) -> Result<()> {
+        let reserved = self.queue.capacity();
+        if load.total <= reserved {
+            return Ok(());
+        }
+        let (origin, target) = (load.heaviest, self.pid);
+        let cause = Cause::TargetOverrun { target, origin, count: load.total, reserved };
+        Err(Error::fatal(origin, self.superstep, cause))
+    }
+}
+
+/// The requests that a process makes or is subject to in one superstep.
+struct Load {
+    total: usize,
+    heaviest: Pid,
+    most: u32,
+}
+
+impl Load {
+    pub(super) fn new(own: Pid, made: usize) -> Self {
+        Load { total: made, heaviest: own, most: 0 }
+    }
+
+    pub(super) fn add(&mut self, from: Pid, requests: u32) {
+        self.total += requests as usize;
+        if requests > self.most {
+            (self.most, self.heaviest) = (requests, from);
+        }
+    }
+}
