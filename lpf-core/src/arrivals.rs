@@ -104,6 +104,8 @@ impl Expect {
 /// What a process is in, for the question who waits for what, and the stamp its messages carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Call {
+    /// The group whose members call; groups number their calls separately.
+    pub group: u64,
     /// Number of the call among those of its group; 0 where no call is going on.
     pub number: u32,
     /// Hash of kind, size, root, algorithm and estimates: equal on all members of one call.
@@ -129,6 +131,8 @@ pub struct Arrival {
     pub bytes: usize,
     /// Whether it went to a landing and not through a cell.
     pub landed: bool,
+    /// If so, the number of the offer it used.
+    pub offer: u64,
 }
 
 /// The sender's side of one channel. Cumulative counts throughout: they never wrap in practice

@@ -20,6 +20,7 @@ use crate::lpf::{Leaving, Lpf};
 use crate::machine::Machine;
 use crate::program::Program;
 use crate::raw::Raw;
+use crate::slot::Registrant;
 use crate::typed::access::Access;
 use crate::typed::area::{Area, Local, Memory};
 use crate::typed::heap::Heap;
@@ -80,6 +81,10 @@ where
         Ok(Err(error)) => (Leaving::Returned(error.clone()), Err(error)),
         Err(payload) => {
             let message = panic_text(&*payload);
+            // A payload may panic when it is dropped.
+            if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+                std::mem::forget(second);
+            }
             let cause = Cause::Panicked { message: message.clone() };
             (Leaving::Panicked(message), Err(Error::fatal(pid, superstep, cause)))
         }
@@ -197,13 +202,14 @@ impl<'s, L: Lpf> Context<'s, L> {
     ///
     /// # Errors
     /// *Mitigable* where memory is refused, *misuse* where no slot is reserved.
+    #[track_caller]
     pub fn area<T: Pod>(&mut self, len: usize) -> Result<Area<'s, T>> {
         let block = self.allocate::<T>(len)?;
         let (base, bytes) = self.heap.place(block);
-        let shape = (bytes as u64).rotate_left(8) ^ size_of::<T>() as u64 ^ 0xa0;
+        let shape = fingerprint(bytes, size_of::<T>());
         // SAFETY: the block lives until it is retired and a full sync has returned, and user code
         // reaches it only through slices that borrow this context, which sync needs mutably.
-        match unsafe { self.raw.register_global(base, bytes, shape >> 8) } {
+        match unsafe { self.raw.register_global(base, bytes, shape) } {
             Ok(slot) => Ok(Area::new(slot, block, base.cast(), len)),
             Err(error) => {
                 self.heap.free(block);
@@ -216,11 +222,12 @@ impl<'s, L: Lpf> Context<'s, L> {
     ///
     /// # Errors
     /// *Mitigable* where memory is refused, *misuse* where no slot is reserved.
+    #[track_caller]
     pub fn local<T: Pod>(&mut self, len: usize) -> Result<Local<'s, T>> {
         let block = self.allocate::<T>(len)?;
         let (base, bytes) = self.heap.place(block);
         // SAFETY: as in `area`.
-        match unsafe { self.raw.register_local(base, bytes) } {
+        match unsafe { self.raw.register_local(base, bytes, Registrant::Runtime) } {
             Ok(slot) => Ok(Local::new(slot, block, base.cast(), len)),
             Err(error) => {
                 self.heap.free(block);
@@ -241,6 +248,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     ///
     /// # Errors
     /// *Misuse* where a pending request names it; the area is then given back.
+    #[track_caller]
     pub fn deregister<M: Memory<'s>>(&mut self, memory: M) -> std::result::Result<(), (Error, M)> {
         match self.raw.deregister(memory.slot()) {
             Ok(()) => {
@@ -296,7 +304,8 @@ impl<'s, L: Lpf> Context<'s, L> {
     #[inline]
     pub fn access<'a, A: Access<'a, 's>>(&'a mut self, areas: A) -> A::Slices {
         self.check_quiet();
-        areas.slices()
+        // SAFETY: the context is borrowed mutably for 'a.
+        unsafe { areas.slices() }
     }
 
     #[inline]
@@ -362,6 +371,13 @@ impl<'s, L: Lpf> Context<'s, L> {
         let at = at.saturating_mul(size_of::<T>());
         self.raw.get(from, src.global_slot(), offset, dst.slot(), at, bytes, GetAttr::Default)
     }
+}
+
+/// A number that stands for the length and the element size of an area; never 0.
+fn fingerprint(bytes: usize, element: usize) -> u64 {
+    let mixed =
+        (bytes as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (element as u64).rotate_right(9);
+    mixed.wrapping_mul(0xd6e8_feb8_6659_fd93) >> 8 | 1
 }
 
 /// Elements to bytes. What is out of range stays out of range: sizes saturate.

@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_streaming_copy_moves_the_same_bytes() {
         let bytes = streaming::SMALLEST + 12_345;
-        let src: Vec<u8> = (0..bytes).map(|i| (i * 7 >> 3) as u8).collect();
+        let src: Vec<u8> = (0..bytes).map(|i| ((i * 7) >> 3) as u8).collect();
         for offset in [0, 1, 63] {
             let mut dst = vec![0u8; bytes];
             // SAFETY: both ranges lie in their vectors.

@@ -63,7 +63,7 @@ pub use lpf::{Awaited, Leaving, Lpf};
 pub use machine::Machine;
 pub use program::Program;
 pub use raw::Raw;
-pub use slot::{GlobalSlot, LocalSlot, Slot};
+pub use slot::{GlobalSlot, LocalSlot, Registrant, Slot};
 pub use typed::access::Access;
 pub use typed::area::{Area, Local, Memory};
 pub use typed::channel::{Channel, Landing};

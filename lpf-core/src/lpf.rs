@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::machine::Machine;
 use crate::program::Program;
-use crate::slot::{GlobalSlot, LocalSlot, Slot};
+use crate::slot::{GlobalSlot, LocalSlot, Registrant, Slot};
 
 /// What [`Lpf::poll`] is asked about.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +49,10 @@ pub enum Leaving {
 /// - when `sync` or `leave` returns, with whatever result, no process can touch this process's
 ///   registered memory any more until it enters the next call of this trait, or
 ///   [`memory_is_quiet`](Lpf::memory_is_quiet) is false for ever;
-/// - a cell shown by [`arrival`](Lpf::arrival) is not written until it is released;
+/// - a cell shown by [`arrival`](Lpf::arrival) is valid for its `bytes`, aligned to 32, and not
+///   written until it is released: a ring has one sender at a time, and `close` and
+///   `deregister_inbox` refuse while a message is held;
+/// - the default put and get refuse an [outbox](Registrant::Outbox);
 /// - concurrent copies between processes go through [`copy`](crate::copy), never through Rust
 ///   references.
 pub unsafe trait Lpf: Sized + Send {
@@ -88,7 +91,8 @@ pub unsafe trait Lpf: Sized + Send {
     /// Called once, by [`run_section`](crate::run_section), never by users.
     fn leave(&mut self, how: Leaving) -> Result<()>;
 
-    /// Registers `bytes` bytes at `base` as the local side of requests, usable at once. Θ(1).
+    /// Registers `bytes` bytes at `base` as the local side of requests, usable at once; of an
+    /// [outbox](Registrant::Outbox), as the source of puts on links alone. Θ(1).
     ///
     /// # Errors
     /// *Misuse* where no slot is left of those reserved.
@@ -98,7 +102,12 @@ pub unsafe trait Lpf: Sized + Send {
     ///   has returned after that (or the section was left);
     /// - its owner touches it only while no pending request names it: not the target of one at
     ///   all, and not writing to the source of one.
-    unsafe fn register_local(&mut self, base: *mut u8, bytes: usize) -> Result<LocalSlot>;
+    unsafe fn register_local(
+        &mut self,
+        base: *mut u8,
+        bytes: usize,
+        registrant: Registrant,
+    ) -> Result<LocalSlot>;
 
     /// Registers memory for all processes, usable after the next full sync. Collective: the same
     /// calls in the same order everywhere; sizes may differ, 0 and null are allowed. `shape` is
@@ -210,10 +219,10 @@ pub unsafe trait Lpf: Sized + Send {
 
     /// Opens a link: messages from `peer` end in ring `ring` of `inbox` here, messages to it in
     /// ring `peer_ring` of `inbox` there. The peer opens the same link the other way round; no
-    /// communication. A ring carries one link at a time.
+    /// communication. A ring carries one link at a time: its former sender closes first.
     ///
     /// # Errors
-    /// *Misuse* where inbox, ring or peer do not exist, or the ring is taken.
+    /// *Misuse* where inbox, ring or peer do not exist, or either ring is taken.
     fn open(&mut self, inbox: InboxSlot, ring: u32, peer: Pid, peer_ring: u32) -> Result<Link>;
 
     /// Closes a link on which everything awaited was released and everything put was flushed.
@@ -223,11 +232,12 @@ pub unsafe trait Lpf: Sized + Send {
     fn close(&mut self, link: Link) -> Result<()>;
 
     /// Offers memory for the next landing on `link`; offers are used in the order they are made.
+    /// Returns the offer's number, counted from 0 over the link's life.
     /// The memory is the runtime's until the sync that awaited the message.
     ///
     /// # Errors
     /// *Misuse* for an unknown slot or link, a range outside it, or more than W offers open.
-    fn offer(&mut self, link: Link, slot: Slot, offset: usize, bytes: usize) -> Result<()>;
+    fn offer(&mut self, link: Link, slot: Slot, offset: usize, bytes: usize) -> Result<u64>;
 
     /// Lets puts on links leave as credits allow. Never blocks.
     ///

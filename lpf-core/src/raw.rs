@@ -5,9 +5,9 @@ use std::ops::Deref;
 use crate::Pid;
 use crate::arrivals::{Call, Expect, InboxShape, InboxSlot, Link};
 use crate::attr::{GetAttr, PutAttr, SyncAttr};
-use crate::error::Result;
+use crate::error::{Cause, Error, Result};
 use crate::lpf::{Awaited, Lpf};
-use crate::slot::{GlobalSlot, LocalSlot, Slot};
+use crate::slot::{GlobalSlot, LocalSlot, Registrant, Slot};
 
 /// A context's backend, without the right to replace it: exchanging the backends of two contexts
 /// would give one section's areas to the other.
@@ -50,9 +50,10 @@ impl<'a, L: Lpf> Raw<'a, L> {
     ///
     /// # Safety
     /// As there.
+    #[track_caller]
     pub unsafe fn register_local(&mut self, base: *mut u8, bytes: usize) -> Result<LocalSlot> {
         // SAFETY: the caller's promise.
-        unsafe { self.0.register_local(base, bytes) }
+        unsafe { self.0.register_local(base, bytes, Registrant::Caller) }
     }
 
     /// See [`Lpf::register_global`]; sizes may differ between processes.
@@ -62,6 +63,7 @@ impl<'a, L: Lpf> Raw<'a, L> {
     ///
     /// # Safety
     /// As there.
+    #[track_caller]
     pub unsafe fn register_global(&mut self, base: *mut u8, bytes: usize) -> Result<GlobalSlot> {
         // SAFETY: the caller's promise.
         unsafe { self.0.register_global(base, bytes, 0) }
@@ -71,11 +73,12 @@ impl<'a, L: Lpf> Raw<'a, L> {
     ///
     /// # Errors
     /// As there.
+    #[track_caller]
     pub fn deregister(&mut self, slot: impl Into<Slot>) -> Result<()> {
         self.0.deregister(slot.into())
     }
 
-    /// See [`Lpf::put`].
+    /// See [`Lpf::put`], for the next full sync; puts on links are [`put_on`](Self::put_on).
     ///
     /// ```compile_fail
     /// # use lpf_core::{Raw, Lpf, LocalSlot, PutAttr, Result};
@@ -99,7 +102,36 @@ impl<'a, L: Lpf> Raw<'a, L> {
         bytes: usize,
         attr: PutAttr,
     ) -> Result<()> {
+        if attr != PutAttr::Default {
+            return Err(self.not_a_link_put());
+        }
         self.0.put(src.into(), src_offset, to, dst, dst_offset, bytes, attr)
+    }
+
+    #[cold]
+    fn not_a_link_put(&self) -> Error {
+        let cause = Cause::Arrivals("a put on a link is made by put_on".into());
+        Error::misuse(self.0.pid(), self.0.superstep(), cause)
+    }
+
+    /// See [`Lpf::put`], with the attribute of a link.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// The source is not written until a flush, a full sync or the end of the section: the message
+    /// may leave at any time before.
+    #[track_caller]
+    pub unsafe fn put_on(
+        &mut self,
+        attr: PutAttr,
+        to: Pid,
+        src: impl Into<Slot>,
+        src_offset: usize,
+        bytes: usize,
+    ) -> Result<()> {
+        self.0.put(src.into(), src_offset, to, GlobalSlot::NONE, 0, bytes, attr)
     }
 
     /// See [`Lpf::get`].
@@ -136,7 +168,7 @@ impl<'a, L: Lpf> Raw<'a, L> {
         slot: impl Into<Slot>,
         offset: usize,
         bytes: usize,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         self.0.offer(link, slot.into(), offset, bytes)
     }
 

@@ -192,13 +192,19 @@ impl Requests {
         Ok(Some(Reserved(pool)))
     }
 
-    /// Lets `requests` be queued from now on. Nothing is pending: the queue is empty.
+    /// Lets `requests` be queued from now on. What is pending is dropped.
     pub fn set_capacity(&mut self, requests: usize, reserved: Option<Reserved>) {
-        debug_assert_eq!(self.used, 0);
+        self.used = 0;
+        self.used_chunks = 0;
+        // The lists lead into the pool that may go now.
+        self.tails.iter_mut().for_each(|tail| *tail = Tail::EMPTY);
         if let Some(Reserved(pool)) = reserved {
             self.pool = pool;
         }
-        debug_assert!(self.chunks_for(requests) <= self.pool.len());
+        assert!(
+            self.chunks_for(requests) <= self.pool.len(),
+            "{requests} requests were not reserved"
+        );
         self.capacity = requests;
     }
 

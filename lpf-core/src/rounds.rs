@@ -24,7 +24,7 @@ use crate::attr::{PutAttr, SyncAttr};
 use crate::error::Result;
 use crate::lpf::Lpf;
 use crate::raw::Raw;
-use crate::slot::{GlobalSlot, Slot};
+use crate::slot::Slot;
 
 /// What a process does in one step of a schedule.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +86,11 @@ impl<L: Lpf, F: FnMut(&mut Raw<'_, L>) -> Result<()>> Barrier<L> for F {
 ///
 /// # Errors
 /// *Fatal* where the section failed; what `received` returns.
-pub fn run<L: Lpf>(
+///
+/// # Safety
+/// Until it returns, the sources of the sends are written by nobody but `received`, and by that
+/// only before their place in the list.
+pub unsafe fn run<L: Lpf>(
     raw: &mut Raw<'_, L>,
     steps: &[Step],
     total: u64,
@@ -94,17 +98,21 @@ pub fn run<L: Lpf>(
     mut received: impl FnMut(usize, Arrival) -> Result<()>,
 ) -> Result<()> {
     if raw.strict() {
-        run_strict(raw, steps, total, barrier, &mut received)?;
+        // SAFETY: the caller's promise, and the flush below.
+        unsafe { run_strict(raw, steps, total, barrier, &mut received)? };
     } else {
         for (number, step) in steps.iter().enumerate() {
-            send(raw, step)?;
+            // SAFETY: the caller's promise, and the flush below.
+            unsafe { send(raw, step)? };
             receive(raw, number, step, &mut received)?;
         }
     }
     raw.sync(SyncAttr::Flush)
 }
 
-fn run_strict<L: Lpf>(
+/// # Safety
+/// As [`run`], until the flush after it.
+unsafe fn run_strict<L: Lpf>(
     raw: &mut Raw<'_, L>,
     steps: &[Step],
     total: u64,
@@ -116,7 +124,8 @@ fn run_strict<L: Lpf>(
             Step::Send { superstep, .. } | Step::Receive { superstep, .. } => *superstep == round,
         };
         for step in steps.iter().filter(|step| now(step)) {
-            send(raw, step)?;
+            // SAFETY: the caller's promise.
+            unsafe { send(raw, step)? };
         }
         barrier.wait(raw)?;
         for (number, step) in steps.iter().enumerate().filter(|(_, step)| now(step)) {
@@ -126,13 +135,15 @@ fn run_strict<L: Lpf>(
     Ok(())
 }
 
-fn send<L: Lpf>(raw: &mut Raw<'_, L>, step: &Step) -> Result<()> {
+/// # Safety
+/// The source is not written until the next flush.
+unsafe fn send<L: Lpf>(raw: &mut Raw<'_, L>, step: &Step) -> Result<()> {
     let &Step::Send { link, to, slot, offset, bytes, landing, .. } = step else {
         return Ok(());
     };
     let attr = if landing { PutAttr::Landing(link) } else { PutAttr::Channel(link) };
-    // A put on a link names no slot at the peer.
-    raw.put(slot, offset, to, GlobalSlot::from_bits(u64::MAX), 0, bytes, attr)
+    // SAFETY: the caller's promise.
+    unsafe { raw.put_on(attr, to, slot, offset, bytes) }
 }
 
 fn receive<L: Lpf>(

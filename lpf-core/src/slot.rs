@@ -11,7 +11,9 @@ const GENERATION_SHIFT: u32 = 32;
 const PENDING: u64 = 1 << 63;
 /// Set in the keys of global slots.
 const GLOBAL: u64 = 1 << 62;
-const GENERATION_MASK: u64 = (1 << 30) - 1;
+/// Set in the keys of outboxes.
+const OUTBOX: u64 = 1 << 61;
+const GENERATION_MASK: u64 = (1 << 29) - 1;
 const NONE: u32 = u32::MAX;
 
 /// Memory that can be named by its owner only.
@@ -40,10 +42,18 @@ impl GlobalSlot {
         self.0
     }
 
-    /// The slot of a number; one that was never given out is unknown to every call.
-    pub fn from_bits(bits: u64) -> Self {
+    /// The slot of a number, for interfaces that have no types.
+    ///
+    /// # Safety
+    /// The number came from [`to_bits`](Self::to_bits) in the same context, from whoever registered
+    /// the slot or shares its duties, or names no slot at all: requests on a slot are bound by the
+    /// promises that its registration made.
+    pub unsafe fn from_bits(bits: u64) -> Self {
         GlobalSlot(bits)
     }
+
+    /// Names no slot: the remote side of puts on links, whose place the runtime knows.
+    pub const NONE: GlobalSlot = GlobalSlot(u64::MAX);
 }
 
 impl Slot {
@@ -64,9 +74,22 @@ impl Slot {
         self.0
     }
 
-    /// The slot of a number; one that was never given out is unknown to every call.
-    pub fn from_bits(bits: u64) -> Self {
+    /// The slot of a number, for interfaces that have no types.
+    ///
+    /// # Safety
+    /// As [`GlobalSlot::from_bits`].
+    pub unsafe fn from_bits(bits: u64) -> Self {
         Slot(bits)
+    }
+
+    pub(crate) fn of_key(key: u64) -> Self {
+        Slot(key)
+    }
+
+    /// Whether only puts on links may name it.
+    #[inline]
+    pub fn is_outbox(self) -> bool {
+        self.0 & OUTBOX != 0
     }
 }
 
@@ -95,6 +118,18 @@ impl std::fmt::Display for GlobalSlot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         Slot::from(*self).fmt(f)
     }
+}
+
+/// Who looks after registered local memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Registrant {
+    /// Who called: the memory is the caller's.
+    Caller,
+    /// The typed layer, which frees the memory by itself.
+    Runtime,
+    /// The typed layer, for an outbox: the user writes it between puts, so only puts on links may
+    /// name it, and nothing may write to it.
+    Outbox,
 }
 
 /// One place of the table, as other processes may read it. With its [`Note`] it takes 32 bytes, so
@@ -295,13 +330,15 @@ impl SlotTable {
         &mut self,
         base: *mut u8,
         len: usize,
+        registrant: Registrant,
         superstep: u64,
     ) -> Result<LocalSlot> {
-        if self.used == self.capacity {
+        if self.used >= self.capacity {
             return Err(self.full(superstep));
         }
         self.generation += 1;
-        let key = self.local.take(self.generation, base, len, 0);
+        let flags = if registrant == Registrant::Outbox { OUTBOX } else { 0 };
+        let key = self.local.take(self.generation, base, len, flags);
         let key = key.ok_or_else(|| self.full(superstep))?;
         self.used += 1;
         Ok(LocalSlot(key))
@@ -316,7 +353,7 @@ impl SlotTable {
         shape: u64,
         superstep: u64,
     ) -> Result<GlobalSlot> {
-        if self.used == self.capacity {
+        if self.used >= self.capacity {
             return Err(self.full(superstep));
         }
         // The generation of a global slot counts collective calls only, so that it agrees too.
@@ -455,7 +492,8 @@ mod tests {
 
     #[test]
     fn a_fresh_table_has_no_room() {
-        let error = table(0).register_local(std::ptr::null_mut(), 0, 0).unwrap_err();
+        let error =
+            table(0).register_local(std::ptr::null_mut(), 0, Registrant::Caller, 0).unwrap_err();
         assert_eq!(error.cause(), &Cause::SlotsUsedUp { reserved: 0 });
     }
 
@@ -465,7 +503,7 @@ mod tests {
         for slots in [usize::MAX, usize::MAX / 10, MAX_SLOTS + 1] {
             assert!(table.reserve(slots, 0).unwrap_err().is_mitigable());
         }
-        table.register_local(std::ptr::null_mut(), 0, 0).unwrap();
+        table.register_local(std::ptr::null_mut(), 0, Registrant::Caller, 0).unwrap();
     }
 
     #[test]
@@ -481,18 +519,30 @@ mod tests {
     #[test]
     fn a_deregistered_slot_is_unknown_even_after_its_place_is_used_again() {
         let mut table = table(1);
-        let old = table.register_local(std::ptr::dangling_mut(), 8, 0).unwrap();
+        let old = table.register_local(std::ptr::dangling_mut(), 8, Registrant::Caller, 0).unwrap();
         table.deregister(old.into(), 0).unwrap();
-        let new = table.register_local(std::ptr::dangling_mut(), 8, 0).unwrap();
+        let new = table.register_local(std::ptr::dangling_mut(), 8, Registrant::Caller, 0).unwrap();
         assert_ne!(old, new);
         assert!(table.local_side(old.into(), 9).is_none());
         assert!(table.local_side(new.into(), 9).is_some());
     }
 
     #[test]
+    fn after_a_resize_below_what_is_in_use_nothing_more_is_registered() {
+        let mut table = table(2);
+        for _ in 0..2 {
+            table.register_local(std::ptr::null_mut(), 0, Registrant::Caller, 0).unwrap();
+        }
+        table.set_capacity(1);
+        let refused = table.register_local(std::ptr::null_mut(), 0, Registrant::Caller, 0);
+        assert!(refused.unwrap_err().is_misuse());
+    }
+
+    #[test]
     fn a_slot_named_in_this_superstep_is_busy_until_the_next() {
         let mut table = table(1);
-        let slot = table.register_local(std::ptr::dangling_mut(), 8, 4).unwrap();
+        let slot =
+            table.register_local(std::ptr::dangling_mut(), 8, Registrant::Caller, 4).unwrap();
         table.local_side(slot.into(), 4).unwrap();
         assert!(matches!(
             table.deregister(slot.into(), 4).unwrap_err().cause(),
@@ -518,7 +568,7 @@ mod tests {
     fn the_same_calls_give_the_same_slots_and_hash_whatever_is_local() {
         let (mut a, mut b) = (table(8), table(8));
         for _ in 0..3 {
-            b.register_local(std::ptr::null_mut(), 0, 0).unwrap();
+            b.register_local(std::ptr::null_mut(), 0, Registrant::Caller, 0).unwrap();
         }
         let ga = a.register_global(std::ptr::null_mut(), 0, 7, 0).unwrap();
         let gb = b.register_global(std::ptr::dangling_mut(), 9, 7, 0).unwrap();

@@ -2,7 +2,7 @@
 
 use lpf_core::check::{Checker, Place, Tracked, difference};
 use lpf_core::request::Way;
-use lpf_core::{Error, GlobalSlot, Pid, Result, Slot};
+use lpf_core::{Error, GlobalSlot, Pid, Registrant, Result, Slot};
 
 use crate::comm::{Checks, Peer};
 use crate::threads::Threads;
@@ -34,11 +34,17 @@ impl Threads {
 
     #[cold]
     #[track_caller]
-    pub(crate) fn track_registration(&mut self, slot: Slot, bytes: usize, shape: u64) {
+    pub(crate) fn track_registration(
+        &mut self,
+        slot: Slot,
+        bytes: usize,
+        shape: u64,
+        registrant: Registrant,
+    ) {
         let place = Place::caller();
         let superstep = self.superstep;
         let mut checks = self.own_peer().lock_checks();
-        checks.registry.registered(slot, bytes, shape, place, superstep);
+        checks.registry.registered(slot, bytes, shape, registrant, place, superstep);
     }
 
     #[cold]

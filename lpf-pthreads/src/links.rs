@@ -48,6 +48,8 @@ pub(crate) struct OpenLink {
     /// Landings sent, and offers made, over the rings' lives.
     landed: u64,
     offered: u64,
+    /// Offers made on the ring before this link.
+    first_offer: u64,
     /// Landings among the messages awaited.
     offers_used: u64,
 }

@@ -1,11 +1,11 @@
 //! The protocols under loom, which runs them through the orders of memory operations that the
-//! memory model allows: `RUSTFLAGS="--cfg loom" cargo test -p lpf-pthreads --release --lib`.
+//! memory model allows: `ci/loom.sh`.
 //!
 //! What runs is the production code on loom's atomics; the models only call it and look. A search
-//! over all orders of three threads would take days, so it is bounded: at most that many times may
-//! a thread be stopped where it could go on (`preemption_bound`). Experience has it that real
-//! faults need two. Orders of *memory* are not bounded: a load may return any value that the memory
-//! model lets it.
+//! over all orders of three threads would take days, so it is bounded: a thread is stopped where it
+//! could go on at most 3 or 4 times with two threads and once or twice with three (each model says;
+//! `LOOM_MAX_PREEMPTIONS` raises all of them). Orders of *memory* are not bounded: a load may return
+//! any value that the memory model lets it.
 //!
 //! Not modelled: `membarrier` (loom has no such thing; the fence that takes its place with more
 //! processes than cores is), sequentially consistent accesses (loom takes them for acquire and
@@ -26,7 +26,7 @@ mod section;
 #[cfg(test)]
 fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
+    builder.preemption_bound = builder.preemption_bound.max(Some(preemptions));
     // A wait is a loop of looks; beyond this it does not end.
     builder.max_branches = 5_000;
     builder.check(model);

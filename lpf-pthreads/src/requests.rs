@@ -83,11 +83,20 @@ impl Threads {
         Ok(())
     }
 
+    #[cold]
+    fn outbox_as_local_side(&self, slot: Slot) -> Error {
+        let text = format!("slot {slot} is an outbox, the source of puts on links alone");
+        self.misuse(Cause::Arrivals(text))
+    }
+
     /// Finds the slots of a request and notes that requests of this superstep name them.
     #[inline(never)]
     fn look_up(&mut self, local: Slot, remote: GlobalSlot) -> Result<()> {
         if self.slots.remote_side(remote, self.superstep).is_none() {
             return Err(self.unknown(remote.into()));
+        }
+        if local.is_outbox() {
+            return Err(self.outbox_as_local_side(local));
         }
         let Some(entry) = self.slots.local_side(local, self.superstep) else {
             return Err(self.unknown(local));

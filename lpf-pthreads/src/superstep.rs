@@ -133,14 +133,12 @@ impl Threads {
 
     /// Phases 1 to 4 after the first meeting.
     fn phases(&mut self, all: u32, sent_payload: bool) -> Result<()> {
-        let mut result = if all & (bits::REGISTERED | bits::RESIZED) != 0 {
-            self.compare_changes(all)
-        } else {
-            Ok(())
-        };
-        if result.is_ok() && self.checked {
-            result = self.check_superstep();
+        // Checked mode knows the places in the source, so it speaks first.
+        let mut result = if self.checked { self.check_superstep() } else { Ok(()) };
+        if result.is_ok() && all & bits::REGISTERED != 0 {
+            result = self.compare_changes(all);
         }
+
         if result.is_ok() {
             result = self.execute(all, sent_payload);
         }

@@ -7,7 +7,7 @@ use lpf_core::request::{Requests, Way};
 use lpf_core::slot::SlotTable;
 use lpf_core::{
     Args, Awaited, Cause, Context, Error, GetAttr, GlobalSlot, Leaving, LocalSlot, Lpf, Machine,
-    Pid, Program, PutAttr, Result, SharedMemory, Slot, SyncAttr,
+    Pid, Program, PutAttr, Registrant, Result, SharedMemory, Slot, SyncAttr,
 };
 
 use crate::board::ThreadBoard;
@@ -142,10 +142,15 @@ unsafe impl Lpf for Threads {
     }
 
     #[track_caller]
-    unsafe fn register_local(&mut self, base: *mut u8, bytes: usize) -> Result<LocalSlot> {
-        let slot = self.slots.register_local(base, bytes, self.superstep)?;
+    unsafe fn register_local(
+        &mut self,
+        base: *mut u8,
+        bytes: usize,
+        registrant: Registrant,
+    ) -> Result<LocalSlot> {
+        let slot = self.slots.register_local(base, bytes, registrant, self.superstep)?;
         if self.checked {
-            self.track_registration(slot.into(), bytes, 0);
+            self.track_registration(slot.into(), bytes, 0, registrant);
         }
         Ok(slot)
     }
@@ -161,7 +166,9 @@ unsafe impl Lpf for Threads {
         self.capacity.registered = true;
         self.dirty = true;
         if self.checked {
-            self.track_registration(slot.into(), bytes, shape);
+            // Only the typed layer says what shape its areas have.
+            let registrant = if shape == 0 { Registrant::Caller } else { Registrant::Runtime };
+            self.track_registration(slot.into(), bytes, shape, registrant);
         }
         Ok(slot)
     }
@@ -280,7 +287,7 @@ unsafe impl Lpf for Threads {
         self.close_link(link)
     }
 
-    fn offer(&mut self, link: Link, slot: Slot, offset: usize, bytes: usize) -> Result<()> {
+    fn offer(&mut self, link: Link, slot: Slot, offset: usize, bytes: usize) -> Result<u64> {
         let Some(entry) = self.slots.local_side(slot, self.superstep) else {
             return Err(self.unknown(slot));
         };

@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use super::Place;
 use crate::Pid;
 use crate::error::Cause;
-use crate::slot::Slot;
+use crate::slot::{Registrant, Slot};
 
 /// Deregistered slots that are remembered: the latest ones.
 const REMEMBERED: usize = 4096;
@@ -72,6 +72,7 @@ struct Live {
     bytes: usize,
     place: Place,
     superstep: u64,
+    registrant: Registrant,
 }
 
 #[derive(Clone, Debug)]
@@ -92,12 +93,14 @@ pub struct Registry {
 
 impl Registry {
     /// Notes that `slot`, of `bytes` bytes here, was registered in `superstep`. `shape` is
-    /// [`Registration::shape`]; it is not looked at for local slots.
+    /// [`Registration::shape`]; it is not looked at for local slots. `registrant` has to
+    /// deregister it.
     pub fn registered(
         &mut self,
         slot: impl Into<Slot>,
         bytes: usize,
         shape: u64,
+        registrant: Registrant,
         place: Place,
         superstep: u64,
     ) {
@@ -105,7 +108,7 @@ impl Registry {
         if slot.is_global() {
             self.calls.push(Registration { registers: true, slot, shape, place: place.clone() });
         }
-        self.live.insert(slot.to_bits(), Live { bytes, place, superstep });
+        self.live.insert(slot.to_bits(), Live { bytes, place, superstep, registrant });
     }
 
     /// Notes that `slot` was deregistered in `superstep`.
@@ -145,16 +148,19 @@ impl Registry {
         )))
     }
 
-    /// The slots that are still registered, in the order of their registration, local ones first:
-    /// a report for the end of a section, one slot a line.
+    /// The slots that their callers have not deregistered, in the order of their registration, local
+    /// ones first: a report for the end of a section, one slot a line. The runtime's own are left
+    /// out: it frees them.
     pub fn leaks(&self, owner: Pid) -> Option<String> {
-        if self.live.is_empty() {
+        let leaked = |live: &Live| live.registrant == Registrant::Caller;
+        let leaks: Vec<_> = self.live.iter().filter(|(_, live)| leaked(live)).collect();
+        if leaks.is_empty() {
             return None;
         }
-        let slots = if self.live.len() == 1 { "slot" } else { "slots" };
-        let mut report = format!("process {owner} leaves {} {slots} registered:", self.live.len());
-        for (&bits, Live { bytes, place, superstep }) in &self.live {
-            let slot = Slot::from_bits(bits);
+        let slots = if leaks.len() == 1 { "slot" } else { "slots" };
+        let mut report = format!("process {owner} leaves {} {slots} registered:", leaks.len());
+        for (&bits, Live { bytes, place, superstep, .. }) in leaks {
+            let slot = Slot::of_key(bits);
             let _ = write!(
                 report,
                 "\n  {slot}, {bytes} bytes, registered at {place} in superstep {superstep}"

@@ -79,9 +79,13 @@ pub fn an_area_is_freed_when_the_section_ends<H: Harness>(harness: &H) {
     });
 }
 
+const SAME: &[u8; 4] = b"same";
+
 crate::program! {
-    /// Process 1 leaves by a panic while the others put into its area and get from it.
-    fn FailsUnderFire(ctx, _args) {
+    /// Process 1 leaves by a panic while the others put into its area and get from it. Process 0's
+    /// output says whether its own area is as it was: an assertion made after the section has
+    /// failed would be lost with it.
+    fn FailsUnderFire(ctx, args) {
         bury();
         room(ctx, 2, 64)?;
         let (mut x, y) = (ctx.area::<u8>(1 << 20)?, ctx.area::<u8>(1 << 20)?);
@@ -95,8 +99,10 @@ crate::program! {
             ctx.get(1, &x, 1 << 19.., &y, 1 << 19)?;
             if let Err(error) = ctx.sync() {
                 std::thread::sleep(Duration::from_millis(1));
-                // The areas are still this process's to read.
-                assert!(ctx.read(&x).iter().all(|&b| b == round));
+                let same = ctx.read(&x).iter().all(|&b| b == round);
+                if ctx.pid() == 0 {
+                    args.output.copy_from_slice(if same { SAME } else { b"else" });
+                }
                 return Err(error);
             }
         }
@@ -109,8 +115,11 @@ pub fn an_area_outlives_a_process_that_fails<H: Harness>(harness: &H) {
     let case = "an_area_outlives_a_process_that_fails";
     alone(|| {
         for procs in [2, 4, 2, 4, 2, 4] {
-            let run = || harness.exec(Mode::default(), procs, FailsUnderFire, Args::none());
+            let mut output = [0; SAME.len()];
+            let args = Args::in_out(&[], &mut output);
+            let run = || harness.exec(Mode::default(), procs, FailsUnderFire, args);
             let error = watched(case, run).expect_err("process 1 panics");
+            assert!(output == *SAME || output == [0; SAME.len()], "process 0's area changed");
             assert!(error.is_fatal() && error.process() == Some(1), "{error}");
             assert!(error.to_string().contains("under fire"), "{error}");
         }

@@ -7,7 +7,7 @@ use crate::conformance::memory::Buffer;
 use crate::context::Context;
 use crate::error::Result;
 use crate::lpf::Lpf;
-use crate::slot::{GlobalSlot, Slot};
+use crate::slot::Slot;
 use crate::typed::channel::Channel;
 
 pub(super) mod channels;
@@ -95,9 +95,8 @@ fn put<L: Lpf>(
     peer: Pid,
     attr: PutAttr,
 ) -> Result<()> {
-    // The destination's slot and offset are ignored on a link: the runtime knows the place.
-    let nowhere = GlobalSlot::from_bits(u64::MAX >> 1);
-    ctx.raw().put(source, range.start, peer, nowhere, 0, range.len(), attr)
+    // SAFETY: a case rewrites its sources after a flush or a full sync only.
+    unsafe { ctx.raw().put_on(attr, peer, source, range.start, range.len()) }
 }
 
 /// Waits for these many messages of these links.

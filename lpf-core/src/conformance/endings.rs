@@ -10,7 +10,7 @@ use crate::arrivals::{Expect, InboxShape};
 use crate::attr::SyncAttr;
 use crate::conformance::errors::Fine;
 use crate::conformance::runner::{alone, section, watched};
-use crate::conformance::verdict::{BOUND, names, room};
+use crate::conformance::verdict::{BOUND, LATE, assert_in_time, names, room};
 use crate::conformance::{Harness, Mode};
 use crate::context::Context;
 use crate::error::{Cause, Error, Kind, Result};
@@ -153,7 +153,7 @@ fn judge(ending: Ending, pid: Pid, seen: Option<Seen>) -> std::result::Result<()
         return Err(format!("it got: {error}"));
     }
     if seen.waited > BOUND + DELAY {
-        return Err(format!("it waited {} ms", seen.waited.as_millis()));
+        return Err(format!("{LATE}: it waited {} ms", seen.waited.as_millis()));
     }
     Ok(())
 }
@@ -264,8 +264,7 @@ impl<H: Harness> EachEnding for Executes<'_, H> {
             watched(self.case, || self.harness.exec(Mode::default(), self.procs, program, args));
         let took = start.elapsed();
         check_exec(ending, result, &output);
-        let most = 2 * BOUND + DELAY;
-        assert!(took < most, "{ending:?}: exec returned after {} ms", took.as_millis());
+        assert_in_time(took, 2 * BOUND + DELAY);
         section(self.harness, self.case, Mode::default(), self.procs, Fine, Args::none());
         Ok(())
     }

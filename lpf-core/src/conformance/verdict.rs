@@ -11,6 +11,15 @@ use crate::lpf::Lpf;
 /// The bound within which others learn of a failure.
 pub(super) const BOUND: Duration = Duration::from_secs(SLOWDOWN as u64);
 
+/// Begins every complaint about time, so that the case can be tried again: see
+/// [`alone`](super::runner::alone).
+pub(super) const LATE: &str = "too late";
+
+/// Asserts that a wait was not longer than `bound`.
+pub(super) fn assert_in_time(waited: Duration, bound: Duration) {
+    assert!(waited <= bound, "{LATE}: after {} ms, not {}", waited.as_millis(), bound.as_millis());
+}
+
 /// What bounds on time are multiplied by: ThreadSanitizer makes everything many times slower.
 pub(super) const SLOWDOWN: u32 = if cfg!(tsan) { 10 } else { 1 };
 

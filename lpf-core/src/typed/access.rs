@@ -13,8 +13,11 @@ pub trait Access<'a, 's>: sealed::Sealed {
     /// The slices, shared for `&area`, exclusive for `&mut area`.
     type Slices;
 
+    /// # Safety
+    /// Called by [`Context::access`](crate::Context::access) alone, which holds the context
+    /// mutably for `'a`: no sync and no other access meanwhile.
     #[doc(hidden)]
-    fn slices(self) -> Self::Slices;
+    unsafe fn slices(self) -> Self::Slices;
 }
 
 macro_rules! one {
@@ -26,10 +29,9 @@ macro_rules! one {
             type Slices = &'a [T];
 
             #[inline]
-            fn slices(self) -> &'a [T] {
-                // SAFETY: called by Context::access only, which holds the context mutably for 'a:
-                // no sync and no other access meanwhile. The handle is borrowed, so no exclusive
-                // slice of the same area exists.
+            unsafe fn slices(self) -> &'a [T] {
+                // SAFETY: the context is held mutably for 'a: no sync and no other access
+                // meanwhile. The handle is borrowed, so no exclusive slice of the area exists.
                 unsafe { std::slice::from_raw_parts(self.data(), self.len()) }
             }
         }
@@ -38,7 +40,7 @@ macro_rules! one {
             type Slices = &'a mut [T];
 
             #[inline]
-            fn slices(self) -> &'a mut [T] {
+            unsafe fn slices(self) -> &'a mut [T] {
                 // SAFETY: as above; the handle, the only one of its memory, is borrowed mutably.
                 unsafe { std::slice::from_raw_parts_mut(self.data(), self.len()) }
             }
@@ -58,9 +60,10 @@ macro_rules! tuple {
 
             #[inline]
             #[allow(non_snake_case)]
-            fn slices(self) -> Self::Slices {
+            unsafe fn slices(self) -> Self::Slices {
                 let ($($name,)+) = self;
-                ($($name.slices(),)+)
+                // SAFETY: the caller's promise.
+                unsafe { ($($name.slices(),)+) }
             }
         }
     };

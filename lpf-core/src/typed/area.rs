@@ -110,9 +110,3 @@ impl<T> Area<'_, T> {
         self.slot
     }
 }
-
-impl<T> Local<'_, T> {
-    pub(crate) fn local_slot(&self) -> LocalSlot {
-        self.slot
-    }
-}

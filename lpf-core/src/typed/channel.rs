@@ -11,7 +11,7 @@ use crate::attr::{PutAttr, SyncAttr};
 use crate::context::{Context, byte_range};
 use crate::error::{Cause, Error, Result};
 use crate::lpf::Lpf;
-use crate::slot::GlobalSlot;
+use crate::slot::{GlobalSlot, Registrant};
 use crate::typed::area::{Local, Memory};
 use crate::typed::message::Message;
 use crate::typed::outbox::{Flushed, Part, Sent};
@@ -34,10 +34,11 @@ impl<T> Channel<'_, T> {
 
 /// An area offered for one large message; the runtime's until [`Context::land`].
 #[derive(Debug)]
-pub struct Landing<'s, T>(Local<'s, T>);
-
-/// Nobody's slot: puts on links name none.
-const NO_SLOT: u64 = u64::MAX >> 1;
+pub struct Landing<'s, T> {
+    area: Local<'s, T>,
+    link: Link,
+    offer: u64,
+}
 
 impl<'s, L: Lpf> Context<'s, L> {
     /// Registers an inbox at every process; links can be opened on it after the next sync.
@@ -63,11 +64,12 @@ impl<'s, L: Lpf> Context<'s, L> {
     ) -> Result<Channel<'s, T>> {
         // Cells are aligned to half a cache line at the least.
         const { assert!(align_of::<T>() <= 32, "elements of messages are aligned to at most 32") };
-        if !self.releases.reserve(crate::arrivals::MAX_WINDOW as usize) {
+        if !self.releases.reserve_for_one_more() {
             let cause = Cause::OutOfMemory { what: "a link", bytes: 0 };
             return Err(Error::mitigable(self.pid(), self.superstep(), cause));
         }
         let link = self.raw.open(inbox, ring, peer, peer_ring)?;
+        self.releases.opened();
         Ok(Channel { link, peer, elements: PhantomData, section: PhantomData })
     }
 
@@ -80,6 +82,9 @@ impl<'s, L: Lpf> Context<'s, L> {
         channel: Channel<'s, T>,
     ) -> std::result::Result<(), (Error, Channel<'s, T>)> {
         let closed = self.give_back().and_then(|()| self.raw.close(channel.link));
+        if closed.is_ok() {
+            self.releases.closed();
+        }
         closed.map_err(|error| (error, channel))
     }
 
@@ -88,17 +93,36 @@ impl<'s, L: Lpf> Context<'s, L> {
     ///
     /// # Errors
     /// *Mitigable* where memory is refused, *misuse* where no slot is reserved.
+    #[track_caller]
     pub fn outbox<T: Pod>(&mut self, parts: usize, len: usize) -> Result<Vec<Part<'s, T>>> {
-        let all = self.local::<T>(parts.saturating_mul(len))?;
-        Ok((0..parts)
-            .map(|i| Part {
-                slot: all.local_slot(),
-                offset: i * len * size_of::<T>(),
-                data: all.data().wrapping_add(i * len),
-                len,
-                section: PhantomData,
-            })
-            .collect())
+        let refused = |ctx: &Self, bytes| {
+            let cause = Cause::OutOfMemory { what: "an outbox", bytes };
+            Error::mitigable(ctx.pid(), ctx.superstep(), cause)
+        };
+        let mut list = Vec::new();
+        let bytes = parts.saturating_mul(size_of::<Part<'s, T>>());
+        list.try_reserve_exact(parts).map_err(|_| refused(self, bytes))?;
+        let elements = parts.checked_mul(len).ok_or_else(|| refused(self, usize::MAX))?;
+        let block = self.allocate::<T>(elements)?;
+        let (base, bytes) = self.heap.place(block);
+        // SAFETY: the block is kept until the section ends; its parts are written through `Part`
+        // alone, which a put takes and only a flush gives back.
+        let slot = match unsafe { self.raw.register_local(base, bytes, Registrant::Outbox) } {
+            Ok(slot) => slot,
+            Err(error) => {
+                self.heap.free(block);
+                return Err(error);
+            }
+        };
+        let part = |i: usize| Part {
+            slot,
+            offset: i * len * size_of::<T>(),
+            data: base.cast::<T>().wrapping_add(i * len),
+            len,
+            section: PhantomData,
+        };
+        list.extend((0..parts).map(part));
+        Ok(list)
     }
 
     /// Sends elements `range` of `part` as the next message of `to`, through a cell. It leaves as
@@ -147,9 +171,8 @@ impl<'s, L: Lpf> Context<'s, L> {
             let cause = Cause::OutOfRange { slot, offset: start, bytes, len: size };
             return Err((Error::misuse(self.pid(), self.superstep(), cause), part));
         }
-        let nowhere = GlobalSlot::from_bits(NO_SLOT);
         let from = part.offset + start;
-        match self.raw.put(part.slot.into(), from, peer, nowhere, 0, bytes, attr) {
+        match self.raw.put(part.slot.into(), from, peer, GlobalSlot::NONE, 0, bytes, attr) {
             Ok(()) => Ok(Sent { part, flush: self.flushes }),
             Err(error) => Err((error, part)),
         }
@@ -246,7 +269,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     ) -> std::result::Result<Landing<'s, T>, (Error, Local<'s, T>)> {
         let bytes = area.len() * size_of::<T>();
         match self.raw.offer(from.link, area.slot(), 0, bytes) {
-            Ok(()) => Ok(Landing(area)),
+            Ok(offer) => Ok(Landing { area, link: from.link, offer }),
             Err(error) => Err((error, area)),
         }
     }
@@ -265,14 +288,13 @@ impl<'s, L: Lpf> Context<'s, L> {
         self.sync_with(SyncAttr::Expected(&[Expect::one(from.link)]))?;
         let nth = self.raw.awaited(from.link)? - 1;
         let arrival = self.raw.arrival(from.link, nth)?;
-        let is_its = arrival.landed
-            && (arrival.bytes == 0 || arrival.data == landing.0.data().cast_const().cast());
+        let is_its = arrival.landed && landing.link == from.link && landing.offer == arrival.offer;
         if !is_its {
             let text = format!("message {nth} on {} did not come into its landing", from.link);
             return Err(Error::misuse(self.pid(), self.superstep(), Cause::Arrivals(text)));
         }
         self.raw.release(from.link, nth)?;
-        Ok((landing.0, arrival.bytes.checked_div(size_of::<T>()).unwrap_or(0)))
+        Ok((landing.area, arrival.bytes.checked_div(size_of::<T>()).unwrap_or(0)))
     }
 
     /// Tells the backend which messages were dropped.

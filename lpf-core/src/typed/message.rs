@@ -1,30 +1,46 @@
 //! Messages that have arrived on a channel.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::rc::Rc;
 
-use crate::arrivals::Link;
+use crate::arrivals::{Link, MAX_WINDOW};
 
 /// Messages that their owners are done with, on their way to the backend. Room for every cell is
 /// reserved when a channel is opened, so that dropping a message never allocates.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Releases(Rc<RefCell<Vec<(Link, u64)>>>);
+pub(crate) struct Releases(Rc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    list: RefCell<Vec<(Link, u64)>>,
+    links: Cell<usize>,
+}
 
 impl Releases {
-    pub(crate) fn reserve(&self, messages: usize) -> bool {
-        let mut list = self.0.borrow_mut();
-        let room = list.capacity() - list.len();
-        list.try_reserve(messages + room).is_ok()
+    /// Gets room for all messages of one more link; false where it is refused.
+    pub(crate) fn reserve_for_one_more(&self) -> bool {
+        let mut list = self.0.list.borrow_mut();
+        let room = (self.0.links.get() + 1) * MAX_WINDOW as usize;
+        let more = room.saturating_sub(list.len());
+        list.try_reserve_exact(more).is_ok()
+    }
+
+    pub(crate) fn opened(&self) {
+        self.0.links.set(self.0.links.get() + 1);
+    }
+
+    pub(crate) fn closed(&self) {
+        self.0.links.set(self.0.links.get() - 1);
     }
 
     pub(crate) fn pop(&self) -> Option<(Link, u64)> {
-        self.0.borrow_mut().pop()
+        self.0.list.borrow_mut().pop()
     }
 
     fn push(&self, link: Link, nth: u64) {
-        self.0.borrow_mut().push((link, nth));
+        self.0.list.borrow_mut().push((link, nth));
     }
 }
 

@@ -25,7 +25,7 @@ fn offer(from: Pid, to: Pid, need: u64) -> Want {
 }
 
 fn call(number: u32, stamp: u32) -> Call {
-    Call { number, stamp, name: "broadcast" }
+    Call { group: 0, number, stamp, name: "broadcast" }
 }
 
 fn computing() -> Status {

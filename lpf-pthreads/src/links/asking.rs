@@ -132,6 +132,7 @@ impl Threads {
         }
         status.superstep = self.superstep;
         status.call = self.links.call;
+        status.group = self.links.call.group;
         status.doing = doing;
     }
 

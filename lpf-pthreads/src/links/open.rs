@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lpf_core::arrivals::{InboxShape, InboxSlot, Incoming, Link, MAX_WINDOW, Outgoing};
 use lpf_core::{Cause, Error, Pid, Result};
 
-use super::ring::InboxMemory;
+use super::ring::{FREE, InboxMemory};
 use super::{OpenLink, Place};
 use crate::sync::Ordering;
 use crate::threads::Threads;
@@ -86,8 +86,18 @@ impl Threads {
             let text = format!("ring {ring} of inbox {number} carries a link already");
             return Err(self.arrivals_misuse(text));
         }
-        // Counts go on where the rings' last links ended.
+        // Two senders of one ring would overwrite each other's messages.
         let (sender, owner) = (theirs.sender(peer_ring), own.owner(ring));
+        let claim =
+            sender.claim.compare_exchange(FREE, self.pid + 1, Ordering::Acquire, Ordering::Relaxed);
+        if let Err(holder) = claim {
+            let text = format!(
+                "ring {peer_ring} of inbox {number} at process {peer} still has the link of process {}",
+                holder - 1
+            );
+            return Err(self.arrivals_misuse(text));
+        }
+        // Counts go on where the rings' last links ended.
         let sent = sender.sent.load(Ordering::Acquire);
         let released = owner.released.load(Ordering::Relaxed);
         let outgoing = Outgoing {
@@ -106,6 +116,7 @@ impl Threads {
             queue: VecDeque::with_capacity(2 * own.shape.window as usize),
             landed: sender.landed.load(Ordering::Relaxed),
             offered: owner.offered.load(Ordering::Relaxed),
+            first_offer: owner.offered.load(Ordering::Relaxed),
             offers_used: owner.offered.load(Ordering::Relaxed),
             own,
             theirs,
@@ -135,6 +146,7 @@ impl Threads {
             return Err(self.arrivals_misuse(text));
         }
         open.report();
+        open.theirs.sender(open.peer_ring).claim.store(FREE, Ordering::Release);
         self.keep_counts(link);
         self.links.places[link.number()].link = None;
         self.links.open -= 1;

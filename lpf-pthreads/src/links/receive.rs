@@ -106,15 +106,15 @@ impl Threads {
         let (landed, bytes) = (length & LANDED != 0, (length & !LANDED) as usize);
         if !landed {
             let data = open.own.data(open.ring, nth + 1, bytes).cast_const();
-            return Ok(Arrival { data, bytes, landed });
+            return Ok(Arrival { data, bytes, landed, offer: 0 });
         }
         // Landings are used in the order of the offers: count back from the last one seen.
         let later = (nth + 2..=open.incoming.seen)
             .filter(|&n| open.own.cell(open.ring, n).length.load(Ordering::Relaxed) & LANDED != 0)
             .count() as u64;
-        let place = open.own.offer(open.ring, open.offers_used - later);
-        let data = place.address.load(Ordering::Relaxed).cast_const();
-        Ok(Arrival { data, bytes, landed })
+        let number = open.offers_used - later;
+        let data = open.own.offer(open.ring, number).address.load(Ordering::Relaxed).cast_const();
+        Ok(Arrival { data, bytes, landed, offer: number - open.first_offer - 1 })
     }
 
     /// The ring's number, minus one, of message `nth` of a link, if it can be read.
@@ -152,7 +152,7 @@ impl Threads {
         Err(self.arrivals_misuse(text))
     }
 
-    pub(crate) fn offer_on(&mut self, link: Link, address: *mut u8, bytes: usize) -> Result<()> {
+    pub(crate) fn offer_on(&mut self, link: Link, address: *mut u8, bytes: usize) -> Result<u64> {
         // What is offered after a failure would never be taken back.
         if let Some(dead) = &self.dead {
             return Err(dead.clone());
@@ -170,9 +170,9 @@ impl Threads {
         place.state.store(offer::OPEN, Ordering::Relaxed);
         place.number.store(open.offered, Ordering::Release);
         open.own.owner(open.ring).offered.store(open.offered, Ordering::Relaxed);
-        let peer = open.peer;
+        let (peer, number) = (open.peer, open.offered - open.first_offer - 1);
         self.comm.peers[peer as usize].ring();
-        Ok(())
+        Ok(number)
     }
 
     /// Takes open offers back, or waits for the copy that is under way: nobody writes to this

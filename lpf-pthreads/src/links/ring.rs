@@ -43,7 +43,12 @@ pub(crate) struct SenderLine {
     pub(crate) sent: AtomicU64,
     /// Of these, landings.
     pub(crate) landed: AtomicU64,
+    /// The process whose link sends here, plus 1; FREE between links.
+    pub(crate) claim: AtomicU32,
 }
+
+/// No link sends into the ring.
+pub(crate) const FREE: u32 = 0;
 
 /// Written by the owner.
 #[derive(Debug)]

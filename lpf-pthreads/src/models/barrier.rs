@@ -83,6 +83,12 @@ fn meetings(processes: usize, meetings: u32, shape: Shape, patience: Patience, p
     });
 }
 
+/// Three threads: all parities with one preemption, and a single meeting with two.
+fn three(shape: Shape) {
+    meetings(3, 3, shape.clone(), SLEEPING, 1);
+    meetings(3, 1, shape, SLEEPING, 2);
+}
+
 fn level(fan: usize, gather: Gather) -> Level {
     Level { fan, gather }
 }
@@ -94,7 +100,7 @@ fn two_meet_line_by_line() {
 
 #[test]
 fn three_meet_line_by_line() {
-    meetings(3, 2, Shape::flat(), SLEEPING, 2);
+    three(Shape::flat());
 }
 
 #[test]
@@ -104,7 +110,7 @@ fn two_meet_at_a_counter() {
 
 #[test]
 fn three_meet_at_a_counter() {
-    meetings(3, 2, Shape::central(3), SLEEPING, 2);
+    three(Shape::central(3));
 }
 
 #[test]
@@ -114,29 +120,29 @@ fn two_meet_in_a_group_of_lines() {
 
 #[test]
 fn three_meet_in_a_group_of_lines() {
-    meetings(3, 2, Shape(vec![level(3, Gather::Lines)]), SLEEPING, 2);
+    three(Shape(vec![level(3, Gather::Lines)]));
 }
 
 #[test]
 fn a_pair_with_lines_meets_a_third_at_the_top() {
-    meetings(3, 2, Shape(vec![level(2, Gather::Lines)]), SLEEPING, 2);
+    three(Shape(vec![level(2, Gather::Lines)]));
 }
 
 #[test]
 fn a_pair_with_a_counter_meets_a_third_at_the_top() {
-    meetings(3, 2, Shape(vec![level(2, Gather::Counter)]), SLEEPING, 2);
+    three(Shape(vec![level(2, Gather::Counter)]));
 }
 
 #[test]
 fn a_counter_below_a_level_of_lines() {
     let shape = Shape(vec![level(2, Gather::Counter), level(2, Gather::Lines)]);
-    meetings(3, 2, shape, SLEEPING, 2);
+    three(shape);
 }
 
 #[test]
 fn lines_below_a_counter() {
     let shape = Shape(vec![level(2, Gather::Lines), level(2, Gather::Counter)]);
-    meetings(3, 2, shape, SLEEPING, 2);
+    three(shape);
 }
 
 /// Every wait sleeps after one look: a publisher that misses a sleeper leaves it asleep.

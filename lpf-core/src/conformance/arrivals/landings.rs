@@ -7,7 +7,9 @@ use crate::board::{Board, Topic};
 use crate::conformance::board::{await_version, board};
 use crate::conformance::memory::Buffer;
 use crate::conformance::runner;
-use crate::conformance::verdict::{BOUND, assert_fatal_naming, failing_rehook, sync_until_fatal};
+use crate::conformance::verdict::{
+    BOUND, assert_fatal_naming, assert_in_time, failing_rehook, sync_until_fatal,
+};
 use crate::conformance::{Harness, Mode};
 use crate::error::Result;
 use crate::slot::GlobalSlot;
@@ -99,7 +101,8 @@ case! {
             area.fill(0);
             for half in 0..2 {
                 // SAFETY: nothing touches the half until the sync that awaits its message.
-                unsafe { ctx.raw().offer(link, slot, half * BYTES, BYTES)? };
+                let number = unsafe { ctx.raw().offer(link, slot, half * BYTES, BYTES)? };
+                assert_eq!(number, (2 * round + half) as u64, "offers are counted");
             }
             let of = |k: usize, len: usize| k * BYTES..k * BYTES + len;
             send_landing(ctx, source, of(0, BYTES), peer, link)?;
@@ -112,6 +115,9 @@ case! {
             for (k, bytes) in [BYTES, 16, BYTES, 7].into_iter().enumerate() {
                 let arrival = ctx.raw().arrival(link, first + k as u64)?;
                 assert_eq!((arrival.bytes, arrival.landed), (bytes, landed[k]), "message {k}");
+                if arrival.landed {
+                    assert_eq!(arrival.offer, (2 * round + k / 2) as u64, "the offer it used");
+                }
                 let got = super::message(ctx, link, first + k as u64)?;
                 assert!(got == body(k, BYTES)[..bytes], "message {k} of round {round}");
             }
@@ -148,17 +154,19 @@ case! {
     }
 }
 
+fn misused(result: Result<u64>) {
+    let error = result.expect_err("a wrong offer");
+    assert!(error.is_misuse(), "{error}");
+}
+
 case! {
     /// Offers are checked at the call: the slot, its range, and at most W open ones.
     pub fn what_is_misused_on_offers_is_found_at_the_call both_ways [2] |ctx| {
         let mesh = Mesh::open(ctx, 1, 0, 2, 8)?;
         let (_kept, slot) = bodies(ctx, 1, 64)?;
         let (peer, link) = (1 - ctx.pid(), mesh.with(1 - ctx.pid()));
-        let unknown = GlobalSlot::from_bits(77);
-        let misused = |result: Result<()>| {
-            let error = result.expect_err("a wrong offer");
-            assert!(error.is_misuse(), "{error}");
-        };
+        // SAFETY: it names no slot.
+        let unknown = unsafe { GlobalSlot::from_bits(77) };
         // SAFETY: nobody touches the memory until the messages were awaited; wrong offers are
         // refused.
         unsafe {
@@ -236,7 +244,7 @@ crate::program! {
             Ok(start.elapsed())
         });
         let waited = waited.expect("every process sees it");
-        assert!(waited < BOUND, "process {} waited {} ms", ctx.pid(), waited.as_millis());
+        assert_in_time(waited, BOUND);
         assert_fatal_naming(&outer, &[0, 1]);
         Ok(())
     }

@@ -323,7 +323,7 @@ impl Machine {
 /// A right program: a sequence of events, each appended to those who take part in it.
 fn right(p: Pid, events: &[(u8, Pid, Pid)]) -> Vec<VecDeque<Op>> {
     let mut programs = vec![VecDeque::new(); p as usize];
-    let mut call = Call { number: 1, stamp: 9, name: "call" };
+    let mut call = Call { group: 0, number: 1, stamp: 9, name: "call" };
     programs.iter_mut().for_each(|program| program.push_back(Op::Enter(call)));
     for &(kind, a, b) in events {
         let (a, b) = (a % p, b % p);

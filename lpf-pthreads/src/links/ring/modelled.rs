@@ -41,7 +41,12 @@ impl Ring {
             payload: [0; IN_HEADER],
         };
         Ring {
-            sender: SenderLine { made: word(), sent: word(), landed: word() },
+            sender: SenderLine {
+                made: word(),
+                sent: word(),
+                landed: word(),
+                claim: AtomicU32::new(FREE),
+            },
             owner: OwnerLine { released: word(), awaited: word(), offered: word() },
             offers: (0..window).map(|_| offer()).collect(),
             cells: (0..window).map(|_| (cell(), bytes())).collect(),

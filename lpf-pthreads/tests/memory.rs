@@ -1,0 +1,131 @@
+//! What a context holds: at most 64 bytes per reserved request and 64 per reserved slot, plus O(p),
+//! plus inboxes. Shown by an allocator that knows how many bytes are alive.
+//!
+//! One test, so that nothing else allocates in this program meanwhile.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+use lpf_core::{Args, InboxShape, MAX_P, Pid};
+use lpf_pthreads::Config;
+
+static ALIVE: AtomicUsize = AtomicUsize::new(0);
+
+struct Weighing;
+
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Weighing {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALIVE.fetch_add(layout.size(), SeqCst);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        ALIVE.fetch_sub(layout.size(), SeqCst);
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(place, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Weighing = Weighing;
+
+/// What one context is asked to hold.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reservation {
+    slots: usize,
+    requests: usize,
+    inbox: Option<InboxShape>,
+}
+
+/// Bytes that one process of a section of `procs` holds under a reservation, as an average.
+fn weigh(procs: Pid, what: Reservation) -> usize {
+    let before = ALIVE.load(SeqCst);
+    let during = AtomicUsize::new(0);
+    Config::new()
+        .procs(procs)
+        .exec(MAX_P, Args::none(), |ctx, _args| {
+            ctx.resize(what.slots, what.requests)?;
+            if let Some(shape) = what.inbox {
+                ctx.inbox(shape)?;
+            }
+            ctx.sync()?;
+            // Everybody has put the new reservation to use, and freed what was there before it.
+            ctx.sync()?;
+            if ctx.pid() == 0 {
+                during.store(ALIVE.load(SeqCst), SeqCst);
+            }
+            ctx.sync()
+        })
+        .unwrap();
+    assert!(ALIVE.load(SeqCst) <= before, "a section of {procs} with {what:?} left memory behind");
+    (during.load(SeqCst) - before) / procs as usize
+}
+
+/// What the step from `less` to `more` costs, which is `units` of something.
+fn step(procs: Pid, less: Reservation, more: Reservation, units: usize) -> f64 {
+    let (less, more) = (weigh(procs, less), weigh(procs, more));
+    (more - less) as f64 / units as f64
+}
+
+#[test]
+fn a_context_holds_64_bytes_per_request_and_per_slot() {
+    const MOST_PROCS: Pid = 16;
+    // The pool's threads and what is read from the system once are not a context's.
+    for _ in 0..3 {
+        weigh_warm(MOST_PROCS);
+    }
+    let nothing = Reservation::default();
+
+    for procs in [1, 2, 4, MOST_PROCS] {
+        // A reservation of a few requests has a chunk for each list on top: O(p), and not of the
+        // requests' number.
+        let lists = 2 * procs as usize;
+        let few = Reservation { requests: 5 * lists, ..nothing };
+        for requests in [1_000, 10_000, 200_000] {
+            let many = Reservation { requests, ..nothing };
+            let each = step(procs, few, many, requests - few.requests);
+            println!("p = {procs}: {each:.2} bytes per request, {requests} reserved");
+            assert!(each <= 64.0, "p = {procs}: {each} bytes per request");
+        }
+        for slots in [1, 100, 10_000, 200_000] {
+            let each = step(procs, nothing, Reservation { slots, ..nothing }, slots);
+            println!("p = {procs}: {each:.2} bytes per slot, {slots} reserved");
+            assert!(each <= 64.0, "p = {procs}: {each} bytes per slot");
+        }
+        let both = Reservation { slots: 10_000, requests: 100_000, ..nothing };
+        let whole = weigh(procs, both);
+        println!("p = {procs}: {whole} bytes for 10,000 slots and 100,000 requests");
+        assert!(whole <= 64 * (10_000 + 100_000) + PER_PROCESS * (procs as usize + CONSTANT));
+
+        let shape = InboxShape { rings: 8, window: 4, cell_bytes: 1000 };
+        let cells = 8 * 4 * 1000;
+        let inbox =
+            weigh(procs, Reservation { inbox: Some(shape), ..nothing }) - weigh(procs, nothing);
+        println!("p = {procs}: {inbox} bytes for an inbox of {cells} bytes of cells");
+        // A header and padding per cell; lines and offers per ring; the entry in the list.
+        assert!(inbox <= cells + 8 * 4 * (64 + 128) + 8 * (256 + 4 * 64 + 128) + 256);
+    }
+
+    for procs in [1, 2, 4, 8, MOST_PROCS] {
+        let bytes = weigh(procs, nothing);
+        println!("p = {procs}: {bytes} bytes for a context without any room");
+        assert!(bytes <= PER_PROCESS * (procs as usize + CONSTANT), "p = {procs}: {bytes} bytes");
+    }
+}
+
+/// What O(p) may be: per process of the section, and how many such shares come on top.
+const PER_PROCESS: usize = 512;
+const CONSTANT: usize = 8;
+
+/// As `weigh`, without looking.
+fn weigh_warm(procs: Pid) {
+    let config = Config::new().procs(procs);
+    config
+        .exec(MAX_P, Args::none(), |ctx, _args| {
+            ctx.resize(10, 10)?;
+            ctx.sync()
+        })
+        .unwrap();
+}
