@@ -135,7 +135,7 @@ impl Threads {
     fn phases(&mut self, all: u32, sent_payload: bool) -> Result<()> {
         // Checked mode knows the places in the source, so it speaks first.
         let mut result = if self.checked { self.check_superstep() } else { Ok(()) };
-        if result.is_ok() && all & bits::REGISTERED != 0 {
+        if result.is_ok() && all & (bits::REGISTERED | bits::RESIZED) != 0 {
             result = self.compare_changes(all);
         }
 
