@@ -22,6 +22,7 @@ pages! {
     channels: "src/channels.md"
     failure: "src/failure.md"
     new_backend: "src/new-backend.md"
+    backends_to_come: "src/backends-to-come.md"
     dependencies: "src/dependencies.md"
     mutations: "src/mutations.md"
 }

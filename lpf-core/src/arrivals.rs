@@ -174,10 +174,12 @@ impl Outgoing {
 pub struct Incoming {
     /// The ring's count when the link was opened.
     pub first: u64,
-    /// Messages seen to have arrived, of those awaited.
-    pub seen: u64,
-    /// Messages that a sync has awaited.
+    /// Messages that a sync waits for or has waited for.
     pub awaited: u64,
+    /// Of these, seen to have arrived.
+    pub seen: u64,
+    /// Of these, told to the owner: the wait for them is over.
+    pub finished: u64,
     /// The prefix of messages that their owner is done with.
     pub released: u64,
     /// What the peer was told of `released`.
@@ -193,8 +195,9 @@ impl Incoming {
     pub fn starting_at(count: u64) -> Self {
         Incoming {
             first: count,
-            seen: count,
             awaited: count,
+            seen: count,
+            finished: count,
             released: count,
             reported: count,
             ..Default::default()
@@ -210,7 +213,7 @@ impl Incoming {
     /// Notes that message `nth` (counted from 0) is done with. False where it is not unreleased.
     #[inline]
     pub fn release(&mut self, nth: u64) -> bool {
-        if nth < self.released || nth >= self.awaited {
+        if nth < self.released || nth >= self.finished {
             return false;
         }
         let bit = 1u64 << (nth - self.released);
@@ -252,20 +255,21 @@ impl Incoming {
         true
     }
 
-    /// Releases every awaited message that nobody holds: what every sync does first.
+    /// Releases every message of a finished wait that nobody holds: what every sync does first. What
+    /// is awaited and has not come stays awaited.
     #[inline]
     pub fn release_unheld(&mut self) {
-        let awaited = self.awaited - self.released;
-        if awaited > 0 {
-            let all = u64::MAX >> (64 - awaited);
+        let finished = self.finished - self.released;
+        if finished > 0 {
+            let all = u64::MAX >> (64 - finished);
             self.finish(all & !self.held);
         }
     }
 
-    /// Whether message `nth` was awaited and not released.
+    /// Whether message `nth` has come to its owner and is not released.
     #[inline]
     pub fn is_readable(&self, nth: u64) -> bool {
-        (self.released..self.awaited).contains(&nth) && self.done >> (nth - self.released) & 1 == 0
+        (self.released..self.finished).contains(&nth) && self.done >> (nth - self.released) & 1 == 0
     }
 
     /// Messages awaited and not released as a prefix: they hold cells.
@@ -296,7 +300,7 @@ mod tests {
 
     #[test]
     fn messages_released_out_of_order_free_cells_as_a_prefix() {
-        let mut incoming = Incoming { awaited: 4, ..Default::default() };
+        let mut incoming = Incoming { awaited: 4, seen: 4, finished: 4, ..Default::default() };
         assert!(incoming.release(2));
         assert_eq!(incoming.released, 0);
         assert!(incoming.release(0));
@@ -313,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_sync_releases_all_but_the_held() {
-        let mut incoming = Incoming { awaited: 64, ..Default::default() };
+        let mut incoming = Incoming { awaited: 64, seen: 64, finished: 64, ..Default::default() };
         assert!(incoming.hold(1) && incoming.hold(63));
         assert!(!incoming.release(1), "only its holder may");
         incoming.release_unheld();
@@ -327,8 +331,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_awaited_and_has_not_come_stays_awaited() {
+        let mut incoming = Incoming { awaited: 3, seen: 2, finished: 1, ..Default::default() };
+        incoming.release_unheld();
+        assert_eq!((incoming.released, incoming.unreleased()), (1, 2));
+        assert!(!incoming.is_readable(1) && !incoming.release(1));
+    }
+
+    #[test]
     fn a_full_window_can_be_released_backwards() {
-        let mut incoming = Incoming { awaited: 64, ..Default::default() };
+        let mut incoming = Incoming { awaited: 64, seen: 64, finished: 64, ..Default::default() };
         for nth in (0..64).rev() {
             assert!(incoming.release(nth));
         }
@@ -337,7 +349,8 @@ mod tests {
 
     #[test]
     fn a_credit_goes_at_half_a_window_and_at_once_when_its_owner_depends_on_it() {
-        let incoming = Incoming { awaited: 1, released: 1, ..Default::default() };
+        let incoming =
+            Incoming { awaited: 1, seen: 1, finished: 1, released: 1, ..Default::default() };
         assert!(!incoming.must_report(4, 2));
         assert!(incoming.must_report(4, 5));
         assert!(incoming.must_report(2, 2));

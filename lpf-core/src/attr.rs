@@ -29,9 +29,10 @@ pub enum SyncAttr<'a> {
     /// Everybody, and every request; conflicts between writers are resolved.
     #[default]
     Default,
-    /// As `Default`, promising that no two requests of this superstep write the same byte. Threads
-    /// cannot exploit it (the destination applies its requests in order anyway) and treat it as
-    /// `Default`.
+    /// As `Default`, promising that no two requests of this superstep write the same byte. It has
+    /// effect where every process gave it; a promise that is broken or one-sided leaves any bytes in
+    /// the ranges named, and nothing worse. Threads cannot exploit it (the destination applies its
+    /// requests in order anyway) and treat it as `Default`.
     NoConflict,
     /// These messages, and nothing else: no barrier. Ordinary requests stay pending.
     Expected(&'a [Expect]),

@@ -20,7 +20,8 @@ pub struct Record {
     pub bytes: Vec<u8>,
 }
 
-/// The board of a section. Handles are cheap to clone and may be used by any thread.
+/// The board of a section. Handles are cheap to clone and may be used by any thread. Nothing is
+/// promised about the order of records among each other, or with messages and syncs.
 pub trait Board: Clone + Send + Sync + 'static {
     /// The longest record: 8p + 64 bytes.
     fn max_record(&self) -> usize;
@@ -35,7 +36,7 @@ pub trait Board: Clone + Send + Sync + 'static {
     /// The latest record of one process, if it wrote one.
     ///
     /// # Errors
-    /// *Misuse* for a process that does not exist.
+    /// *Misuse* for a process that does not exist, *fatal* where the section failed.
     fn read(&self, from: Pid, topic: Topic) -> Result<Option<Record>>;
 
     /// The latest record of every process, by process.
@@ -45,7 +46,7 @@ pub trait Board: Clone + Send + Sync + 'static {
     fn read_all(&self, topic: Topic) -> Result<Vec<Option<Record>>>;
 
     /// Closes an agreement: the first record under `topic` stands for all, whoever writes it, and
-    /// is never changed. True where it was this one.
+    /// is never changed. True where it was this one. May take a round trip: for helper threads.
     ///
     /// # Errors
     /// As [`write`](Board::write).

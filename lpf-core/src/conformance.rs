@@ -259,6 +259,8 @@ macro_rules! conformance {
                 more_unreleased_messages_than_the_window_are_misuse,
                 a_put_without_credit_delays_no_other_target,
                 a_sender_that_never_flushes_is_stopped_by_misuse,
+                nobody_sleeps_on_releases_that_its_sender_needs,
+                awaiting_more_before_the_first_came_releases_nothing,
             ]
             arrivals::collectives: [
                 a_chain_whose_last_process_sleeps_lets_the_others_go,

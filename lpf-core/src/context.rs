@@ -172,6 +172,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// *Mitigable* where processes are refused, *fatal* where the new section failed: this one
     /// stays usable.
     pub fn exec<P: Program>(&mut self, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
+        const { assert!(size_of::<P>() == 0, "a program travels by name: what it needs is in Args") };
         self.raw.exec(procs, program, args)
     }
 

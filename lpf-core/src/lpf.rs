@@ -30,6 +30,9 @@ pub enum Leaving {
     Returned(Error),
     /// Its function panicked with this text.
     Panicked(String),
+    /// It cannot go on for this reason, which names the process where it began: for backends that
+    /// stand on another (a node's network, when one of the node's threads failed).
+    Failed(Error),
 }
 
 /// One process of a section, as a backend sees it: the twelve primitives and what expected
@@ -43,11 +46,12 @@ pub enum Leaving {
 ///
 /// # Safety
 /// The typed layer is safe Rust only on a backend that keeps these promises:
-/// - memory named by a request is touched only between the entry of the full `sync` that completes
-///   it (of a `post`, `poll` or `sync` for puts on links) and that call's return, and only inside
-///   the ranges named, which lie in slots registered at that time;
-/// - when `sync` or `leave` returns, with whatever result, no process can touch this process's
-///   registered memory any more until it enters the next call of this trait, or
+/// - memory of an ordinary request is touched only inside the full sync that completes it, and only
+///   the ranges named, which lie in slots registered at that time; the source of a put on a link is
+///   read until the next flush, full sync or leaving has returned; the memory of an offer is written
+///   until the sync that awaited its message, or any call that is *fatal*, has returned;
+/// - when a full sync or `leave` has returned, or any call returned *fatal*, nobody touches anything
+///   else of this process's registered memory, or
 ///   [`memory_is_quiet`](Lpf::memory_is_quiet) is false for ever;
 /// - a cell shown by [`arrival`](Lpf::arrival) is valid for its `bytes`, aligned to 32, and not
 ///   written until it is released: a ring has one sender at a time, and `close` and
@@ -95,11 +99,13 @@ pub unsafe trait Lpf: Sized + Send {
     /// [outbox](Registrant::Outbox), as the source of puts on links alone. Θ(1).
     ///
     /// # Errors
-    /// *Misuse* where no slot is left of those reserved.
+    /// *Misuse* where no slot is left of those reserved, *mitigable* where the system refuses to pin
+    /// the memory.
     ///
     /// # Safety
     /// - the memory is valid for reads and writes until the slot is deregistered and a full sync
-    ///   has returned after that (or the section was left);
+    ///   has returned after that, or the section was left; for ever where
+    ///   [`memory_is_quiet`](Lpf::memory_is_quiet) is false then;
     /// - its owner touches it only while no pending request names it: not the target of one at
     ///   all, and not writing to the source of one.
     unsafe fn register_local(
@@ -125,7 +131,8 @@ pub unsafe trait Lpf: Sized + Send {
         shape: u64,
     ) -> Result<GlobalSlot>;
 
-    /// Cancels a registration at once; collective for global slots, in the same order. Θ(1).
+    /// Cancels a registration at once; collective for global slots, in the same order. What the
+    /// backend keeps for it goes when the next full sync returns. Θ(1).
     ///
     /// # Errors
     /// *Misuse* where the slot is unknown or named by a request pending at this process.
@@ -138,8 +145,9 @@ pub unsafe trait Lpf: Sized + Send {
     /// `dst_offset` are ignored: the runtime knows the place.
     ///
     /// # Errors
-    /// *Misuse*: unknown slot or process, local range outside its slot, over capacity, more than W
-    /// puts on a link in one superstep.
+    /// *Misuse*: unknown slot or process, local range outside its slot, over capacity. On a link:
+    /// more than W puts in one superstep, or 2W that wait for credit (flush then). A put on a link
+    /// may leave at once, so it can be *fatal*.
     #[allow(clippy::too_many_arguments)]
     fn put(
         &mut self,
@@ -219,10 +227,12 @@ pub unsafe trait Lpf: Sized + Send {
 
     /// Opens a link: messages from `peer` end in ring `ring` of `inbox` here, messages to it in
     /// ring `peer_ring` of `inbox` there. The peer opens the same link the other way round; no
-    /// communication. A ring carries one link at a time: its former sender closes first.
+    /// communication. A ring carries one link at a time: its former sender closes first. A backend
+    /// that cannot see whether it has lets the puts wait until then, as for credit.
     ///
     /// # Errors
-    /// *Misuse* where inbox, ring or peer do not exist, or either ring is taken.
+    /// *Misuse* where inbox, ring or peer do not exist, the ring is taken here, or the peer's ring is
+    /// seen to have another sender.
     fn open(&mut self, inbox: InboxSlot, ring: u32, peer: Pid, peer_ring: u32) -> Result<Link>;
 
     /// Closes a link on which everything awaited was released and everything put was flushed.
@@ -245,8 +255,8 @@ pub unsafe trait Lpf: Sized + Send {
     /// *Fatal* where the section failed.
     fn post(&mut self) -> Result<()>;
 
-    /// Adds the messages to what is awaited, releasing first what the sync before awaited and
-    /// nobody holds. Once per sync; [`poll`](Lpf::poll) then asks for them.
+    /// Adds the messages to what is awaited, releasing first what finished waits were for and nobody
+    /// holds. [`poll`](Lpf::poll) then asks for them; what is awaited and has not come stays awaited.
     ///
     /// # Errors
     /// *Misuse* for an unknown link or more than W unreleased messages on one.

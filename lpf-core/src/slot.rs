@@ -57,8 +57,9 @@ impl GlobalSlot {
 }
 
 impl Slot {
+    /// The slot's place in the table of its kind.
     #[inline]
-    fn index(self) -> usize {
+    pub fn index(self) -> usize {
         self.0 as u32 as usize
     }
 

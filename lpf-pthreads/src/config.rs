@@ -141,6 +141,7 @@ impl Config {
     /// # Errors
     /// As [`exec`](Self::exec).
     pub fn exec_program<P: Program>(&self, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
+        const { assert!(size_of::<P>() == 0, "a program travels by name: what it needs is in Args") };
         self.exec(procs, args, |ctx, args| program.run(ctx, args))
     }
 

@@ -119,6 +119,7 @@ impl Threads {
             Leaving::Done => return self.close_section(),
             Leaving::Returned(error) => Cause::Returned { message: error.to_string() },
             Leaving::Panicked(message) => Cause::Panicked { message },
+            Leaving::Failed(error) => return Err(self.fail(self.meeting + 1, error)),
         };
         let error = Error::fatal(self.pid, self.superstep, cause);
         Err(self.fail(self.meeting + 1, error))

@@ -1,4 +1,5 @@
-//! The conformance suite on threads.
+//! The conformance suite on threads. `LPF_TOPOLOGY` and `LPF_PIN` choose among the barriers: see
+//! `ci/barriers.sh`.
 
 use std::thread;
 
@@ -9,7 +10,8 @@ use lpf_pthreads::Config;
 struct Threads;
 
 fn config(mode: Mode) -> Config {
-    Config::new().procs(PROCS).check(mode.check).strict(mode.strict).timeout(mode.timeout)
+    let config = Config::from_environment().expect("settings that can be understood");
+    config.procs(PROCS).check(mode.check).strict(mode.strict).timeout(mode.timeout)
 }
 
 impl Harness for Threads {

@@ -120,7 +120,7 @@ impl Threads {
     /// The ring's number, minus one, of message `nth` of a link, if it can be read.
     fn readable(&self, open: &OpenLink, link: Link, nth: u64) -> Result<u64> {
         let nth = nth.wrapping_add(open.incoming.first);
-        if open.incoming.is_readable(nth) && nth < open.incoming.seen {
+        if open.incoming.is_readable(nth) {
             return Ok(nth);
         }
         let nth = nth.wrapping_sub(open.incoming.first);
@@ -143,8 +143,7 @@ impl Threads {
         let open = self.link_mut(link)?;
         let number = nth.wrapping_add(open.incoming.first);
         let incoming = &mut open.incoming;
-        let done = number < incoming.seen
-            && if held { incoming.release_held(number) } else { incoming.release(number) };
+        let done = if held { incoming.release_held(number) } else { incoming.release(number) };
         if done {
             return Ok(());
         }

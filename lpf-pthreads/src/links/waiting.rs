@@ -22,6 +22,12 @@ impl Threads {
                 for expect in messages {
                     ready &= self.take_arrivals(expect.link)?;
                 }
+                if ready {
+                    for expect in messages {
+                        let incoming = &mut self.link_mut(expect.link)?.incoming;
+                        incoming.finished = incoming.awaited;
+                    }
+                }
                 ready
             }
         };
@@ -56,12 +62,14 @@ impl Threads {
     }
 
     /// Sleeps until somebody rings. The word is set before the last look, and a barrier on all
-    /// threads lies between: who sends after the look sees the word.
+    /// threads lies between: who sends after the look sees the word. Nobody sleeps on releases that
+    /// it has not reported: their sender may be what the awaited process waits for.
     #[cold]
     fn sleep_for_bell(&mut self, awaited: Awaited<'_>, time: Duration) -> Result<()> {
         let comm = self.comm.clone();
         let bell = &comm.peers[self.pid as usize].bell;
         let rings = bell.rings.load(Ordering::Acquire);
+        self.report_releases();
         bell.asleep.store(1, Ordering::SeqCst);
         futex::barrier_everywhere();
         let ready = self.poll_links(awaited);
@@ -72,9 +80,7 @@ impl Threads {
         ready.map(|_| ())
     }
 
-    /// Before a full sync or the end of a section: everything leaves, every release is reported.
-    pub(crate) fn settle_links(&mut self) -> Result<()> {
-        self.expect_messages(&[])?;
+    fn report_releases(&mut self) {
         for place in &mut self.links.places {
             let Some(open) = &mut place.link else { continue };
             if !open.incoming.is_reported() {
@@ -82,6 +88,12 @@ impl Threads {
                 self.comm.peers[open.peer as usize].ring();
             }
         }
+    }
+
+    /// Before a full sync or the end of a section: everything leaves, every release is reported.
+    pub(crate) fn settle_links(&mut self) -> Result<()> {
+        self.expect_messages(&[])?;
+        self.report_releases();
         self.wait_for(Awaited::Flushed)
     }
 }

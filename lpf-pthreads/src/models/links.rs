@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use lpf_core::arrivals::{Expect, InboxShape, InboxSlot, Link};
+use lpf_core::slot::Registrant;
 use lpf_core::{Awaited, Cause, Error, Slot};
 
 use super::explore;
@@ -43,8 +44,9 @@ fn between_two(
             threads.slots.reserve(1, 0).unwrap();
             threads.slots.set_capacity(1);
             let words = WORDS.as_ptr().cast_mut().cast();
-            let slot = threads.slots.register_local(words, size_of_val(&WORDS), 0).unwrap();
-            process(threads, &End { link, slot: slot.into() });
+            let slots = &mut threads.slots;
+            let slot = slots.register_local(words, size_of_val(&WORDS), Registrant::Caller, 0);
+            process(threads, &End { link, slot: slot.unwrap().into() });
         });
     });
 }

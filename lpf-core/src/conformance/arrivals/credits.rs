@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Mesh, bodies, body, channels, expect, latest, message, send};
+use crate::arrivals::Expect;
 use crate::attr::SyncAttr;
 use crate::board::{Board, Topic};
 use crate::conformance::board::{await_version, board};
@@ -205,6 +206,62 @@ case! {
                 expect(ctx, &[(link, 1)])?;
                 assert_eq!(latest(ctx, link)?, body(number, 20), "message {number}");
             }
+        }
+        ctx.sync()?;
+    }
+}
+
+case! {
+    /// Process 1 fills its window at process 0 and flushes; process 0 has released one message, less
+    /// than half the window, and waits for process 2, which waits for what process 1 sends after its
+    /// flush. So process 0 has to report that one release before it sleeps.
+    pub fn nobody_sleeps_on_releases_that_its_sender_needs both_ways [3] |ctx| {
+        let mesh = Mesh::open(ctx, 1, 0, 4, 8)?;
+        let (_kept, source) = bodies(ctx, 6, 8)?;
+        ctx.sync()?;
+        match ctx.pid() {
+            1 => {
+                for number in 0..5 {
+                    send(ctx, source, 8 * number..8 * number + 8, 0, mesh.with(0))?;
+                    expect(ctx, &[])?;
+                }
+                ctx.sync_with(SyncAttr::Flush)?;
+                send(ctx, source, 40..48, 2, mesh.with(2))?;
+            }
+            0 => {
+                expect(ctx, &[(mesh.with(1), 1)])?;
+                expect(ctx, &[(mesh.with(2), 1)])?;
+                for number in 1..5 {
+                    expect(ctx, &[(mesh.with(1), 1)])?;
+                    assert_eq!(latest(ctx, mesh.with(1))?, body(number, 8));
+                }
+            }
+            _ => {
+                expect(ctx, &[(mesh.with(1), 1)])?;
+                send(ctx, source, 0..8, 0, mesh.with(0))?;
+            }
+        }
+        ctx.sync()?;
+    }
+}
+
+case! {
+    /// What is awaited and has not come stays awaited: asking for more before it came releases
+    /// nothing, and adds to it.
+    pub fn awaiting_more_before_the_first_came_releases_nothing both_ways [2] |ctx| {
+        let mesh = Mesh::open(ctx, 1, 0, 4, 8)?;
+        let (_kept, source) = bodies(ctx, 3, 8)?;
+        let (peer, link) = (1 - ctx.pid(), mesh.with(1 - ctx.pid()));
+        ctx.sync()?;
+        let one = [Expect::one(link)];
+        ctx.raw().expect(&one)?;
+        ctx.raw().expect(&one)?;
+        for number in 0..3 {
+            send(ctx, source, 8 * number..8 * number + 8, peer, link)?;
+        }
+        expect(ctx, &[(link, 1)])?;
+        for number in 0..3 {
+            assert_eq!(message(ctx, link, number as u64)?, body(number, 8));
         }
         ctx.sync()?;
     }

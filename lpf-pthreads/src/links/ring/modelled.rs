@@ -6,7 +6,7 @@ use std::ptr::copy_nonoverlapping;
 use loom::cell::UnsafeCell;
 use lpf_core::arrivals::InboxShape;
 
-use super::{Cell, IN_HEADER, Offer, OwnerLine, SenderLine};
+use super::{Cell, FREE, IN_HEADER, Offer, OwnerLine, SenderLine};
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// The bytes of a cell or of a landing: models send no more.
