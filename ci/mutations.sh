@@ -52,11 +52,14 @@ tests() {
 }
 
 # The first test that failed, and the first line of what it said.
-finder() { sed -n 's/^test \(.*\) \.\.\. FAILED.*/\1/p; s/^conformance: case \([^ ]*\) did not end.*/\1/p' "$1" | head -n 1 || true; }
+finder() {
+    sed -n "s/^test \(.*\) \.\.\. FAILED.*/\1/p
+        s/^conformance: case \([^ ]*\) did not end.*/\1/p" "$1" | head -n 1 || true
+}
 message() {
-    { grep -m 1 -E "conformance: case .* did not end|signal: [0-9]+" "$1" ||
-        awk '/panicked at/ { getline; print; exit }' "$1"; } |
-        cut -c 1-110 | tr '|`' "/'" || true
+    { grep -m 1 -E "^conformance: case .* did not end" "$1" ||
+        awk '/ panicked at / { getline; print; found = 1; exit } END { exit !found }' "$1" ||
+        grep -m 1 -o "(signal: [0-9]*[^)]*)" "$1"; } | cut -c 1-120 | tr '|`' "/'" || true
 }
 
 names=("$@")

@@ -8,5 +8,6 @@ source ci/sanitizer.sh
 # halt_on_error: a report ends the run. suppressions: reports about the standard library, see there.
 # allocator_may_return_null: refused memory is an error to be tested, not the end.
 export TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/ci/tsan-suppressions.txt allocator_may_return_null=1 ${TSAN_OPTIONS:-}"
+# --nocapture: the test harness's capture of output is a lock of the standard library too.
 sanitized tsan "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer --cfg tsan" \
-    -p lpf-pthreads --lib --tests
+    -p lpf-pthreads --lib --tests -- --nocapture

@@ -205,7 +205,7 @@ fn every_pattern_of_the_bench_runs_beside_its_limit() {
         let of_pattern = text.lines().filter(|line| line.contains(&format!(",{name},")));
         assert_eq!(of_pattern.count(), 1, "{name} in {text}");
     }
-    assert!(fs::read_to_string(plot).unwrap().contains("exchange-1000x8 p=2"));
+    assert!(fs::read_to_string(plot).unwrap().contains("exchange-1000x8, p = 2"));
 }
 
 #[test]

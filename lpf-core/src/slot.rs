@@ -133,8 +133,8 @@ pub enum Registrant {
     Outbox,
 }
 
-/// One place of the table, as other processes may read it. With its [`Note`] it takes 32 bytes, so
-/// that the two tables together hold 64 per reserved slot.
+/// One place of the table, as other processes may read it. With what only its owner needs it
+/// takes 32 bytes, so that the two tables together hold 64 per reserved slot.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     key: u64,

@@ -1,10 +1,11 @@
 //! The board in shared memory.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use lpf_core::board::{Board, Record, Topic};
 use lpf_core::{Cause, Error, Pid, Result};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::comm::Comm;
 
@@ -39,7 +40,7 @@ impl BoardState {
     }
 
     fn lock(&self) -> MutexGuard<'_, Registers> {
-        self.registers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.registers.lock()
     }
 
     pub(crate) fn clear(&self) {

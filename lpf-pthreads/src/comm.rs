@@ -1,8 +1,8 @@
 //! What the processes of a section share.
 
 use std::cell::UnsafeCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lpf_core::check::{Registry, Tracked};
 use lpf_core::request::List;
@@ -10,6 +10,7 @@ use lpf_core::settings::Pin;
 use lpf_core::slot::Entry;
 use lpf_core::waits::Status;
 use lpf_core::{Error, Pid};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::barrier::Barrier;
 use crate::board::BoardState;
@@ -152,15 +153,15 @@ impl Peer {
     }
 
     pub(crate) fn lock_status(&self) -> MutexGuard<'_, Status> {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+        self.status.lock()
     }
 
     pub(crate) fn lock_checks(&self) -> MutexGuard<'_, Checks> {
-        self.checks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.checks.lock()
     }
 
     fn lock_inboxes(&self) -> MutexGuard<'_, Vec<Option<Arc<InboxMemory>>>> {
-        self.inboxes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inboxes.lock()
     }
 
     /// Adds an inbox; its number is that of the call.
@@ -238,7 +239,7 @@ impl Comm {
     }
 
     pub(crate) fn lock_inner(&self) -> MutexGuard<'_, Option<Arc<Comm>>> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 
     /// Wakes everybody who sleeps in an expected wait, after a failure.

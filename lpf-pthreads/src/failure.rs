@@ -13,7 +13,7 @@
 
 use lpf_core::Error;
 
-use crate::sync::{AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -34,7 +34,7 @@ impl Failure {
 
     /// Says that this process will not reach `meeting`. The first report stands.
     pub(crate) fn declare(&self, meeting: u64, report: Error) {
-        let mut first = self.report.lock().unwrap_or_else(|poison| poison.into_inner());
+        let mut first = lock(&self.report);
         first.get_or_insert(report);
         self.missing.fetch_min(meeting, Ordering::SeqCst);
         #[cfg(loom)]
@@ -74,6 +74,6 @@ impl Failure {
     }
 
     pub(crate) fn report(&self) -> Option<Error> {
-        self.report.lock().unwrap_or_else(|poison| poison.into_inner()).clone()
+        lock(&self.report).clone()
     }
 }

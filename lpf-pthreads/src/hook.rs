@@ -1,10 +1,11 @@
 //! Entering LPF from threads that exist already.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lpf_core::settings::Pin;
 use lpf_core::{Args, Cause, Context, Error, Lpf, Pid, Result};
+use parking_lot::{Condvar, Mutex};
 
 use crate::comm::Comm;
 use crate::section::Environment;
@@ -71,7 +72,7 @@ impl Team {
             return Err(Error::misuse(pid, 0, Cause::NoSuchProcess { pid, last: members - 1 }));
         }
         let outer = Threads::new(gate.comm.clone(), pid, 1)?;
-        let mut joined = gate.joined.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut joined = gate.joined.lock();
         if std::mem::replace(&mut joined[pid as usize], true) {
             let text = format!("process {pid} of the team was joined already");
             return Err(Error::misuse(pid, 0, Cause::Arrivals(text)));
@@ -99,8 +100,7 @@ impl Team {
                 gate.change.notify_all();
                 return Err(error);
             }
-            let waited = gate.change.wait_timeout(joined, left);
-            joined = waited.unwrap_or_else(PoisonError::into_inner).0;
+            gate.change.wait_for(&mut joined, left);
         }
         match gate.comm.failure.report() {
             Some(report) => Err(report),

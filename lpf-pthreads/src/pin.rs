@@ -1,10 +1,11 @@
 //! Where threads run.
 
 use std::cell::Cell;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use lpf_core::settings::Pin;
+use parking_lot::Mutex;
 
 use crate::pool;
 use crate::topology::{MachineTopology, topology};
@@ -43,7 +44,7 @@ const STANDS_FOR: Duration = Duration::from_millis(50);
 /// Whether nothing but this thread and idle workers is running, as far as the system says.
 fn is_machine_free() -> bool {
     static LAST: Mutex<Option<(Instant, bool)>> = Mutex::new(None);
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut last = LAST.lock();
     match *last {
         Some((when, free)) if when.elapsed() < STANDS_FOR => free,
         _ => {

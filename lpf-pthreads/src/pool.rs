@@ -5,12 +5,13 @@
 
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lpf_core::wait::{Patience, Waiter};
 use lpf_core::{Cause, Error, Result};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::futex;
 
@@ -87,8 +88,8 @@ pub(crate) fn is_quiet() -> bool {
 
 static IDLE: Mutex<Vec<Arc<Worker>>> = Mutex::new(Vec::new());
 
-fn idle() -> std::sync::MutexGuard<'static, Vec<Arc<Worker>>> {
-    IDLE.lock().unwrap_or_else(PoisonError::into_inner)
+fn idle() -> MutexGuard<'static, Vec<Arc<Worker>>> {
+    IDLE.lock()
 }
 
 impl Worker {

@@ -1,12 +1,13 @@
 //! Entering and leaving sections: exec, rehook, the closing barrier.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lpf_core::machine::Parameters;
 use lpf_core::settings::Pin;
 use lpf_core::{Args, Cause, Context, Error, Leaving, Pid, Result, run_section};
+use parking_lot::Mutex;
 
 use crate::comm::Comm;
 use crate::pin;
@@ -55,7 +56,7 @@ where
         processes.push(Mutex::new(Some(Threads::new(comm.clone(), pid, share.max(1))?)));
     }
     let symbols = args.symbols;
-    let take = |pid: usize| processes[pid].lock().unwrap_or_else(PoisonError::into_inner).take();
+    let take = |pid: usize| processes[pid].lock().take();
     // Before this thread is pinned: the machine is read as the program may use it.
     let pins = pin::plan(&pin, procs as usize, environment.cores);
     let member = |pid: usize| {

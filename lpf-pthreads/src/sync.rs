@@ -11,12 +11,24 @@ pub(crate) use loom::{
 };
 #[cfg(not(loom))]
 pub(crate) use std::{
-    sync::Mutex,
     sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
     thread::yield_now,
 };
+// ThreadSanitizer sees into this lock; the standard library is not instrumented.
+#[cfg(not(loom))]
+pub(crate) use parking_lot::Mutex;
 
 use lpf_core::wait::Waiter;
+
+#[cfg(not(loom))]
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> parking_lot::MutexGuard<'_, T> {
+    mutex.lock()
+}
+
+#[cfg(loom)]
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> loom::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poison| poison.into_inner())
+}
 
 /// Spins or yields, as the waiter says; the time to sleep where it is time for that.
 #[cfg(not(loom))]

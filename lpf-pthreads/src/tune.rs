@@ -9,11 +9,11 @@
 //!   processes, and the fastest is kept.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use lpf_core::settings::Pin;
 use lpf_core::wait::Patience;
+use parking_lot::Mutex;
 
 use crate::barrier::{Barrier, Gather, Level, Shape, Watch};
 use crate::pin;
@@ -57,7 +57,7 @@ fn oversubscribed(processes: usize, cores: usize, pin: &Pin) -> (Shape, [Patienc
 /// The fastest candidate, timed the first time a number of processes is asked for.
 fn fastest(processes: usize) -> Shape {
     static KNOWN: Mutex<Option<HashMap<usize, Shape>>> = Mutex::new(None);
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = || KNOWN.lock();
     if let Some(shape) = known().get_or_insert_default().get(&processes) {
         return shape.clone();
     }
@@ -89,7 +89,7 @@ fn measure(shapes: &[Shape], processes: usize) -> Shape {
             for (number, barrier) in barriers.iter().enumerate() {
                 let time = meet_often(barrier, who, round * MEETINGS);
                 if who == 0 {
-                    own.lock().unwrap_or_else(PoisonError::into_inner)[number].push(time);
+                    own.lock()[number].push(time);
                 }
             }
         }
@@ -98,7 +98,7 @@ fn measure(shapes: &[Shape], processes: usize) -> Shape {
         // No threads: the section itself will say so.
         return Shape::flat();
     }
-    let mut times = own.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut times = own.into_inner();
     let median = |times: &mut Vec<Duration>| {
         times.sort_unstable();
         times.get(ROUNDS / 2).copied().unwrap_or(Duration::MAX)

@@ -31,3 +31,35 @@ fn a_get_finds_the_table_of_a_process_that_resized_in_the_same_superstep() {
         })
         .unwrap();
 }
+
+/// The destination executes what is aimed at it, one request after another: of large puts onto the
+/// same bytes one is whole, in every superstep. Large, so that two writers would meet.
+#[test]
+fn of_large_conflicting_puts_one_is_whole() {
+    const BYTES: usize = 4 << 20;
+    Config::new()
+        .procs(2)
+        .exec(MAX_P, Args::none(), |ctx, _args| {
+            ctx.resize(2, 4)?;
+            ctx.sync()?;
+            let (mut own, mut hit) = (ctx.area::<u8>(BYTES)?, ctx.area::<u8>(BYTES)?);
+            ctx.sync()?;
+            let pid = ctx.pid() as u8;
+            for round in 0..20u8 {
+                ctx.write(&mut own).fill(2 * round + pid);
+                ctx.write(&mut hit).fill(u8::MAX);
+                // Meet, so that both writers would begin together.
+                ctx.sync()?;
+                ctx.put(&own, .., 0, &hit, 0)?;
+                ctx.sync()?;
+                if pid == 0 {
+                    let winner = ctx.read(&hit)[0];
+                    assert!(winner / 2 == round, "round {round}: {winner} is nobody's byte");
+                    let other = ctx.read(&hit).iter().position(|&byte| byte != winner);
+                    assert_eq!(other, None, "round {round}: bytes of both");
+                }
+            }
+            Ok(())
+        })
+        .unwrap();
+}

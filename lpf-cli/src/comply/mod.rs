@@ -6,14 +6,15 @@ mod rows;
 
 use std::io::{self, Write};
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lpf::host::Host;
 use lpf::machine::Parameters;
-use lpf::measure::conduct::{Batch, Leader, Timed, conduct, repetitions};
+use lpf::measure::Plan;
+use lpf::measure::conduct::{Batch, Leader, Timed, conduct};
+use lpf::measure::schedule::Schedule;
 use lpf::measure::stats::Samples;
 use lpf::measure::superstep::{Pattern, Timing};
-use lpf::measure::{Plan, Random};
 use lpf::threads::{Config, Threads};
 use lpf::{Args, Pid};
 use serde::Serialize;
@@ -94,55 +95,46 @@ fn measure(
         let mut rounds = Rounds::new(cases, &bounds, time, &bar);
         conduct(ctx, &patterns, Timing::Fresh, &mut rounds)?;
         if ctx.pid() == 0 {
-            *found.lock().expect("only process 0 locks") = rounds.samples;
+            *found.lock().expect("only process 0 locks") = rounds.schedule.into_samples();
         }
         Ok(())
     })?;
     Ok(found.into_inner().expect("only process 0 locks"))
 }
 
-/// Times all patterns in random order, again and again, until the median of each is clearly on one
-/// side of its bound or the time is up.
+/// Times all patterns in random order until the median of each is clearly on one side of its bound
+/// or the time is up.
 struct Rounds<'a> {
     cases: &'a [Case],
     bounds: &'a [f64],
-    time: Duration,
     bar: &'a Bar,
-    start: Instant,
-    last: Vec<Option<f64>>,
-    samples: Vec<Samples>,
-    round: Vec<usize>,
-    random: Random,
+    schedule: Schedule,
+    shares: Vec<f64>,
+    until_look: u32,
 }
 
 /// Samples before a median is believed.
 const ENOUGH: usize = 15;
+/// Batches between two looks at what is clear.
+const LOOK_EVERY: u32 = 32;
 
 impl<'a> Rounds<'a> {
     fn new(cases: &'a [Case], bounds: &'a [f64], time: Duration, bar: &'a Bar) -> Self {
-        let n = cases.len();
-        Rounds {
-            cases,
-            bounds,
-            time,
-            bar,
-            start: Instant::now(),
-            last: vec![None; n],
-            samples: vec![Samples::default(); n],
-            round: Vec::new(),
-            random: Random::new(2),
-        }
+        let (schedule, shares) = (Schedule::new(cases.len(), time), vec![1.0; cases.len()]);
+        Rounds { cases, bounds, bar, schedule, shares, until_look: 0 }
     }
 
     fn is_clear(&self, case: usize) -> bool {
-        let (samples, bound) = (&self.samples[case], self.bounds[case]);
+        let (samples, bound) = (self.schedule.samples(case), self.bounds[case]);
         let clear = |(low, high)| high <= bound || low > bound;
         samples.len() >= ENOUGH && samples.interval().is_some_and(clear)
     }
 
-    fn show(&self) {
-        self.bar.show(self.start.elapsed(), || {
-            let ratio = |i: usize| COMPLIANT * self.samples[i].median() / self.bounds[i];
+    fn look(&mut self) {
+        let share = |case| if self.is_clear(case) { 0.0 } else { 1.0 };
+        self.shares = (0..self.cases.len()).map(share).collect();
+        self.bar.show(self.schedule.elapsed(), || {
+            let ratio = |i: usize| COMPLIANT * self.schedule.samples(i).median() / self.bounds[i];
             let worst = (0..self.cases.len()).max_by(|&a, &b| ratio(a).total_cmp(&ratio(b)));
             worst.map_or(String::new(), |i| {
                 format!("worst so far: {} at {} (h g + l)", self.cases[i].name, digits(ratio(i)))
@@ -153,31 +145,13 @@ impl<'a> Rounds<'a> {
 
 impl Leader for Rounds<'_> {
     fn next(&mut self, before: Option<Timed>) -> Option<Batch> {
-        if let Some(Timed { batch, ns }) = before {
-            // The first warms up and says how many supersteps make a millisecond.
-            if self.last[batch.pattern].replace(ns).is_some() {
-                self.samples[batch.pattern].push(ns);
-            }
+        self.schedule.note(before);
+        if self.until_look == 0 {
+            self.until_look = LOOK_EVERY;
+            self.look();
         }
-        loop {
-            let late = self.start.elapsed() >= self.time;
-            while let Some(pattern) = self.round.pop() {
-                if !late || self.samples[pattern].is_empty() {
-                    let ns = self.last[pattern].unwrap_or(f64::INFINITY);
-                    return Some(Batch { pattern, repetitions: repetitions(ns) });
-                }
-            }
-            self.show();
-            self.round = (0..self.cases.len())
-                .filter(
-                    |&case| if late { self.samples[case].is_empty() } else { !self.is_clear(case) },
-                )
-                .collect();
-            self.random.shuffle(&mut self.round);
-            if self.round.is_empty() {
-                return None;
-            }
-        }
+        self.until_look -= 1;
+        self.schedule.choose(&self.shares)
     }
 }
 

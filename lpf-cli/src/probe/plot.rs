@@ -26,7 +26,7 @@ pub(super) fn draw(path: &Path, p: Pid, measured: &Measured) -> Result<()> {
             .margin(15)
             .x_label_area_size(45)
             .y_label_area_size(75)
-            .build_cartesian_2d(x.clone().log_scale(), y.log_scale())?;
+            .build_cartesian_2d(x.log_scale().base(16.0), y.log_scale())?;
         chart
             .configure_mesh()
             .light_line_style(TRANSPARENT)

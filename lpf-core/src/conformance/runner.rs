@@ -48,8 +48,13 @@ pub(super) fn watched<R>(case: &str, f: impl FnOnce() -> R) -> R {
                 std::thread::park_timeout(limit.saturating_sub(start.elapsed()));
             }
         });
-        let _ended = Ended(&ended, watchdog.thread().clone());
-        f()
+        let result = {
+            let _ended = Ended(&ended, watchdog.thread().clone());
+            f()
+        };
+        // Joined here and not by the scope: ThreadSanitizer sees the end of a thread in a join only.
+        let _ = watchdog.join();
+        result
     })
 }
 

@@ -139,17 +139,16 @@ fn whole_windows_of_two_cross() {
     both_ways(2, 2, 3);
 }
 
-/// Both put two windows before they wait for anything but credit, and flush: each waits for the
-/// other's report.
+/// Both have a window under way and flush one more. Each has released one message, too little to be
+/// reported by itself, and the other waits for just that.
 #[test]
 fn who_waits_for_credit_reports() {
-    between_two(2, 3, |process, end| {
-        end.put(process, 0, false);
-        end.put(process, 1, false);
-        assert_eq!(end.expect(process, 1), [10]);
-        end.put(process, 2, false);
+    between_two(4, 2, |process, end| {
+        (0..4).for_each(|nth| end.put(process, nth, false));
+        assert_eq!(end.expect(process, 1), [WORDS[0]]);
+        end.put(process, 4, false);
         end.flush(process);
-        assert_eq!(end.expect(process, 2), [11, 12]);
+        assert_eq!(end.expect(process, 4), WORDS[1..5]);
     });
 }
 

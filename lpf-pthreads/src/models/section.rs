@@ -34,10 +34,9 @@ pub(super) fn run<R: 'static>(
         let comm = comm.clone();
         move |pid: Pid| {
             let mut threads = Threads::new(comm.clone(), pid, 1).unwrap();
-            let result = process(&mut threads);
-            // The models end without the closing meeting.
+            // Models end without the closing meeting.
             threads.left = true;
-            result
+            process(&mut threads)
         }
     };
     let others: Vec<_> = (1..comm.processes() as Pid)

@@ -11,8 +11,8 @@
 //! narrow or the time is up.
 //!
 //! What differs from the paper:
-//! - l looks at k = 2 and 4 too, because the first words may travel with the barrier, and counts
-//!   only what differs from T(0) by more than its uncertainty;
+//! - l looks at k = 2 and 4 too, because the first words may travel with the barrier, and only at
+//!   T(2kp) of up to 16 T(0): above, 2T(kp) - T(2kp) is noise;
 //! - T is a median of batches and not a mean of days (see [`stats`]);
 //! - words are taken and placed without a stride (see [`exchange`]);
 //! - each superstep of a batch works in memory that its owner rewrote before the batch, so that no
@@ -24,6 +24,7 @@ pub mod conduct;
 pub mod exchange;
 pub mod memcpy;
 pub mod plan;
+pub mod schedule;
 pub mod stats;
 pub mod superstep;
 
@@ -36,7 +37,7 @@ use lpf_core::machine::{Growth, Origin, Parameters};
 use lpf_core::{Args, Context, Lpf, Pid, Result};
 use lpf_pthreads::Config;
 
-use self::conduct::{Leader, Timed, conduct};
+use self::conduct::conduct;
 use self::exchange::TotalExchange;
 use self::superstep::{Empty, Pattern, Timing};
 
@@ -115,11 +116,4 @@ pub fn measure<L: Lpf>(
 
 fn exchange<L: Lpf>(p: Pid, word: usize, bytes: usize) -> Box<dyn Pattern<L>> {
     if bytes == 0 { Box::new(Empty) } else { Box::new(TotalExchange::new(p, word, bytes)) }
-}
-
-impl Leader for rounds::Rounds<'_> {
-    fn next(&mut self, before: Option<Timed>) -> Option<conduct::Batch> {
-        self.note(before);
-        self.choose()
-    }
 }

@@ -26,10 +26,8 @@ impl Random {
         ((u128::from(self.next_u64()) * n as u128) >> 64) as usize
     }
 
-    /// Puts a list into random order.
-    pub fn shuffle<T>(&mut self, list: &mut [T]) {
-        for last in (1..list.len()).rev() {
-            list.swap(last, self.below(last + 1));
-        }
+    /// A number from 0 up to, and without, 1.
+    pub fn fraction(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 }

@@ -1,13 +1,13 @@
-//! Which exchange is timed next, and what the samples say so far.
+//! The exchanges of a measurement, and what their samples say so far.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lpf_core::machine::Row;
 
-use super::conduct::{Batch, Timed, repetitions};
+use super::conduct::{Batch, Leader, Timed};
 use super::exchange::TotalExchange;
 use super::plan::{Plan, Word};
-use super::random::Random;
+use super::schedule::Schedule;
 use super::stats::Samples;
 
 /// One size of h, as measured.
@@ -34,8 +34,10 @@ pub struct Progress {
     pub rows: Vec<Row>,
 }
 
-/// Batches of each small h per round: a round gives small and large h about the same time.
-const SMALL_PER_ROUND: usize = 16;
+/// Share of the time of the largest h, where each small one has 1: its supersteps are long.
+const SHARE_OF_LARGEST: f64 = 8.0;
+/// Batches between two looks at what is narrow.
+const LOOK_EVERY: u32 = 32;
 /// Samples of a small h before its interval is believed.
 const SMALL_ENOUGH: usize = 48;
 /// Samples of the largest h before its interval is believed.
@@ -48,6 +50,8 @@ const NARROW_L: f64 = 0.02;
 /// h in units of p words, each twice the one before: where l is looked for. They stand first among
 /// a word size's exchanges in the list, which begins with T(0), common to all.
 const OCTAVES: [usize; 4] = [1, 2, 4, 8];
+/// From this many times T(0) on, T(2kp) tells nothing about l.
+const LOST: f64 = 16.0;
 /// The place of 2p, for g.
 const TWO_P: usize = 1;
 /// The largest h stands behind them, and behind it the points of a plot.
@@ -80,13 +84,23 @@ pub(super) struct Rounds<'a> {
     h: &'a [(usize, usize)],
     memcpy: &'a [f64],
     watch: &'a dyn Fn(&Progress),
-    start: Instant,
-    samples: Vec<Samples>,
-    /// Nanoseconds of the last superstep of each kind; the first is not a sample.
-    last: Vec<Option<f64>>,
-    /// The rest of this round.
-    round: Vec<usize>,
-    random: Random,
+    schedule: Schedule,
+    /// What each exchange still shall have of the time.
+    shares: Vec<f64>,
+    until_look: u32,
+}
+
+impl Leader for Rounds<'_> {
+    fn next(&mut self, before: Option<Timed>) -> Option<Batch> {
+        self.schedule.note(before);
+        if self.until_look == 0 {
+            self.until_look = LOOK_EVERY;
+            self.share_out();
+            self.report();
+        }
+        self.until_look -= 1;
+        self.schedule.choose(&self.shares)
+    }
 }
 
 impl<'a> Rounds<'a> {
@@ -96,69 +110,38 @@ impl<'a> Rounds<'a> {
         memcpy: &'a [f64],
         watch: &'a dyn Fn(&Progress),
     ) -> Self {
-        Rounds {
-            plan,
-            h,
-            memcpy,
-            watch,
-            start: Instant::now(),
-            samples: vec![Samples::default(); h.len()],
-            last: vec![None; h.len()],
-            round: Vec::new(),
-            random: Random::new(0x1f5),
-        }
+        let schedule = Schedule::new(h.len(), plan.time);
+        Rounds { plan, h, memcpy, watch, schedule, shares: vec![1.0; h.len()], until_look: 0 }
     }
 
-    /// Notes what was timed. The first batch of each kind warms caches and pages and says how many
-    /// supersteps make a millisecond; it is no sample.
-    pub(super) fn note(&mut self, timed: Option<Timed>) {
-        let Some(Timed { batch, ns }) = timed else { return };
-        if self.last[batch.pattern].replace(ns).is_some() {
-            self.samples[batch.pattern].push(ns);
-        }
-    }
-
-    /// The next batch; `None` when all is narrow or the time is up.
-    pub(super) fn choose(&mut self) -> Option<Batch> {
-        if self.round.is_empty() {
-            self.report();
-            self.round = self.next_round();
-        }
-        let late = self.start.elapsed() >= self.plan.time;
-        while let Some(pattern) = self.round.pop() {
-            // When the time is up, what has no sample still gets one.
-            if !late || self.samples[pattern].is_empty() {
-                let ns = self.last[pattern].unwrap_or(f64::INFINITY);
-                return Some(Batch { pattern, repetitions: repetitions(ns) });
-            }
-        }
-        // A round that ends late may leave something without a sample.
-        self.samples.iter().any(Samples::is_empty).then(|| self.choose()).flatten()
-    }
-
-    fn next_round(&mut self) -> Vec<usize> {
-        let mut round = vec![0; if self.all_narrow() { 0 } else { SMALL_PER_ROUND }];
-        let per_word = LARGEST + 1 + self.plan.points;
+    /// Nothing for what is narrow; 2p is needed for g as well as for l.
+    fn share_out(&mut self) {
+        self.shares.fill(0.0);
         for word in 0..self.plan.words.len() {
-            let first = 1 + word * per_word;
+            let first = self.first(word);
             let (g_narrow, l_narrow) = self.narrow(word);
             if !l_narrow {
-                round
-                    .extend(std::iter::repeat_n(first..first + LARGEST, SMALL_PER_ROUND).flatten());
+                self.shares[0] = 1.0;
+                self.shares[first..first + LARGEST].fill(1.0);
             }
             if !g_narrow {
-                round.push(first + LARGEST);
-                round.extend([first + TWO_P; SMALL_PER_ROUND]);
+                self.shares[first + TWO_P] = 1.0;
+                self.shares[first + LARGEST] = SHARE_OF_LARGEST;
             }
-            let points = first + LARGEST + 1..first + per_word;
-            round.extend(points.filter(|&i| self.samples[i].len() < LARGE_ENOUGH));
+            for point in first + LARGEST + 1..self.first(word + 1) {
+                let enough = self.schedule.samples(point).len() >= LARGE_ENOUGH;
+                self.shares[point] = if enough { 0.0 } else { 1.0 };
+            }
         }
-        self.random.shuffle(&mut round);
-        round
+    }
+
+    /// Where a word size's exchanges begin in the list.
+    fn first(&self, word: usize) -> usize {
+        1 + word * (LARGEST + 1 + self.plan.points)
     }
 
     fn samples_of(&self, word: usize, which: usize) -> &Samples {
-        &self.samples[1 + word * (LARGEST + 1 + self.plan.points) + which]
+        self.schedule.samples(self.first(word) + which)
     }
 
     /// Whether g's and l's intervals of a word size are narrow.
@@ -177,7 +160,7 @@ impl<'a> Rounds<'a> {
     /// g and l of a word size from the samples so far.
     fn row(&self, word: usize) -> Row {
         let Word { bytes, largest, .. } = self.plan.words[word];
-        let zero = &self.samples[0];
+        let zero = self.schedule.samples(0);
         let (two, large) = (self.samples_of(word, TWO_P), self.samples_of(word, LARGEST));
         let between = (largest - 2 * bytes * self.plan.p as usize) as f64;
         let (l_ns, l_ci95) = self.latency(word);
@@ -193,26 +176,25 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// l and half of its interval: T(0), or where the line through T(kp) and T(2kp) meets h = 0,
-    /// if that is higher by more than its own uncertainty, which has to be below T(0): of words so
-    /// large that l is lost in the noise of T(p) the line tells nothing.
+    /// l and half of its interval: the largest of T(0) and of where the lines through T(kp) and
+    /// T(2kp) meet h = 0.
     ///
     /// The paper takes k = 1 alone. A backend may send a word or two along with the barrier, so
     /// that T(p) is far below what any larger superstep costs and the line through T(p) and T(2p)
-    /// meets h = 0 below T(0): h g + l would hold for no other superstep.
+    /// meets h = 0 below T(0): h g + l would hold for no other superstep. And of words so large
+    /// that l is lost in the noise of T(2kp) the line tells nothing.
     fn latency(&self, word: usize) -> (f64, f64) {
-        let zero = &self.samples[0];
+        let zero = self.schedule.samples(0);
         let Word { bytes, largest, .. } = self.plan.words[word];
         let fits = |octave: &usize| OCTAVES[octave + 1] * bytes * self.plan.p as usize <= largest;
-        let intercepts = (0..LARGEST - 1).filter(fits).map(|octave| {
+        let lines = (0..LARGEST - 1).filter(fits).filter_map(|octave| {
             let (one, two) = (self.samples_of(word, octave), self.samples_of(word, octave + 1));
             let ci95 = (2.0 * one.half_width()).hypot(two.half_width());
-            (2.0 * one.median() - two.median(), ci95)
+            let tells = two.median() <= LOST * zero.median();
+            tells.then_some((2.0 * one.median() - two.median(), ci95))
         });
-        intercepts
-            .filter(|(ns, ci95)| *ci95 <= zero.median() && ns - ci95 > zero.median())
-            .max_by(|a, b| a.0.total_cmp(&b.0))
-            .unwrap_or((zero.median(), zero.half_width()))
+        let largest = |a: (f64, f64), b: (f64, f64)| if b.0 > a.0 { b } else { a };
+        lines.fold((zero.median(), zero.half_width()), largest)
     }
 
     pub(super) fn rows(&self) -> Vec<Row> {
@@ -222,22 +204,22 @@ impl<'a> Rounds<'a> {
     /// All T(h) by word size; T(0) belongs to each.
     pub(super) fn points(&self) -> Vec<Vec<Point>> {
         let of_word = |word| {
-            let measured = self.h.iter().zip(&self.samples);
-            measured
-                .filter(move |((place, bytes), _)| *place == word || *bytes == 0)
-                .map(|(&(place, bytes), samples)| Point {
-                    h_bytes: match bytes {
-                        0 => 0,
-                        _ => TotalExchange::new(self.plan.p, self.plan.words[place].bytes, bytes)
-                            .h_bytes(),
-                    },
-                    ns: samples.median(),
-                    ci95: samples.half_width(),
-                    samples: samples.len(),
-                })
-                .collect()
+            let mine =
+                move |(_, (place, bytes)): &(usize, &(usize, usize))| *place == word || *bytes == 0;
+            self.h.iter().enumerate().filter(mine).map(|(i, _)| self.point(i)).collect()
         };
         (0..self.plan.words.len()).map(of_word).collect()
+    }
+
+    fn point(&self, exchange: usize) -> Point {
+        let (place, bytes) = self.h[exchange];
+        let (word, samples) = (self.plan.words[place].bytes, self.schedule.samples(exchange));
+        Point {
+            h_bytes: TotalExchange::new(self.plan.p, word, bytes).h_bytes(),
+            ns: samples.median(),
+            ci95: samples.half_width(),
+            samples: samples.len(),
+        }
     }
 
     fn report(&self) {
@@ -245,7 +227,7 @@ impl<'a> Rounds<'a> {
             .filter(|&word| !self.samples_of(word, LARGEST).is_empty())
             .map(|word| self.row(word))
             .collect();
-        (self.watch)(&Progress { elapsed: self.start.elapsed(), time: self.plan.time, rows });
+        (self.watch)(&Progress { elapsed: self.schedule.elapsed(), time: self.plan.time, rows });
     }
 }
 
@@ -270,10 +252,8 @@ mod tests {
         let h = sizes(&plan);
         let memcpy = [0.1; 4];
         let mut rounds = Rounds::new(&plan, &h, &memcpy, &|_| {});
-        let (mut random, mut batches, mut before) = (Random::new(7), 0, None);
-        loop {
-            rounds.note(before);
-            let Some(batch) = rounds.choose() else { break };
+        let (mut random, mut batches, mut before) = (super::super::Random::new(7), 0, None);
+        while let Some(batch) = rounds.next(before) {
             let error = 1.0 + noise * (random.below(2001) as f64 / 1000.0 - 1.0);
             let ns = (g * h[batch.pattern].1 as f64 + l) * error;
             before = Some(Timed { batch, ns });
@@ -308,15 +288,15 @@ mod tests {
         let h = sizes(&plan);
         let mut rounds = Rounds::new(&plan, &h, &[0.1; 4], &|_| {});
         let mut before = None;
-        loop {
-            rounds.note(before);
-            let Some(batch) = rounds.choose() else { break };
+        while let Some(batch) = rounds.next(before) {
             let bytes = h[batch.pattern].1;
             // One word of 8 bytes for each process costs one barrier, anything more costs two.
             let ns = if bytes <= 32 { 200.0 } else { 400.0 + 0.25 * bytes as f64 };
             before = Some(Timed { batch, ns });
         }
-        assert!(rounds.rows().iter().all(|row| (row.l_ns - 400.0).abs() < 8.0));
+        let l: Vec<f64> = rounds.rows().iter().map(|row| row.l_ns).collect();
+        assert!(l[..3].iter().all(|l| (l - 400.0).abs() < 8.0), "{l:?}");
+        assert_eq!(l[3], 200.0, "lost in the milliseconds of words of 1 MiB");
     }
 
     #[test]
@@ -324,6 +304,6 @@ mod tests {
         let (rows, narrow, batches) = exact_machine(0.25, 400.0, 0.1, Duration::ZERO);
         assert!(!narrow);
         assert!(rows.iter().all(|row| row.samples >= 4 && row.g_ns_per_byte > 0.0));
-        assert!(batches < 100);
+        assert!(batches < 100, "{batches}");
     }
 }

@@ -56,8 +56,8 @@ impl<L: Lpf> Pattern<L> for Empty {
 /// How a batch of supersteps is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
-    /// The requests and the sync alone, on memory that its owner has just rewritten: for g, l and
-    /// the bound they make. See [`supersteps`].
+    /// The requests and the sync alone, each superstep on memory that its owner has rewritten
+    /// before the batch: for g, l and the bound they make.
     Fresh,
     /// With the time in which owners rewrite their sources and read their destinations before each
     /// superstep: for comparison with a bare program that does the same.
