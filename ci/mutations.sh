@@ -97,7 +97,7 @@ for name in "${names[@]}"; do
         by="$(finder "$log")"
         said="$(message "$log")"
         printf 'found      %-24s %4d s  %s\n' "$name" $((SECONDS - begin)) "${by:-$kind}: $said"
-        echo "| $rule | \`$name\` | $kind: \`${by:-$filters}\` | $said |" >>"$table"
+        echo "| $rule | \`$name\` | $kind: \`${by:-$filters}\` | \`$said\` |" >>"$table"
     else
         failed=$((failed + 1))
         printf 'NOT FOUND  %-24s %4d s  %s\n' "$name" $((SECONDS - begin)) "$outcome; see $log"

@@ -97,7 +97,10 @@ macro_rules! signature {
             }
             unsafe fn from_address(address: usize) -> Self {
                 // SAFETY: the caller vouches that the address is a function of this type.
-                unsafe { std::mem::transmute::<usize, $pointer>(address) }
+                unsafe {
+                    let function = std::ptr::with_exposed_provenance::<()>(address);
+                    std::mem::transmute::<*const (), $pointer>(function)
+                }
             }
         }
     };

@@ -233,14 +233,16 @@ impl Incoming {
         self.released += u64::from(prefix);
     }
 
-    /// Gives message `nth` a holder. False where it is not readable.
+    /// Gives message `nth` a holder. False where it is not readable or has one.
     #[inline]
     pub fn hold(&mut self, nth: u64) -> bool {
-        let readable = self.is_readable(nth);
-        if readable {
-            self.held |= 1 << (nth - self.released);
+        if !self.is_readable(nth) {
+            return false;
         }
-        readable
+        let bit = 1 << (nth - self.released);
+        let free = self.held & bit == 0;
+        self.held |= bit;
+        free
     }
 
     /// Releases message `nth` for its holder. False where it has none.

@@ -31,6 +31,12 @@ pub unsafe fn copy(src: *const u8, dst: *mut u8, bytes: usize) {
     }
 }
 
+/// A word at any address.
+#[cfg(not(any(tsan, loom)))]
+#[derive(Clone, Copy)]
+#[repr(C, packed)]
+struct Anywhere<T>(T);
+
 /// Two overlapping moves cover every length from 1 to 16.
 #[cfg(not(any(tsan, loom)))]
 #[inline]
@@ -38,13 +44,13 @@ unsafe fn small(src: *const u8, dst: *mut u8, bytes: usize) {
     macro_rules! both_ends {
         ($word:ty) => {{
             let back = bytes - size_of::<$word>();
-            // SAFETY: the word fits into `bytes`; volatile, so that a racing write makes the value
-            // unspecified and nothing more.
+            // SAFETY: the word fits into `bytes`, and a packed one may lie anywhere; volatile, so that
+            // a racing write makes the value unspecified and nothing more.
             unsafe {
-                let first = src.cast::<$word>().read_unaligned();
-                let last = src.add(back).cast::<$word>().read_unaligned();
-                dst.cast::<$word>().write_unaligned(first);
-                dst.add(back).cast::<$word>().write_unaligned(last);
+                let first = src.cast::<Anywhere<$word>>().read_volatile();
+                let last = src.add(back).cast::<Anywhere<$word>>().read_volatile();
+                dst.cast::<Anywhere<$word>>().write_volatile(first);
+                dst.add(back).cast::<Anywhere<$word>>().write_volatile(last);
             }
         }};
     }

@@ -6,14 +6,16 @@ use crate::error::{Cause, Error, Result};
 /// Slots with an index of 2^24 and above do not fit a packed request; the table refuses them.
 pub const MAX_SLOTS: usize = 1 << 24;
 
-const GENERATION_SHIFT: u32 = 32;
+const GENERATION_SHIFT: u32 = 24;
+const INDEX_MASK: u64 = MAX_SLOTS as u64 - 1;
 /// Set in an entry's key, never in a slot's: the entry is taken but not yet active.
 const PENDING: u64 = 1 << 63;
 /// Set in the keys of global slots.
 const GLOBAL: u64 = 1 << 62;
 /// Set in the keys of outboxes.
 const OUTBOX: u64 = 1 << 61;
-const GENERATION_MASK: u64 = (1 << 29) - 1;
+/// Generations of a place: 2^37, which takes years of registrations. They are never used again.
+const GENERATIONS: u64 = 1 << 37;
 const NONE: u32 = u32::MAX;
 
 /// Memory that can be named by its owner only.
@@ -33,7 +35,7 @@ impl GlobalSlot {
     /// The slot's place in the table, equal on every process.
     #[inline]
     pub fn index(self) -> usize {
-        self.0 as u32 as usize
+        (self.0 & INDEX_MASK) as usize
     }
 
     /// The slot as a number, for interfaces that have no types (C).
@@ -60,7 +62,7 @@ impl Slot {
     /// The slot's place in the table of its kind.
     #[inline]
     pub fn index(self) -> usize {
-        self.0 as u32 as usize
+        (self.0 & INDEX_MASK) as usize
     }
 
     /// Whether this is a global slot.
@@ -226,14 +228,17 @@ impl Half {
     /// be deregistered.
     #[inline]
     fn name(&mut self, key: u64, superstep: u64) -> Option<&Entry> {
-        let index = key as u32 as usize;
-        let entry = self.entries.get(index).filter(|entry| entry.key == key)?;
+        let index = (key & INDEX_MASK) as usize;
+        let entry = self.entries.get(index).filter(|entry| entry.key == key && key != 0)?;
         self.notes[index].named_in = mark(superstep);
         Some(entry)
     }
 
     /// Gives out the place freed last, else the lowest that was never used.
     fn take(&mut self, generation: u64, base: *mut u8, len: usize, flags: u64) -> Option<u64> {
+        if generation >= GENERATIONS {
+            return None;
+        }
         let index = if self.free != NONE {
             let index = self.free;
             self.free = self.notes[index as usize].next;
@@ -244,8 +249,7 @@ impl Half {
         } else {
             return None;
         };
-        let generation = (generation & GENERATION_MASK) << GENERATION_SHIFT;
-        let key = u64::from(index) | generation | flags;
+        let key = u64::from(index) | generation << GENERATION_SHIFT | flags;
         self.entries[index as usize] = Entry { key, base, len };
         self.notes[index as usize] = Note { next: NONE, named_in: 0 };
         Some(key & !PENDING)
@@ -362,7 +366,7 @@ impl SlotTable {
         let key = key.ok_or_else(|| self.full(superstep))?;
         self.used += 1;
         self.note(1, shape);
-        let index = key as u32;
+        let index = (key & INDEX_MASK) as u32;
         self.global.notes[index as usize].next = self.pending;
         self.pending = index;
         Ok(GlobalSlot(key))
@@ -464,8 +468,13 @@ impl SlotTable {
         Error::misuse(self.owner, superstep, cause)
     }
 
-    /// The global entries, for processes that execute requests on this one's memory. Valid until
-    /// the next call that takes `&mut self`.
+    /// Where the global entries are and how many, for processes that execute requests on this one's
+    /// memory: valid until memory is reserved for more, and to be read while nobody registers.
+    pub fn global_place(&self) -> (*const Entry, usize) {
+        (self.global.entries.as_ptr(), self.global.entries.len())
+    }
+
+    /// The global entries.
     pub fn global_entries(&self) -> &[Entry] {
         &self.global.entries
     }

@@ -120,7 +120,7 @@ impl Shape {
     /// Of a machine described by the sizes of its levels, outermost first. Processes beyond its
     /// size share cores.
     pub fn of_levels(sizes: &[usize], processes: usize) -> Self {
-        let places: usize = sizes.iter().product::<usize>().max(1);
+        let places = sizes.iter().fold(1, |all: usize, &size| all.saturating_mul(size)).max(1);
         let share = processes.div_ceil(places);
         let mut levels = Vec::new();
         if share > 1 {
@@ -282,8 +282,8 @@ impl Barrier {
                         self.publish(&lines[at].0[parity], epoch, bits);
                     }
                     if at == first {
-                        for member in first + 1..first + members {
-                            let line = &lines[member].0[parity];
+                        for line in &lines[first + 1..first + members] {
+                            let line = &line.0[parity];
                             self.wait(line, epoch, REPRESENTATIVE, watch, on_sleep)?;
                             bits |= line.bits();
                         }
@@ -311,7 +311,8 @@ impl Barrier {
     fn descend(&self, who: usize, climbed: usize, epoch: u32, bits: u32) -> Result<u32, GivenUp> {
         let parity = (epoch & 1) as usize;
         for number in (0..climbed).rev() {
-            let size: usize = self.floors[..=number].iter().map(|floor| floor.level.fan).product();
+            let fans = self.floors[..=number].iter().map(|floor| floor.level.fan);
+            let size = fans.fold(1, usize::saturating_mul);
             self.publish(&self.floors[number].releases[who / size].0[parity], epoch, bits);
         }
         Ok(bits)

@@ -14,10 +14,13 @@ use crate::comm::Comm;
 pub struct ThreadBoard {
     comm: Arc<Comm>,
     pid: Pid,
+    /// The section's number among those that use the same memory one after another.
+    section: u64,
 }
 
 #[derive(Debug, Default)]
 struct Registers {
+    section: u64,
     latest: HashMap<(Pid, Topic), Record>,
     agreements: HashMap<Topic, Agreement>,
 }
@@ -44,20 +47,27 @@ impl BoardState {
     }
 
     pub(crate) fn clear(&self) {
-        *self.lock() = Registers::default();
+        let mut registers = self.lock();
+        *registers = Registers { section: registers.section + 1, ..Registers::default() };
     }
 }
 
 impl ThreadBoard {
     pub(crate) fn new(comm: Arc<Comm>, pid: Pid) -> Self {
-        ThreadBoard { comm, pid }
+        let section = comm.board.lock().section;
+        ThreadBoard { comm, pid, section }
     }
 
     fn lock(&self) -> Result<MutexGuard<'_, Registers>> {
-        match self.comm.failure.report() {
-            Some(report) => Err(report),
-            None => Ok(self.comm.board.lock()),
+        if let Some(report) = self.comm.failure.report() {
+            return Err(report);
         }
+        let registers = self.comm.board.lock();
+        if registers.section != self.section {
+            let cause = Cause::Arrivals("the section of this board has ended".into());
+            return Err(Error::fatal(self.pid, 0, cause));
+        }
+        Ok(registers)
     }
 
     fn check_length(&self, record: &[u8]) -> Result<()> {

@@ -90,7 +90,7 @@ impl Threads {
             self.slots.set_capacity(self.capacity.slots());
             let requests = self.capacity.agreed_requests;
             self.queue.set_capacity(requests, self.capacity.reserved.take());
-            self.comm.peers[self.pid as usize].show_table(self.slots.global_entries());
+            self.comm.peers[self.pid as usize].show_table(self.slots.global_place());
         }
         self.capacity.resized = false;
         self.capacity.registered = false;
@@ -101,7 +101,7 @@ impl Threads {
         let reserved = self.slots.reserve(slots, self.superstep);
         // The table may have moved, even where more was refused. Nobody looks into it now: this
         // process is not inside a sync.
-        self.comm.peers[self.pid as usize].show_table(self.slots.global_entries());
+        self.comm.peers[self.pid as usize].show_table(self.slots.global_place());
         reserved?;
         self.capacity.resized = true;
         self.dirty = true;

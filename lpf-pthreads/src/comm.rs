@@ -47,7 +47,7 @@ impl Row {
 
 /// A row in the memory of its process, where there are too many for its line.
 #[derive(Debug)]
-pub(crate) struct RowCell(UnsafeCell<(Row, u32)>);
+pub(crate) struct RowCell(UnsafeCell<(Row, u64)>);
 
 impl RowCell {
     fn new() -> Self {
@@ -57,20 +57,20 @@ impl RowCell {
     /// # Safety
     /// Called by the row's process, between its departure from one sync and its arrival at the
     /// next.
-    pub(crate) unsafe fn write(&self, row: Row, epoch: u32) {
+    pub(crate) unsafe fn write(&self, row: Row, meeting: u64) {
         // SAFETY: nobody reads it at that time.
-        unsafe { *self.0.get() = (row, epoch) }
+        unsafe { *self.0.get() = (row, meeting) }
     }
 
-    /// The row of the meeting `epoch`; an older one is no news.
+    /// The row of this meeting; an older one is no news.
     ///
     /// # Safety
     /// Called between the first and the second meeting of a sync.
-    pub(crate) unsafe fn read(&self, epoch: u32) -> Row {
+    pub(crate) unsafe fn read(&self, meeting: u64) -> Row {
         // SAFETY: its process does not write it at that time, and what it wrote came before the
         // first meeting.
         let (row, written) = unsafe { *self.0.get() };
-        if written == epoch { row } else { Row::EMPTY }
+        if written == meeting { row } else { Row::EMPTY }
     }
 }
 
@@ -133,9 +133,9 @@ impl Peer {
     }
 
     /// Shows this process's global slots to those that get from it.
-    pub(crate) fn show_table(&self, entries: &[Entry]) {
-        self.table.store(entries.as_ptr().cast_mut(), Ordering::Relaxed);
-        self.table_len.store(entries.len(), Ordering::Relaxed);
+    pub(crate) fn show_table(&self, (entries, len): (*const Entry, usize)) {
+        self.table.store(entries.cast_mut(), Ordering::Relaxed);
+        self.table_len.store(len, Ordering::Relaxed);
     }
 
     /// The global slots of this process.
@@ -205,8 +205,10 @@ pub(crate) struct Comm {
     pub(crate) environment: Arc<Environment>,
     /// Where its threads were put.
     pub(crate) pin: Pin,
-    /// The context of a rehook, made by process 0 for the others to fetch and kept for the next.
-    inner: Mutex<Option<Arc<Comm>>>,
+    /// The context of a rehook, made by process 0 for the others to fetch and kept for the next but
+    /// one: by parity of the meeting that enters it, because a process that leaves one early may
+    /// enter the next before the last has fetched.
+    inner: Mutex<[Option<Arc<Comm>>; 2]>,
 }
 
 impl Comm {
@@ -230,7 +232,7 @@ impl Comm {
             board: BoardState::new(processes),
             environment: environment.clone(),
             pin: pin.clone(),
-            inner: Mutex::new(None),
+            inner: Mutex::default(),
         }))
     }
 
@@ -238,7 +240,7 @@ impl Comm {
         self.peers.len()
     }
 
-    pub(crate) fn lock_inner(&self) -> MutexGuard<'_, Option<Arc<Comm>>> {
+    pub(crate) fn lock_inner(&self) -> MutexGuard<'_, [Option<Arc<Comm>>; 2]> {
         self.inner.lock()
     }
 

@@ -155,7 +155,7 @@ impl Config {
         f: impl for<'s> FnOnce(&mut Context<'s, Threads>) -> Result<R>,
     ) -> Result<R> {
         let environment = self.environment();
-        let root = Threads::new(Comm::new(1, &environment, &Pin::None)?, 0, self.procs)?;
+        let root = Threads::new(Comm::new(1, &environment, &Pin::None)?, 0, self.procs)?.enter();
         let mut value = None;
         lpf_core::run_section(root, Args::none(), |ctx, _args| {
             value = Some(f(ctx)?);

@@ -72,18 +72,20 @@ impl Team {
             return Err(Error::misuse(pid, 0, Cause::NoSuchProcess { pid, last: members - 1 }));
         }
         let outer = Threads::new(gate.comm.clone(), pid, 1)?;
+        // As long as a clock can say.
+        let until = Instant::now().checked_add(time);
         let mut joined = gate.joined.lock();
         if std::mem::replace(&mut joined[pid as usize], true) {
             let text = format!("process {pid} of the team was joined already");
             return Err(Error::misuse(pid, 0, Cause::Arrivals(text)));
         }
         gate.change.notify_all();
-        let until = Instant::now() + time;
         while !joined.iter().all(|&j| j) {
             if let Some(report) = gate.comm.failure.report() {
                 return Err(report);
             }
-            let left = until.saturating_duration_since(Instant::now());
+            let left = until
+                .map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 let missing: Vec<String> = (0..members)
                     .filter(|&who| !joined[who as usize])
@@ -100,7 +102,7 @@ impl Team {
                 gate.change.notify_all();
                 return Err(error);
             }
-            gate.change.wait_for(&mut joined, left);
+            gate.change.wait_for(&mut joined, left.min(Duration::from_secs(3600)));
         }
         match gate.comm.failure.report() {
             Some(report) => Err(report),

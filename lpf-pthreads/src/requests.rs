@@ -36,6 +36,12 @@ impl Recent {
         (end <= self.len).then(|| self.base.wrapping_add(offset))
     }
 
+    /// The next request has to look again.
+    #[inline]
+    pub(crate) fn forget(&mut self) {
+        self.stale = 1;
+    }
+
     #[inline]
     fn is_for_once(&self) -> bool {
         self.stale != 0

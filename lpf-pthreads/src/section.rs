@@ -9,7 +9,7 @@ use lpf_core::settings::Pin;
 use lpf_core::{Args, Cause, Context, Error, Leaving, Pid, Result, run_section};
 use parking_lot::Mutex;
 
-use crate::comm::Comm;
+use crate::comm::{Comm, Row};
 use crate::pin;
 use crate::pool;
 use crate::superstep::bits;
@@ -56,7 +56,7 @@ where
         processes.push(Mutex::new(Some(Threads::new(comm.clone(), pid, share.max(1))?)));
     }
     let symbols = args.symbols;
-    let take = |pid: usize| processes[pid].lock().take();
+    let take = |pid: usize| processes[pid].lock().take().map(Threads::enter);
     // Before this thread is pinned: the machine is read as the program may use it.
     let pins = pin::plan(&pin, procs as usize, environment.cores);
     let member = |pid: usize| {
@@ -84,21 +84,31 @@ impl Threads {
         if let Some(dead) = &self.dead {
             return Err(dead.clone());
         }
+        let parity = (self.meeting + 1) as usize % 2;
         if self.pid == 0 {
-            let mut inner = self.comm.lock_inner();
+            let inner = &mut self.comm.lock_inner()[parity];
             match &*inner {
                 Some(kept) if !kept.failure.is_set() => kept.board.clear(),
-                _ => *inner = Some(Comm::new(self.nprocs, &self.comm.environment, &self.comm.pin)?),
+                _ => {
+                    let made = Comm::new(self.nprocs, &self.comm.environment, &self.comm.pin)?;
+                    *inner = Some(made);
+                }
             }
         }
         // Made before the meeting: a refusal must not be met.
         let spare = Threads::new(self.comm.clone(), self.pid, self.free)?;
         self.meet(bits::REHOOK)?;
-        let inner = self.comm.lock_inner().clone();
+        let inner = self.comm.lock_inner()[parity].clone();
         let Some(inner) = inner else {
             return Err(self.misuse(Cause::Deadlock("rehook lost its inner context".into())));
         };
-        Ok(spare.move_to(inner))
+        Ok(spare.move_to(inner).enter())
+    }
+
+    /// From here on the others count on this process: if it goes without leaving, it has failed.
+    pub(crate) fn enter(mut self) -> Self {
+        self.left = false;
+        self
     }
 
     /// This fresh process in another context of the same processes.
@@ -112,7 +122,13 @@ impl Threads {
 
     /// Flush and closing barrier, or the news of a failure.
     pub(crate) fn leave_section(&mut self, how: Leaving) -> Result<()> {
+        let result = self.leave_as(how);
+        // Not before: what panics on the way is a failure, which `drop` tells the others.
         self.left = true;
+        result
+    }
+
+    fn leave_as(&mut self, how: Leaving) -> Result<()> {
         if let Some(dead) = &self.dead {
             return Err(dead.clone());
         }
@@ -141,7 +157,7 @@ impl Threads {
 impl Drop for Threads {
     /// A process that was never left (its making failed half-way) must not keep others waiting.
     fn drop(&mut self) {
-        if !self.left && self.meeting > 0 {
+        if !self.left {
             let cause = Cause::Returned { message: "it was dropped".into() };
             let error = Error::fatal(self.pid, self.superstep, cause);
             self.fail(self.meeting + 1, error);
@@ -153,7 +169,11 @@ impl crate::comm::Peer {
     /// Forgets an earlier context of the same processes. Called by its process before its first
     /// meeting in the new one.
     fn forget(&self) {
-        self.show_table(&[]);
+        self.show_table((std::ptr::null(), 0));
+        for row in &self.rows {
+            // SAFETY: its process has not arrived at the first meeting.
+            unsafe { row.write(Row::EMPTY, 0) };
+        }
         self.wanted_slots.store(0, Relaxed);
         self.wanted_requests.store(0, Relaxed);
         self.registrations.store(0, Relaxed);

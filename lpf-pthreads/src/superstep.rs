@@ -55,6 +55,19 @@ fn kind_name(bits: u32) -> &'static str {
     }
 }
 
+/// Ends the program if it is dropped by a panic. While processes meet, and between the two meetings
+/// of a sync, others count on this one: a panic that unwound from there would free memory that they
+/// are copying from. Nothing there panics but by a mistake of ours.
+struct AbortIfPanic;
+
+impl Drop for AbortIfPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::abort();
+        }
+    }
+}
+
 impl Threads {
     /// A full sync.
     pub(crate) fn full_sync(&mut self) -> Result<()> {
@@ -64,6 +77,7 @@ impl Threads {
         if self.queue.used() == 0 && !self.dirty && !self.checked {
             let all = self.meet(bits::SYNC)?;
             if all == bits::SYNC {
+                self.recent.forget();
                 self.superstep += 1;
                 return Ok(());
             }
@@ -80,6 +94,7 @@ impl Threads {
         if let Some(dead) = &self.dead {
             return Err(dead.clone());
         }
+        let _guard = AbortIfPanic;
         self.epoch = self.epoch.wrapping_add(1);
         self.meeting += 1;
         let comm = &*self.comm;
@@ -133,6 +148,7 @@ impl Threads {
 
     /// Phases 1 to 4 after the first meeting.
     fn phases(&mut self, all: u32, sent_payload: bool) -> Result<()> {
+        let _guard = AbortIfPanic;
         // Checked mode knows the places in the source, so it speaks first.
         let mut result = if self.checked { self.check_superstep() } else { Ok(()) };
         if result.is_ok() && all & (bits::REGISTERED | bits::RESIZED) != 0 {

@@ -62,7 +62,7 @@ impl Threads {
             links: Links::default(),
             free,
             dead: None,
-            left: false,
+            left: true,
             checked: comm.environment.check,
             comm,
         })

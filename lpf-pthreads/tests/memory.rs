@@ -59,7 +59,11 @@ fn weigh(procs: Pid, what: Reservation) -> usize {
             ctx.sync()
         })
         .unwrap();
-    assert!(ALIVE.load(SeqCst) <= before, "a section of {procs} with {what:?} left memory behind");
+    // A worker lets go of its job just after it has said that it is done, and the locks' table of
+    // waiting threads grows when two first meet.
+    const TRANSIENT: usize = 8 << 10;
+    let after = ALIVE.load(SeqCst);
+    assert!(after <= before + TRANSIENT, "a section of {procs} with {what:?} left memory behind");
     (during.load(SeqCst) - before) / procs as usize
 }
 

@@ -71,6 +71,10 @@ impl Threads {
             let text = format!("inbox {number} was deregistered");
             return Err(self.arrivals_misuse(text));
         };
+        if theirs.shape != own.shape {
+            let text = format!("inbox {number} has another shape at process {peer}");
+            return Err(self.arrivals_misuse(text));
+        }
         let rings = own.shape.rings;
         if ring >= rings || peer_ring >= rings {
             let text = format!("inbox {number} has rings 0 to {}", rings.saturating_sub(1));
@@ -122,7 +126,8 @@ impl Threads {
             theirs,
         };
         let places = &mut self.links.places;
-        let number = places.iter().position(|place| place.link.is_none()).unwrap_or_else(|| {
+        let is_free = |place: &Place| place.link.is_none() && place.generation < u32::MAX;
+        let number = places.iter().position(is_free).unwrap_or_else(|| {
             places.push(Place { generation: 0, link: None });
             places.len() - 1
         });

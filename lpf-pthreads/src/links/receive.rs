@@ -69,8 +69,6 @@ impl Threads {
                 return Ok(false);
             }
             let cell = open.own.cell(open.ring, nth);
-            let credit = cell.credit.load(Ordering::Relaxed);
-            open.outgoing.released = open.outgoing.released.max(credit);
             if cell.length.load(Ordering::Relaxed) & LANDED != 0 {
                 open.offers_used += 1;
             }
@@ -135,8 +133,10 @@ impl Threads {
 
     pub(crate) fn hold_message(&mut self, link: Link, nth: u64) -> Result<()> {
         let nth = self.readable(self.link(link)?, link, nth)?;
-        self.link_mut(link)?.incoming.hold(nth);
-        Ok(())
+        if self.link_mut(link)?.incoming.hold(nth) {
+            return Ok(());
+        }
+        Err(self.arrivals_misuse(format!("a message on {link} is held already")))
     }
 
     pub(crate) fn release_message(&mut self, link: Link, nth: u64, held: bool) -> Result<()> {

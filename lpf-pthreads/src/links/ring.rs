@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ring   sender's line | owner's line | offers | cell 0 | cell 1 | … | cell W-1
-//! cell   header of 64 bytes (sequence number, credit, stamp, length, 32 bytes of payload) | data
+//! cell   header of 64 bytes (sequence number, stamp, length, 32 bytes of payload) | data
 //! ```
 //!
 //! One writer per word. The sender writes cells and its line; the owner writes its line and the
@@ -11,9 +11,9 @@
 //!
 //! The sequence number in a cell is the cumulative counter: message n (from 1) fills cell
 //! (n-1) mod W and stores n there last, with release. The owner looks with acquire for exactly n.
-//! A sender writes cell n only when the owner has released n - W, which it learns from the credit
-//! in the owner's messages or from the owner's line (acquire: the owner's reads of the cell came
-//! before its release).
+//! A sender writes cell n only when the owner has released n - W, which it reads in the owner's line
+//! when the window it knows of is used up (acquire: the owner's reads of the cell came before its
+//! release). No credit rides on messages: who sends into this ring need not be who receives from it.
 
 #[cfg(not(loom))]
 mod memory;
@@ -22,8 +22,12 @@ mod modelled;
 
 #[cfg(not(loom))]
 pub(crate) use memory::{InboxMemory, copy_to_landing};
+#[cfg(all(loom, test))]
+pub(crate) use modelled::{Bytes, bytes};
 #[cfg(loom)]
-pub(crate) use modelled::{Bytes, InboxMemory, bytes, copy_to_landing};
+pub(crate) use modelled::{InboxMemory, copy_to_landing};
+
+use std::cell::UnsafeCell;
 
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
@@ -88,8 +92,8 @@ pub(crate) mod offer {
 #[repr(C)]
 pub(crate) struct Cell {
     pub(crate) sequence: AtomicU64,
-    pub(crate) credit: AtomicU64,
     pub(crate) stamp: AtomicU64,
     pub(crate) length: AtomicU64,
-    payload: [u8; IN_HEADER],
+    /// Reached by raw pointers alone; the last bytes are a short message's.
+    payload: UnsafeCell<[u8; 8 + IN_HEADER]>,
 }

@@ -9,7 +9,7 @@ use crate::sync::Ordering;
 use crate::threads::Threads;
 
 impl OpenLink {
-    /// Learns what the peer released: from its messages, else from its line.
+    /// Whether a cell is free; looks into the owner's line where the window known of is used up.
     #[inline]
     fn has_credit(&mut self) -> bool {
         let window = self.window();
@@ -53,7 +53,6 @@ impl OpenLink {
             let flag = if next.landing { LANDED } else { 0 };
             cell.length.store(next.bytes as u64 | flag, Ordering::Relaxed);
             cell.stamp.store(next.stamp, Ordering::Relaxed);
-            cell.credit.store(self.incoming.released, Ordering::Relaxed);
             self.theirs.sender(self.peer_ring).sent.store(nth, Ordering::Relaxed);
             cell.sequence.store(nth, Ordering::Release);
             self.outgoing.sent = nth;

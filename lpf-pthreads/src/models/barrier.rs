@@ -51,9 +51,9 @@ impl Section {
         let met = self.barrier.meet(me, epoch, bit(me), watch, &mut || {});
 
         assert_eq!(met.ok(), Some((0..processes).map(bit).sum()), "bits of meeting {epoch}");
-        for who in 0..processes {
+        for (who, place) in shown.iter().enumerate() {
             // SAFETY: as above.
-            let seen = shown[who].with(|place| unsafe { *place });
+            let seen = place.with(|place| unsafe { *place });
             assert_eq!(seen, value(who), "what {who} wrote before meeting {epoch}");
         }
         // Payload and own bits are read as a superstep does: relaxed.

@@ -1,7 +1,5 @@
 //! The pair counters of links: cells under a window, credits, offers and their revocation.
 
-use std::sync::Arc;
-
 use lpf_core::arrivals::{Expect, InboxShape, InboxSlot, Link};
 use lpf_core::slot::Registrant;
 use lpf_core::{Awaited, Cause, Error, Slot};
@@ -94,12 +92,12 @@ impl End {
 /// One sends more messages than the window has cells, the other receives them one by one.
 fn one_way(window: u32, messages: usize, preemptions: usize) {
     between_two(window, preemptions, move |process, end| {
-        for nth in 0..messages {
+        for (nth, &word) in WORDS[..messages].iter().enumerate() {
             if process.pid == 0 {
                 end.put(process, nth, false);
                 process.expect_messages(&[]).unwrap();
             } else {
-                assert_eq!(end.expect(process, 1), [WORDS[nth]]);
+                assert_eq!(end.expect(process, 1), [word]);
             }
         }
         end.flush(process);
@@ -156,16 +154,16 @@ fn who_waits_for_credit_reports() {
 fn landings(messages: usize, preemptions: usize) {
     between_two(1, preemptions, move |process, end| {
         let areas: Vec<_> = (0..messages).map(|_| bytes()).collect();
-        for nth in 0..messages {
+        for (nth, area) in areas.iter().enumerate() {
             if process.pid == 0 {
                 end.put(process, nth, true);
                 process.expect_messages(&[]).unwrap();
             } else {
-                let area = std::ptr::from_ref(&areas[nth]).cast_mut().cast();
-                process.offer_on(end.link, area, WORD).unwrap();
+                let place = std::ptr::from_ref(area).cast_mut().cast();
+                process.offer_on(end.link, place, WORD).unwrap();
                 assert_eq!(end.expect(process, 1), [WORDS[nth]]);
                 // SAFETY: the area is this process's again.
-                areas[nth].with_mut(|bytes| unsafe { (*bytes)[0] = 0 });
+                area.with_mut(|bytes| unsafe { (*bytes)[0] = 0 });
             }
         }
         end.flush(process);
@@ -193,8 +191,8 @@ fn an_offer_is_revoked_or_its_copy_awaited() {
             let _ = process.poll_links(Awaited::Flushed);
             return;
         }
-        let area = Arc::new(bytes());
-        let place = Arc::as_ptr(&area).cast_mut().cast();
+        let area = bytes();
+        let place = std::ptr::from_ref(&area).cast_mut().cast();
         process.offer_on(end.link, place, WORD).unwrap();
         let cause = Cause::Panicked { message: String::new() };
         process.fail(1, Error::fatal(1, 0, cause));

@@ -54,7 +54,8 @@ impl Threads {
             } else if !is_empty {
                 // SAFETY: before this process's arrival at the first meeting.
                 unsafe {
-                    self.comm.peers[self.pid as usize].rows[other as usize].write(row, epoch)
+                    self.comm.peers[self.pid as usize].rows[other as usize]
+                        .write(row, self.meeting + 1)
                 };
             }
         }
@@ -78,7 +79,7 @@ impl Threads {
         if self.nprocs > ROWS_IN_LINE {
             let rows = &self.comm.peers[from as usize].rows;
             // SAFETY: between the two meetings.
-            return unsafe { rows[self.pid as usize].read(epoch) };
+            return unsafe { rows[self.pid as usize].read(self.meeting) };
         }
         let at = 2 * self.pid as usize;
         Row::from_words([0, 1].map(|word| line.payload[at + word].load(Relaxed)))

@@ -35,10 +35,9 @@ impl Ring {
         };
         let cell = || Cell {
             sequence: word(),
-            credit: word(),
             stamp: word(),
             length: word(),
-            payload: [0; IN_HEADER],
+            payload: std::cell::UnsafeCell::new([0; 8 + IN_HEADER]),
         };
         Ring {
             sender: SenderLine {
