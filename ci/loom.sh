@@ -4,6 +4,7 @@
 # lpf-pthreads/src/models.rs.
 source "$(dirname "$0")/common.sh"
 # --cfg loom: the same sources on loom's atomics. --release: the search is long. --lib: the models
-# are unit tests, they see what is private. Its own target folder: the flag changes every crate.
+# are unit tests, they see what is private; other unit tests would use loom's atomics outside of a
+# model. Its own target folder: the flag changes every crate.
 RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR="$target_root/loom" \
-    cargo test --locked --release -p lpf-pthreads --lib
+    cargo test --locked --release -p lpf-pthreads --lib models::

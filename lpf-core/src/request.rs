@@ -63,6 +63,9 @@ struct Chunk([Record; CHUNK]);
 
 const _: () = assert!(size_of::<Chunk>() == 256);
 const USABLE: usize = CHUNK - 1;
+/// How many records ahead the queue's line is fetched for writing: the other core has read it in the
+/// superstep before, and taking it back lasts as long as some dozens of puts.
+const WRITE_AHEAD: usize = 64;
 /// The most records one request takes.
 const LARGEST: usize = 3;
 /// Requests of the largest form that fit one chunk whatever came before them.
@@ -106,7 +109,7 @@ impl Tail {
             self.at.write(record);
             self.at = self.at.add(1);
         }
-        prefetch_for_writing(self.at.wrapping_add(8));
+        prefetch_for_writing(self.at.wrapping_add(WRITE_AHEAD));
     }
 
     const EMPTY: Tail = Tail {
@@ -140,6 +143,8 @@ pub struct Requests {
     /// Puts to process t at t, gets from process t at p + t.
     tails: Vec<Tail>,
     used: usize,
+    /// Gets among the requests of this superstep.
+    gets: usize,
     capacity: usize,
     owner: Pid,
     processes: usize,
@@ -164,6 +169,7 @@ impl Requests {
             used_chunks: 0,
             tails,
             used: 0,
+            gets: 0,
             capacity: 0,
             owner,
             processes,
@@ -195,6 +201,7 @@ impl Requests {
     /// Lets `requests` be queued from now on. What is pending is dropped.
     pub fn set_capacity(&mut self, requests: usize, reserved: Option<Reserved>) {
         self.used = 0;
+        self.gets = 0;
         self.used_chunks = 0;
         // The lists lead into the pool that may go now.
         self.tails.iter_mut().for_each(|tail| *tail = Tail::EMPTY);
@@ -256,6 +263,7 @@ impl Requests {
         let list = other as usize + if way == Way::Get { self.processes } else { 0 };
         let tail = &mut self.tails[list];
         tail.requests += 1;
+        self.gets += usize::from(way == Way::Get);
         let address = address as u64;
         let too_large = (address >> LENGTH_SHIFT) | (offset as u64 >> SLOT_SHIFT);
         if (bytes as u64).wrapping_sub(1) >= 0xfffe || too_large != 0 {
@@ -354,10 +362,29 @@ impl Requests {
         List { head: tail.head, requests: tail.requests }
     }
 
+    /// Whether any request of this superstep is a get.
+    #[inline]
+    pub fn has_gets(&self) -> bool {
+        self.gets > 0
+    }
+
     /// Requests of `way` with `other` so far, empty ones included.
     #[inline]
     pub fn count(&self, way: Way, other: Pid) -> u32 {
         self.tails[other as usize + if way == Way::Get { self.processes } else { 0 }].requests
+    }
+
+    /// The other cores have read the queue; the first lines are taken back while the program
+    /// computes.
+    fn take_lines_back(&self) {
+        const LINE: usize = 64;
+        if self.used_chunks > 1 {
+            let bytes =
+                (self.used_chunks * size_of::<Chunk>()).min(WRITE_AHEAD * size_of::<Record>());
+            for at in (0..bytes).step_by(LINE) {
+                prefetch_for_writing(self.pool.as_ptr().wrapping_byte_add(at).cast());
+            }
+        }
     }
 
     /// Empties the queue.
@@ -365,7 +392,9 @@ impl Requests {
         if self.used == 0 {
             return;
         }
+        self.take_lines_back();
         self.used = 0;
+        self.gets = 0;
         self.used_chunks = 0;
         for tail in &mut self.tails {
             if tail.requests > 0 {
@@ -483,10 +512,12 @@ fn prefetch_source(at: *const Record) {
 
 #[inline]
 fn prefetch_for_writing(at: *const Record) {
+    // The intrinsic becomes a prefetch for reading unless the build is told of a processor that has
+    // this one; processors without it take it for no instruction.
     #[cfg(target_arch = "x86_64")]
     // SAFETY: prefetching has no effect on memory and accepts any address.
     unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_ET0 }>(at.cast());
+        std::arch::asm!("prefetchw [{at}]", at = in(reg) at, options(nostack, preserves_flags));
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = at;

@@ -34,7 +34,11 @@ impl Threads {
         if self.queue.used() == 0 {
             return mine;
         }
-        if self.queue.used() <= MOST_INLINE && !self.checked && self.write_payload() {
+        if self.queue.used() <= MOST_INLINE
+            && !self.queue.has_gets()
+            && !self.checked
+            && self.write_payload()
+        {
             self.queue.reset();
             self.recent = Recent::NONE;
             return mine | bits::PAYLOAD;
@@ -85,16 +89,12 @@ impl Threads {
         Row::from_words([0, 1].map(|word| line.payload[at + word].load(Relaxed)))
     }
 
-    /// Writes all puts into this process's line, if they are few and small enough and there are
-    /// no gets.
+    /// Writes all puts into this process's line, if they are small enough.
     fn write_payload(&mut self) -> bool {
         let epoch = self.epoch.wrapping_add(1);
         let mut words = [0u64; PAYLOAD];
         let mut at = FIRST_PUT;
         for other in 0..self.nprocs {
-            if self.queue.count(Way::Get, other) > 0 {
-                return false;
-            }
             let requests = self.queue.count(Way::Put, other);
             if requests == 0 {
                 continue;

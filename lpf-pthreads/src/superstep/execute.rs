@@ -67,7 +67,7 @@ impl Threads {
                 load.add(from, row.puts.requests + row.gets);
             }
             self.execute_puts(from, row.puts)?;
-            if self.queue.used() > 0 && self.queue.count(Way::Get, from) > 0 {
+            if self.queue.has_gets() && self.queue.count(Way::Get, from) > 0 {
                 let gets = self.queue.finish(Way::Get, from);
                 self.execute_gets(from, gets)?;
             }

@@ -179,10 +179,12 @@ fn prefetch(at: *const u8) {
 
 #[inline]
 fn prefetch_for_writing(at: *const u8) {
+    // The intrinsic becomes a prefetch for reading unless the build is told of a processor that has
+    // this one; processors without it take it for no instruction.
     #[cfg(target_arch = "x86_64")]
     // SAFETY: prefetching has no effect on memory and accepts any address.
     unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_ET0 }>(at.cast());
+        std::arch::asm!("prefetchw [{at}]", at = in(reg) at, options(nostack, preserves_flags));
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = at;
