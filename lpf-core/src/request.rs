@@ -65,7 +65,7 @@ const _: () = assert!(size_of::<Chunk>() == 256);
 const USABLE: usize = CHUNK - 1;
 /// How many records ahead the queue's line is fetched for writing: the other core has read it in the
 /// superstep before, and taking it back lasts as long as some dozens of puts.
-const WRITE_AHEAD: usize = 64;
+const WRITE_AHEAD: usize = 32;
 /// The most records one request takes.
 const LARGEST: usize = 3;
 /// Requests of the largest form that fit one chunk whatever came before them.
@@ -374,25 +374,11 @@ impl Requests {
         self.tails[other as usize + if way == Way::Get { self.processes } else { 0 }].requests
     }
 
-    /// The other cores have read the queue; the first lines are taken back while the program
-    /// computes.
-    fn take_lines_back(&self) {
-        const LINE: usize = 64;
-        if self.used_chunks > 1 {
-            let bytes =
-                (self.used_chunks * size_of::<Chunk>()).min(WRITE_AHEAD * size_of::<Record>());
-            for at in (0..bytes).step_by(LINE) {
-                prefetch_for_writing(self.pool.as_ptr().wrapping_byte_add(at).cast());
-            }
-        }
-    }
-
     /// Empties the queue.
     pub fn reset(&mut self) {
         if self.used == 0 {
             return;
         }
-        self.take_lines_back();
         self.used = 0;
         self.gets = 0;
         self.used_chunks = 0;
