@@ -10,4 +10,4 @@ source ci/sanitizer.sh
 export TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/ci/tsan-suppressions.txt allocator_may_return_null=1 ${TSAN_OPTIONS:-}"
 # --nocapture: the test harness's capture of output is a lock of the standard library too.
 sanitized tsan "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer --cfg tsan" \
-    -p lpf-pthreads --lib --tests -- --nocapture
+    -p lpf-pthreads --lib --test conformance --test rules -- --nocapture

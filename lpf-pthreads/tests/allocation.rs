@@ -4,8 +4,7 @@
 //! and only what it allocates between two points of its own program is counted.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-use std::sync::Mutex;
+use std::cell::{Cell, RefCell};
 
 use lpf_core::{Args, Context, InboxShape, LocalSlot, Lpf, MAX_P, Pid, PutAttr, Result, SyncAttr};
 use lpf_pthreads::Config;
@@ -86,12 +85,16 @@ fn steady<S>(
     }
 }
 
-/// Raw memory that lives as long as the program: it outlives every section.
+thread_local! {
+    static KEPT: RefCell<Vec<Box<[u8]>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Raw memory that lives as long as this thread, which outlives its sections.
 fn kept(bytes: usize) -> *mut u8 {
-    static KEPT: Mutex<Vec<Box<[u8]>>> = Mutex::new(Vec::new());
-    let mut kept = KEPT.lock().unwrap();
-    kept.push(vec![0; bytes].into_boxed_slice());
-    kept.last_mut().unwrap().as_mut_ptr()
+    KEPT.with_borrow_mut(|kept| {
+        kept.push(vec![0; bytes].into_boxed_slice());
+        kept.last_mut().map_or(std::ptr::null_mut(), |block| block.as_mut_ptr())
+    })
 }
 
 struct Areas {
@@ -105,7 +108,7 @@ const BYTES: usize = 1 << 20;
 fn raw_areas(ctx: &mut Context<'_, lpf_pthreads::Threads>) -> Result<Areas> {
     let [local, from, to] = [0; 3].map(|_| kept(BYTES));
     let mut raw = ctx.raw();
-    // SAFETY: the memory is never freed, and nobody looks at it.
+    // SAFETY: the memory lives as long as the thread, and nobody looks at it.
     unsafe {
         Ok(Areas {
             local: raw.register_local(local, BYTES)?,
