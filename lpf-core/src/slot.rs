@@ -224,14 +224,11 @@ impl Half {
         self.notes.try_reserve_exact(more).ok()
     }
 
-    /// The active entry of a slot; notes that a request of `superstep` names it, so that it cannot
-    /// be deregistered.
+    /// The active entry of a slot.
     #[inline]
-    fn name(&mut self, key: u64, superstep: u64) -> Option<&Entry> {
+    fn find(&self, key: u64) -> Option<&Entry> {
         let index = (key & INDEX_MASK) as usize;
-        let entry = self.entries.get(index).filter(|entry| entry.key == key && key != 0)?;
-        self.notes[index].named_in = mark(superstep);
-        Some(entry)
+        self.entries.get(index).filter(|entry| entry.key == key && key != 0)
     }
 
     /// Gives out the place freed last, else the lowest that was never used.
@@ -443,18 +440,28 @@ impl SlotTable {
         self.pending = NONE;
     }
 
-    /// The active entry of a slot at the local side of a request made in `superstep`.
+    /// The active entry of a slot at the local side of a request.
     #[inline]
-    pub fn local_side(&mut self, slot: Slot, superstep: u64) -> Option<&Entry> {
-        let half = if slot.is_global() { &mut self.global } else { &mut self.local };
-        half.name(slot.0, superstep)
+    pub fn local_side(&self, slot: Slot) -> Option<&Entry> {
+        let half = if slot.is_global() { &self.global } else { &self.local };
+        half.find(slot.0)
     }
 
-    /// The active entry of a slot at the remote side of a request made in `superstep`: active here
-    /// means active everywhere.
+    /// The active entry of a slot at the remote side of a request: active here means active
+    /// everywhere.
     #[inline]
-    pub fn remote_side(&mut self, slot: GlobalSlot, superstep: u64) -> Option<&Entry> {
-        self.global.name(slot.0, superstep)
+    pub fn remote_side(&self, slot: GlobalSlot) -> Option<&Entry> {
+        self.global.find(slot.0)
+    }
+
+    /// Notes that a request of `superstep` names an active slot, so that it cannot be deregistered
+    /// before the next.
+    #[inline]
+    pub fn name(&mut self, slot: Slot, superstep: u64) {
+        let half = if slot.is_global() { &mut self.global } else { &mut self.local };
+        if let Some(note) = half.notes.get_mut(slot.index()) {
+            note.named_in = mark(superstep);
+        }
     }
 
     /// Why a slot cannot be used now.
@@ -520,10 +527,10 @@ mod tests {
     fn a_global_slot_is_active_after_activation_only() {
         let mut table = table(2);
         let slot = table.register_global(std::ptr::dangling_mut(), 8, 0, 0).unwrap();
-        assert!(table.remote_side(slot, 9).is_none());
+        assert!(table.remote_side(slot).is_none());
         assert!(matches!(table.explain(slot.into(), 0).cause(), Cause::InactiveSlot { .. }));
         table.activate();
-        assert_eq!(table.remote_side(slot, 9).map(|e| e.len()), Some(8));
+        assert_eq!(table.remote_side(slot).map(|e| e.len()), Some(8));
     }
 
     #[test]
@@ -533,8 +540,8 @@ mod tests {
         table.deregister(old.into(), 0).unwrap();
         let new = table.register_local(std::ptr::dangling_mut(), 8, Registrant::Caller, 0).unwrap();
         assert_ne!(old, new);
-        assert!(table.local_side(old.into(), 9).is_none());
-        assert!(table.local_side(new.into(), 9).is_some());
+        assert!(table.local_side(old.into()).is_none());
+        assert!(table.local_side(new.into()).is_some());
     }
 
     #[test]
@@ -553,7 +560,7 @@ mod tests {
         let mut table = table(1);
         let slot =
             table.register_local(std::ptr::dangling_mut(), 8, Registrant::Caller, 4).unwrap();
-        table.local_side(slot.into(), 4).unwrap();
+        table.name(slot.into(), 4);
         assert!(matches!(
             table.deregister(slot.into(), 4).unwrap_err().cause(),
             Cause::SlotBusy { .. }
@@ -569,9 +576,9 @@ mod tests {
             .collect();
         table.deregister(slots[1].into(), 0).unwrap();
         table.activate();
-        assert!(table.remote_side(slots[0], 9).is_some());
-        assert!(table.remote_side(slots[1], 9).is_none());
-        assert!(table.remote_side(slots[2], 9).is_some());
+        assert!(table.remote_side(slots[0]).is_some());
+        assert!(table.remote_side(slots[1]).is_none());
+        assert!(table.remote_side(slots[2]).is_some());
     }
 
     #[test]

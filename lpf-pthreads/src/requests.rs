@@ -13,8 +13,8 @@ pub(crate) struct Recent {
     remote: u64,
     base: *mut u8,
     len: usize,
-    /// Not 0 where the next request has to look again: nothing is remembered, or checked mode
-    /// wants to see every request.
+    /// Not 0 where the next request has to look again: nothing is remembered, the slots are not
+    /// noted as named yet, or checked mode wants to see every request.
     stale: u64,
 }
 
@@ -43,7 +43,7 @@ impl Recent {
     }
 
     #[inline]
-    fn is_for_once(&self) -> bool {
+    fn is_new(&self) -> bool {
         self.stale != 0
     }
 }
@@ -82,9 +82,12 @@ impl Threads {
             return Err(self.requests_used_up());
         }
         self.queue.push(way, other, address, bytes, remote.index(), remote_offset);
-        if self.recent.is_for_once() {
-            let request = (way, local, local_offset, other, remote, remote_offset, bytes);
-            self.track(request, address);
+        if self.recent.is_new() {
+            self.name_slots(local, remote);
+            if self.checked {
+                let request = (way, local, local_offset, other, remote, remote_offset, bytes);
+                self.track(request, address);
+            }
         }
         Ok(())
     }
@@ -95,16 +98,16 @@ impl Threads {
         self.misuse(Cause::Arrivals(text))
     }
 
-    /// Finds the slots of a request and notes that requests of this superstep name them.
+    /// Finds the slots of a request.
     #[inline(never)]
     fn look_up(&mut self, local: Slot, remote: GlobalSlot) -> Result<()> {
-        if self.slots.remote_side(remote, self.superstep).is_none() {
+        if self.slots.remote_side(remote).is_none() {
             return Err(self.unknown(remote.into()));
         }
         if local.is_outbox() {
             return Err(self.outbox_as_local_side(local));
         }
-        let Some(entry) = self.slots.local_side(local, self.superstep) else {
+        let Some(entry) = self.slots.local_side(local) else {
             return Err(self.unknown(local));
         };
         self.recent = Recent {
@@ -112,8 +115,16 @@ impl Threads {
             remote: remote.to_bits(),
             base: entry.base(),
             len: entry.len(),
-            stale: u64::from(self.checked),
+            stale: 1,
         };
         Ok(())
+    }
+
+    /// Notes that a request of this superstep names the slots: one that was refused has no effect.
+    #[inline(never)]
+    fn name_slots(&mut self, local: Slot, remote: GlobalSlot) {
+        self.slots.name(local, self.superstep);
+        self.slots.name(remote.into(), self.superstep);
+        self.recent.stale = u64::from(self.checked);
     }
 }

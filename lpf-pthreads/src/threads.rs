@@ -288,7 +288,7 @@ unsafe impl Lpf for Threads {
     }
 
     fn offer(&mut self, link: Link, slot: Slot, offset: usize, bytes: usize) -> Result<u64> {
-        let Some(entry) = self.slots.local_side(slot, self.superstep) else {
+        let Some(entry) = self.slots.local_side(slot) else {
             return Err(self.unknown(slot));
         };
         let Some(address) = entry.range(offset, bytes) else {

@@ -111,7 +111,7 @@ impl Threads {
             return Err(dead.clone());
         }
         let superstep = self.superstep;
-        let Some(entry) = self.slots.local_side(src, superstep) else {
+        let Some(entry) = self.slots.local_side(src) else {
             return Err(self.unknown(src));
         };
         let Some(address) = entry.range(offset, bytes) else {
@@ -137,6 +137,8 @@ impl Threads {
             return Err(self.arrivals_misuse(text));
         }
         open.queue.push_back(Queued { address, bytes, landing, stamp });
+        self.slots.name(src, superstep);
+        let open = self.link_mut(link)?;
         open.outgoing.made += 1;
         open.theirs.sender(open.peer_ring).made.store(open.outgoing.made, Ordering::Relaxed);
         let (sent, peer) = (open.send(pid, superstep), open.peer);

@@ -145,6 +145,7 @@ pub(super) fn exchanges() -> impl Strategy<Value = Exchange> {
 fn realise(procs: Pid, window: u32, cell_bytes: usize, mut steps: Vec<Step>) -> Exchange {
     let pairs = (procs * procs) as usize;
     let mut lag = vec![0usize; pairs];
+    let mut unflushed = vec![0usize; pairs];
     // At last everybody awaits all.
     let mut rest = Step { syncs: Syncs::default(), traffic: vec![Traffic::default(); pairs] };
     rest.traffic.iter_mut().for_each(|traffic| traffic.awaited = usize::MAX);
@@ -158,8 +159,16 @@ fn realise(procs: Pid, window: u32, cell_bytes: usize, mut steps: Vec<Step>) -> 
                 message.bytes = message.bytes.min(cell_bytes);
             }
             lag[pair] += traffic.sent.len();
+            unflushed[pair] += traffic.sent.len();
             traffic.awaited = traffic.awaited.min(lag[pair]);
             lag[pair] -= traffic.awaited;
+        }
+        // Two windows may wait for credit, and a receiver may be slow: who has put more than one
+        // since its last flush flushes before it puts another.
+        let syncs = &mut step.syncs;
+        syncs.flush_after |= unflushed.iter().any(|&puts| puts > window as usize);
+        if syncs.flush_before || syncs.flush_after || syncs.full_after {
+            unflushed.fill(0);
         }
     }
     steps.push(rest);
