@@ -90,6 +90,7 @@ samples. bytes is what a process sends in one superstep.")]
 pub(crate) struct Measuring {
     /// Number of processes, or several as 2,4; more than cores is allowed
     #[arg(short, value_name = "N", value_delimiter = ',', value_parser = processes)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) p: Vec<Pid>,
 
     /// Measure less: for a first look
@@ -97,7 +98,7 @@ pub(crate) struct Measuring {
     pub(crate) quick: bool,
 
     /// Seconds to measure: for each number of processes, in bench for all
-    #[arg(long, value_name = "S", value_parser = seconds)]
+    #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) seconds: Option<Duration>,
 
     /// Print one JSON object per row and nothing else
@@ -175,8 +176,19 @@ impl Measuring {
 }
 
 fn processes(text: &str) -> std::result::Result<Pid, String> {
-    let wanted = format!("it has to be a number of processes from 1 to {MAX_PROCS}");
-    text.parse().ok().filter(|p| (1..=MAX_PROCS).contains(p)).ok_or(wanted)
+    let most = most_processes();
+    let wanted = format!(
+        "it has to be a number of processes from 1 to {most} ({PER_CORE} for each core: more cannot be measured in useful time)"
+    );
+    text.parse().ok().filter(|p| (1..=most).contains(p)).ok_or(wanted)
+}
+
+/// Processes that share a core at the most where something is measured: each pair of them has
+/// messages for each other.
+const PER_CORE: Pid = 64;
+
+fn most_processes() -> Pid {
+    (PER_CORE * lpf::settings::cores() as Pid).min(MAX_PROCS)
 }
 
 fn seconds(text: &str) -> std::result::Result<Duration, String> {

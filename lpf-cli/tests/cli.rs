@@ -362,18 +362,24 @@ fn a_quick_probe_does_not_replace_a_better_table() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_in_a_probe_leaves_the_old_table_whole() {
-    use std::os::unix::process::ExitStatusExt;
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
     let place = Place::new("interrupt");
     let table = place.table();
     place.run(&QUICK_PROBE);
     let before = fs::read_to_string(&table).unwrap();
     let files = place.files();
     for wait in [50, 700] {
-        let mut child = place
-            .command(&["probe", "-p", "2", "--seconds", "60"])
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut command = place.command(&["probe", "-p", "2", "--seconds", "60"]);
+        command.stdout(Stdio::null());
+        // SAFETY: signal is safe between fork and exec. A shell that runs the tests in the
+        // background has them ignore the interrupt, and children inherit that.
+        unsafe {
+            command.pre_exec(|| {
+                libc::signal(libc::SIGINT, libc::SIG_DFL);
+                Ok(())
+            });
+        }
+        let mut child = command.spawn().unwrap();
         std::thread::sleep(Duration::from_millis(wait));
         assert!(child.try_wait().unwrap().is_none(), "it was still measuring");
         interrupt(&child);

@@ -63,7 +63,7 @@ pub enum Cause {
     },
     /// More slots than reserved.
     #[error(
-        "no slot is left of the {reserved} reserved; call resize_memory_register and sync first"
+        "no slot is left of the {reserved} reserved; resize for more slots and sync first (an area keeps its slot until it is deregistered)"
     )]
     SlotsUsedUp {
         /// Slots reserved at present.
@@ -71,7 +71,7 @@ pub enum Cause {
     },
     /// More requests queued than reserved.
     #[error(
-        "no request is left of the {reserved} reserved; call resize_message_queue and sync first"
+        "no request is left of the {reserved} reserved; resize for more requests and sync first"
     )]
     RequestsUsedUp {
         /// Requests reserved at present (the minimum over the processes).
@@ -112,7 +112,7 @@ pub enum Cause {
         slot: String,
     },
     /// A local range outside its slot.
-    #[error("bytes {offset}..{offset}+{bytes} lie outside slot {slot}, which has {len} bytes")]
+    #[error("{} outside slot {slot}, which has {len} bytes", range(*offset, *bytes))]
     OutOfRange {
         /// The slot's printed form.
         slot: String,
@@ -125,7 +125,7 @@ pub enum Cause {
     },
     /// A remote range outside its slot, found by the destination.
     #[error(
-        "process {origin} named bytes {offset}..{offset}+{bytes} of slot {slot} at process {target}, where it has {len} bytes"
+        "process {origin} named slot {slot} at process {target}: {} its {len} bytes there", outside(*offset, *bytes)
     )]
     RemoteOutOfRange {
         /// The process that made the request.
@@ -216,6 +216,19 @@ pub enum Cause {
     /// The program's own error.
     #[error("{0}")]
     Program(String),
+}
+
+fn outside(offset: usize, bytes: usize) -> String {
+    format!("{} outside", range(offset, bytes))
+}
+
+/// A range as people write it; the typed layer gives one that ends before it begins the greatest
+/// length there is.
+fn range(offset: usize, bytes: usize) -> String {
+    match offset.checked_add(bytes) {
+        Some(end) => format!("bytes {offset}..{end} lie"),
+        None => format!("a range from byte {offset} that ends before it begins lies"),
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -134,6 +134,10 @@ impl Threads {
         }
         let cause = match how {
             Leaving::Done => return self.close_section(),
+            // Its own error needs no second mention of who and when.
+            Leaving::Returned(error) if error.process() == Some(self.pid) => {
+                Cause::Returned { message: error.cause().to_string() }
+            }
             Leaving::Returned(error) => Cause::Returned { message: error.to_string() },
             Leaving::Panicked(message) => Cause::Panicked { message },
             Leaving::Failed(error) => return Err(self.fail(self.meeting + 1, error)),

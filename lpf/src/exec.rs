@@ -37,7 +37,10 @@ pub fn exec_args<F>(procs: Pid, args: Args<'_>, f: F) -> Result<()>
 where
     F: for<'s> Fn(&mut Context<'s, Threads>, Args<'_>) -> Result<()> + Sync,
 {
-    configure(&Settings::from_environment()?, procs)?.exec(procs, args, f)
+    let settings = Settings::from_environment()?;
+    // A closure runs on threads alone: another backend that was asked for is not silently theirs.
+    crate::run::backend(&settings.backend.value)?;
+    configure(&settings, procs)?.exec(procs, args, f)
 }
 
 /// A team of `members` existing threads that will hook together, under the settings of the

@@ -114,7 +114,13 @@ impl Store {
 
     /// Reads the file.
     pub fn load(&self) -> Found {
-        let text = match fs::read_to_string(&self.path) {
+        // A pipe of that name would be waited for.
+        let is_file = fs::metadata(&self.path).map(|data| data.is_file());
+        let read = match is_file {
+            Ok(false) => Err(io::Error::other("it is no file")),
+            _ => fs::read_to_string(&self.path),
+        };
+        let text = match read {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Found::Nothing,
             Err(error) => return Found::Unusable(format!("it cannot be read: {error}")),
