@@ -20,8 +20,9 @@ pub(super) fn assert_in_time(waited: Duration, bound: Duration) {
     assert!(waited <= bound, "{LATE}: after {} ms, not {}", waited.as_millis(), bound.as_millis());
 }
 
-/// What bounds on time are multiplied by: ThreadSanitizer makes everything many times slower.
-pub(super) const SLOWDOWN: u32 = if cfg!(tsan) { 10 } else { 1 };
+/// What bounds on time are multiplied by: the sanitizers make everything several times slower, and
+/// `./test` runs them beside other checks.
+pub(super) const SLOWDOWN: u32 = if cfg!(any(tsan, asan)) { 10 } else { 1 };
 
 /// Asserts that a result is an error of one kind and cause, and gives the error.
 macro_rules! refused {
