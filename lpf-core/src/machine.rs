@@ -156,6 +156,15 @@ impl Parameters {
         (value(high) + share * (value(low) - value(high))).max(floor)
     }
 
+    /// How wide the widest 95 % interval is, half of it, as a share of its value: 1 says that the
+    /// numbers mean nothing.
+    pub fn uncertainty(&self) -> f64 {
+        let share = |value: f64, half: f64| half / value;
+        let widest =
+            |row: &Row| share(row.g_ns_per_byte, row.g_ci95).max(share(row.l_ns, row.l_ci95));
+        self.rows.iter().map(widest).fold(0.0, f64::max)
+    }
+
     /// Whether a table read from a file can be used.
     pub fn is_sound(&self) -> bool {
         let positive = |x: f64| x.is_finite() && x > 0.0;

@@ -147,7 +147,8 @@ impl Store {
 
     /// Puts a table into the file, in one step: who reads meanwhile, or after this program was
     /// killed in the middle, finds the old file or the new one. A quick table does not replace a
-    /// better one; a file that cannot be used is replaced.
+    /// better one, nor does one whose intervals are more than twice as wide (a busy machine, a short
+    /// measurement); a file that cannot be used is replaced.
     ///
     /// # Errors
     /// Where the folder or the file cannot be written.
@@ -157,7 +158,11 @@ impl Store {
             Found::Nothing | Found::Unusable(_) => Vec::new(),
         };
         let (backend, p) = (&table.backend, table.parameters.p);
-        if table.quick && tables.iter().any(|old| old.is_for(backend, p) && !old.quick) {
+        let is_better = |old: &Table| {
+            let much_narrower = 2.0 * old.parameters.uncertainty() < table.parameters.uncertainty();
+            old.is_for(backend, p) && !old.quick && (table.quick || much_narrower)
+        };
+        if tables.iter().any(is_better) {
             return Ok(Saved::KeptBetter);
         }
         tables.retain(|old| !old.is_for(backend, p));
@@ -168,10 +173,31 @@ impl Store {
         Ok(Saved::Replaced)
     }
 
+    /// Whether a table could be saved, found out before an hour of measuring and not after it.
+    ///
+    /// # Errors
+    /// Where the folder or the file cannot be written.
+    pub fn check_writable(&self) -> io::Result<()> {
+        fs::create_dir_all(self.folder())?;
+        if self.path.is_dir() {
+            return Err(io::Error::other("a folder has its name"));
+        }
+        let temporary = self.temporary();
+        fs::File::create(&temporary)?;
+        fs::remove_file(&temporary)
+    }
+
+    fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
+    }
+
+    fn temporary(&self) -> PathBuf {
+        self.path.with_extension(format!("json.{}.tmp", std::process::id()))
+    }
+
     fn replace(&self, file: &File) -> io::Result<()> {
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
-        let temporary = self.path.with_extension(format!("json.{}.tmp", std::process::id()));
+        fs::create_dir_all(self.folder())?;
+        let temporary = self.temporary();
         let write = || {
             let mut new = fs::File::create(&temporary)?;
             new.write_all(serde_json::to_string_pretty(file)?.as_bytes())?;

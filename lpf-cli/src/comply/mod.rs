@@ -50,6 +50,7 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
         let time = options.time(10, 90);
         let plan = Plan::for_host(&host, p, time.mul_f64(0.4), options.quick);
         let parameters = probe::measure(&plan)?.parameters;
+        warn_if_uncertain(p, &parameters);
         let cases = rows::all(&host, p, options.quick);
         let samples = measure(p, &cases, &parameters, time.mul_f64(0.6))?;
         all.extend(cases.iter().zip(&samples).map(|(case, samples)| {
@@ -72,6 +73,21 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
     }
     crate::output::rows(options, &all, |out| shown(out, &all))?;
     if all.iter().all(|row| row.compliant) { Ok(()) } else { Err(Failure::Said) }
+}
+
+/// Half an interval as wide as this share of its value makes verdicts of little worth.
+const UNCERTAIN: f64 = 0.5;
+
+/// Says that g and l are too uncertain to judge by: a bound made of them may be passed by anything,
+/// or by nothing.
+fn warn_if_uncertain(p: Pid, parameters: &Parameters) {
+    let uncertainty = parameters.uncertainty();
+    if uncertainty > UNCERTAIN {
+        eprintln!(
+            "lpf: g and l for {p} processes are known to +-{:.0} % only, so the verdicts mean little: run comply longer (--seconds) or when nothing else runs",
+            100.0 * uncertainty.min(9.99)
+        );
+    }
 }
 
 /// h g(w) + l(w), nanoseconds.

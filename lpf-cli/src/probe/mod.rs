@@ -59,6 +59,7 @@ const POINTS: usize = 7;
 
 pub(crate) fn run(options: &Measuring) -> Result<()> {
     let backend = options.check()?;
+    warn_if_not_to_be_saved();
     let host = Host::this();
     let mut all = Vec::new();
     for (nth, p) in options.processes()?.into_iter().enumerate() {
@@ -98,6 +99,18 @@ fn estimate(rows: &[Row]) -> String {
     rows.iter().map(one).collect::<Vec<_>>().join(" | ")
 }
 
+/// Says before the measurement that its table cannot be saved.
+fn warn_if_not_to_be_saved() {
+    if let Ok(store) = Store::this()
+        && let Err(error) = store.check_writable()
+    {
+        let path = store.path().display();
+        eprintln!(
+            "lpf: {path} cannot be written ({error}), so the table will only be shown; LPF_TABLE names another folder"
+        );
+    }
+}
+
 /// Saves the table; what became of it, for people. A folder that cannot be written costs nothing
 /// but the table.
 fn save(backend: &str, quick: bool, measured: &Measured) -> String {
@@ -110,9 +123,10 @@ fn save(backend: &str, quick: bool, measured: &Measured) -> String {
     match store.save(table) {
         Ok(Saved::Replaced) => format!("saved in {path}; programs use it from now on"),
         Ok(Saved::KeptBetter) => {
-            format!("not saved: {path} has a better table, measured without --quick")
+            format!("not saved: {path} has a better table, measured longer or on a quieter machine")
         }
-        Err(error) => format!("not saved: {path} cannot be written ({error})"),
+        // Why was said before the measurement.
+        Err(_) => format!("not saved in {path}"),
     }
 }
 
