@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lpf_core::machine::{Growth, Parameters};
 use lpf_core::settings::{Pin, Settings, cores};
-use lpf_core::{Args, Context, MAX_P, Pid, Program, Result};
+use lpf_core::{Args, Context, Pid, Program, Result};
 
 use crate::comm::Comm;
 use crate::hook::Team;
@@ -123,7 +123,7 @@ impl Config {
         })
     }
 
-    /// Runs `f` on up to `procs` processes; [`MAX_P`] for all of the machine. This thread is
+    /// Runs `f` on up to `procs` processes; [`MAX_P`](lpf_core::MAX_P) for all of the machine. This thread is
     /// process 0; `args` goes to it as [`Args`] says.
     ///
     /// # Errors
@@ -173,7 +173,7 @@ impl Config {
     }
 }
 
-/// Runs `f` on up to `procs` processes of this environment's machine ([`MAX_P`]: all), without
+/// Runs `f` on up to `procs` processes of this environment's machine ([`MAX_P`](lpf_core::MAX_P): all), without
 /// arguments.
 ///
 /// # Errors
@@ -182,6 +182,5 @@ pub fn exec<F>(procs: Pid, f: F) -> Result<()>
 where
     F: for<'s> Fn(&mut Context<'s, Threads>, Args<'_>) -> Result<()> + Sync,
 {
-    const { assert!(MAX_P == Pid::MAX) };
     Config::from_environment()?.exec(procs, Args::none(), f)
 }

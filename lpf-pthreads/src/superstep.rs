@@ -55,18 +55,26 @@ fn kind_name(bits: u32) -> &'static str {
     }
 }
 
-/// Ends the program if it is dropped by a panic. While processes meet, and between the two meetings
-/// of a sync, others count on this one: a panic that unwound from there would free memory that they
-/// are copying from. Nothing there panics but by a mistake of ours.
-struct AbortIfPanic;
+/// Ends the program if it is dropped, which only a panic of [`guarded`]'s function does.
+struct AbortIfDropped;
 
-impl Drop for AbortIfPanic {
+impl Drop for AbortIfDropped {
     fn drop(&mut self) {
-        // loom ends a model that it finds at fault by a panic in its waits.
-        if std::thread::panicking() && !cfg!(loom) {
-            std::process::abort();
-        }
+        // loom ends a model that fails by a panic, and shows its message.
+        #[cfg(not(loom))]
+        std::process::abort();
     }
+}
+
+/// Runs what must not unwind. While processes meet, and between the two meetings of a sync, others
+/// count on this one: a panic from there would free memory that they are copying from. Nothing
+/// there panics but by a mistake of ours. (A user's panic that is under way already is none: a sync
+/// may be called by what it drops.)
+fn guarded<R>(f: impl FnOnce() -> R) -> R {
+    let guard = AbortIfDropped;
+    let result = f();
+    std::mem::forget(guard);
+    result
 }
 
 impl Threads {
@@ -82,11 +90,11 @@ impl Threads {
                 self.superstep += 1;
                 return Ok(());
             }
-            return self.phases(all, false);
+            return guarded(|| self.phases(all, false));
         }
         let mine = self.announce();
         let all = self.meet(mine)?;
-        self.phases(all, mine & bits::PAYLOAD != 0)
+        guarded(|| self.phases(all, mine & bits::PAYLOAD != 0))
     }
 
     /// The meeting that opens a full sync, a rehook or the end of a section. Everybody came for
@@ -95,7 +103,11 @@ impl Threads {
         if let Some(dead) = &self.dead {
             return Err(dead.clone());
         }
-        let _guard = AbortIfPanic;
+        guarded(|| self.meet_alive(mine))
+    }
+
+    #[inline]
+    fn meet_alive(&mut self, mine: u32) -> Result<u32> {
         self.epoch = self.epoch.wrapping_add(1);
         self.meeting += 1;
         let comm = &*self.comm;
@@ -149,13 +161,11 @@ impl Threads {
 
     /// Phases 1 to 4 after the first meeting.
     fn phases(&mut self, all: u32, sent_payload: bool) -> Result<()> {
-        let _guard = AbortIfPanic;
         // Checked mode knows the places in the source, so it speaks first.
         let mut result = if self.checked { self.check_superstep() } else { Ok(()) };
         if result.is_ok() && all & (bits::REGISTERED | bits::RESIZED) != 0 {
             result = self.compare_changes(all);
         }
-
         if result.is_ok() {
             result = self.execute(all, sent_payload);
         }

@@ -98,3 +98,22 @@ fn a_flush_waits_for_a_message_without_credit() {
         })
         .unwrap();
 }
+
+/// What a panic drops may still sync: the section ends fatal, and the program goes on.
+#[test]
+fn a_sync_while_a_panic_unwinds_ends_the_section_alone() {
+    struct SyncsWhenDropped<'a, 's>(&'a mut lpf_core::Context<'s, lpf_pthreads::Threads>);
+
+    impl Drop for SyncsWhenDropped<'_, '_> {
+        fn drop(&mut self) {
+            self.0.sync().unwrap();
+        }
+    }
+
+    let config = lpf_pthreads::Config::new().procs(2);
+    let ended = config.exec(2, lpf_core::Args::none(), |ctx, _args| {
+        let _guard = SyncsWhenDropped(ctx);
+        panic!("on purpose");
+    });
+    assert!(matches!(ended.unwrap_err().cause(), lpf_core::Cause::Panicked { .. }));
+}

@@ -41,8 +41,6 @@ pub(crate) const LANDED: u64 = 1 << 63;
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(crate) struct SenderLine {
-    /// Puts made on the channel, queued ones included.
-    pub(crate) made: AtomicU64,
     /// Messages sent.
     pub(crate) sent: AtomicU64,
     /// Of these, landings.
@@ -60,8 +58,6 @@ pub(crate) const FREE: u32 = 0;
 pub(crate) struct OwnerLine {
     /// Messages released.
     pub(crate) released: AtomicU64,
-    /// Messages awaited.
-    pub(crate) awaited: AtomicU64,
     /// Landings offered.
     pub(crate) offered: AtomicU64,
 }

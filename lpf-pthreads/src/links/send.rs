@@ -140,7 +140,6 @@ impl Threads {
         self.slots.name(src, superstep);
         let open = self.link_mut(link)?;
         open.outgoing.made += 1;
-        open.theirs.sender(open.peer_ring).made.store(open.outgoing.made, Ordering::Relaxed);
         let (sent, peer) = (open.send(pid, superstep), open.peer);
         match sent {
             Ok(true) => self.comm.peers[peer as usize].ring(),

@@ -40,13 +40,8 @@ impl Ring {
             payload: std::cell::UnsafeCell::new([0; 8 + IN_HEADER]),
         };
         Ring {
-            sender: SenderLine {
-                made: word(),
-                sent: word(),
-                landed: word(),
-                claim: AtomicU32::new(FREE),
-            },
-            owner: OwnerLine { released: word(), awaited: word(), offered: word() },
+            sender: SenderLine { sent: word(), landed: word(), claim: AtomicU32::new(FREE) },
+            owner: OwnerLine { released: word(), offered: word() },
             offers: (0..window).map(|_| offer()).collect(),
             cells: (0..window).map(|_| (cell(), bytes())).collect(),
         }
