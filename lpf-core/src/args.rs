@@ -2,7 +2,7 @@
 
 use std::any::TypeId;
 
-/// The arguments of one process of a section (`semantics.md`, Arguments).
+/// The arguments of one process of a section (the book's contract, Arguments).
 ///
 /// `exec` hands `input` to process 0, returns process 0's `output`, and gives every process the
 /// `symbols`; `hook` and `rehook` pass each process's own arguments through.
@@ -42,29 +42,61 @@ impl<'a> Args<'a> {
 ///
 /// It remembers its signature, so that [`get`](Symbol::get) is safe: asking for another signature
 /// gives `None`. Between processes a symbol travels as (module, offset), never as an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Symbol {
     address: usize,
-    signature: TypeId,
+    /// Names the signature by a function of its own: a function has a place in its module, which
+    /// travels like the symbol's own; a `TypeId` has not.
+    signature: fn() -> TypeId,
 }
 
 impl Symbol {
     /// The symbol of a function pointer: `Symbol::new(square as fn(u64) -> u64)`.
     pub fn new<S: Signature>(function: S) -> Self {
-        Symbol { address: function.address(), signature: TypeId::of::<S>() }
+        Symbol { address: function.address(), signature: TypeId::of::<S> }
     }
 
     /// The function, if `S` is its signature.
     pub fn get<S: Signature>(&self) -> Option<S> {
         // SAFETY: the address came from a function pointer of type S, as its TypeId says.
-        (self.signature == TypeId::of::<S>()).then(|| unsafe { S::from_address(self.address) })
+        (self.signature() == TypeId::of::<S>()).then(|| unsafe { S::from_address(self.address) })
+    }
+
+    fn signature(&self) -> TypeId {
+        (self.signature)()
     }
 
     /// The address in this process.
     pub fn address(&self) -> usize {
         self.address
     }
+
+    /// The two addresses of this process that make it up: for backends, which send their places in
+    /// their modules.
+    pub fn to_addresses(self) -> [usize; 2] {
+        [self.address, self.signature as usize]
+    }
+
+    /// Puts a symbol together again.
+    ///
+    /// # Safety
+    /// The addresses are, in this process, those of the same two functions of the same build that
+    /// [`to_addresses`](Symbol::to_addresses) gave where the symbol was made.
+    pub unsafe fn from_addresses([address, signature]: [usize; 2]) -> Self {
+        let signature = std::ptr::with_exposed_provenance::<()>(signature);
+        // SAFETY: the caller vouches that it is the address of such a function.
+        let signature = unsafe { std::mem::transmute::<*const (), fn() -> TypeId>(signature) };
+        Symbol { address, signature }
+    }
 }
+
+impl PartialEq for Symbol {
+    fn eq(&self, other: &Self) -> bool {
+        self.address == other.address && self.signature() == other.signature()
+    }
+}
+
+impl Eq for Symbol {}
 
 mod sealed {
     pub trait Sealed {}
@@ -129,5 +161,15 @@ mod tests {
         assert_eq!(symbol.get::<fn(u64) -> u64>().map(|f| f(21)), Some(42));
         assert!(symbol.get::<fn(u32) -> u64>().is_none());
         assert!(symbol.get::<fn()>().is_none());
+    }
+
+    #[test]
+    fn a_symbol_taken_apart_and_put_together_is_the_same() {
+        let symbol = Symbol::new(double as fn(u64) -> u64);
+        // SAFETY: this process, this symbol.
+        let again = unsafe { Symbol::from_addresses(symbol.to_addresses()) };
+        assert_eq!(again, symbol);
+        assert_eq!(again.get::<fn(u64) -> u64>().map(|f| f(21)), Some(42));
+        assert!(again.get::<fn(i64) -> u64>().is_none());
     }
 }

@@ -15,6 +15,9 @@
 
 use std::fmt;
 
+use arrayvec::ArrayString;
+use serde::{Deserialize, Serialize};
+
 /// The most cells of a ring: one bit each in a word of held messages.
 pub const MAX_WINDOW: u32 = 64;
 
@@ -101,8 +104,17 @@ impl Expect {
     }
 }
 
+/// A collective's name, short enough to travel with every status.
+pub type CallName = ArrayString<23>;
+
+/// The name of a collective; what does not fit is cut off.
+pub fn call_name(name: &str) -> CallName {
+    let end = (0..=name.len().min(23)).rev().find(|&end| name.is_char_boundary(end));
+    CallName::from(&name[..end.unwrap_or(0)]).unwrap_or_default()
+}
+
 /// What a process is in, for the question who waits for what, and the stamp its messages carry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Call {
     /// The group whose members call; groups number their calls separately.
     pub group: u64,
@@ -111,7 +123,7 @@ pub struct Call {
     /// Hash of kind, size, root, algorithm and estimates: equal on all members of one call.
     pub stamp: u32,
     /// The collective's name, for the error.
-    pub name: &'static str,
+    pub name: CallName,
 }
 
 impl Call {
@@ -150,6 +162,15 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
+    /// Puts made before the ring was this link's go on where its last link ended: `count` messages
+    /// were sent into it, and all are released.
+    pub fn start_at(&mut self, count: u64) {
+        self.made += count;
+        self.sent += count;
+        self.made_at_sync += count;
+        self.released = count;
+    }
+
     /// Whether the next queued put has a free cell.
     #[inline]
     pub fn may_send(&self, window: u32) -> bool {

@@ -4,15 +4,17 @@
 //! primitives: readable at any time, written by threads that hold no context. A topic holds the
 //! latest record of each sender, never a queue.
 
+use serde::{Deserialize, Serialize};
+
 use crate::Pid;
 use crate::error::Result;
 
 /// A topic of the board; who uses it chooses the number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Topic(pub u64);
 
 /// A record and how often its sender has written it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// 1 for the first record of a sender and topic.
     pub version: u64,

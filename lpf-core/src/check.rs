@@ -22,6 +22,10 @@
 //!
 //! A call on an unknown slot asks [`Registry::explain`], and a section that ends well asks
 //! [`Registry::leaks`].
+//!
+//! A mistake that a sync finds without checked mode too (a range outside its slot at the other
+//! process, more requests than that reserved) gets the place of the [`Tracked`] request by
+//! [`Error::at`](crate::Error::at). A call that is refused knows its place in any mode.
 
 mod overlap;
 mod registry;
@@ -33,8 +37,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::panic::Location;
 
+use serde::{Deserialize, Serialize};
+
 /// A place in the source of a program, of this process or another.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Place {
     /// The file, as the compiler was given it.
     pub file: Cow<'static, str>,

@@ -35,14 +35,20 @@
 //!   process is aborted.
 //! - Cases that measure time run alone; the others may run at the same time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Pid;
 use crate::args::Args;
 use crate::error::Result;
+use crate::machine::{Growth, Parameters};
+use crate::messages::{Environment, Way};
 use crate::program::Program;
 
+pub use no_control::NoControl;
+
 mod memory;
+mod no_control;
 #[macro_use]
 mod runner;
 mod verdict;
@@ -69,6 +75,7 @@ pub mod cases {
     pub use super::arrivals::landings::*;
     pub use super::arrivals::mismatches::*;
     pub use super::arrivals::mixed::*;
+    pub use super::arrivals::opening::*;
     pub use super::board::*;
     pub use super::capacities::*;
     pub use super::communication::*;
@@ -89,6 +96,19 @@ pub struct Mode {
     pub strict: bool,
     /// How long a superstep may take, `LPF_TIMEOUT`; off by default.
     pub timeout: Option<Duration>,
+}
+
+impl Mode {
+    /// The same for a section between processes, with the first exchange made in one way.
+    pub fn between_processes(self, exchange: Way) -> Environment {
+        Environment {
+            check: self.check,
+            strict: self.strict,
+            timeout: self.timeout,
+            exchange: Some(exchange),
+            parameters: Arc::new(Parameters::guess(Growth::MessagePassing)),
+        }
+    }
 }
 
 /// How one hooked process ended.
@@ -129,10 +149,22 @@ pub trait Harness: Sync {
         true
     }
 
+    /// What bounds on time are multiplied by, where what runs the sections is no backend but a model of
+    /// one, whose time says nothing.
+    fn slowdown(&self) -> u32 {
+        1
+    }
+
     /// Random programs per run.
     fn random_programs(&self) -> u32 {
         64
     }
+}
+
+/// What every case begins with.
+#[doc(hidden)]
+pub fn begin<H: Harness>(harness: &H) {
+    verdict::slow_down(harness.slowdown());
 }
 
 /// The processes that the largest cases need.
@@ -180,6 +212,7 @@ macro_rules! conformance {
                 a_large_message_arrives_whole,
                 many_may_read_the_same_memory,
                 conflicting_puts_leave_one_of_them_whole,
+                of_large_conflicting_puts_one_is_whole_every_time,
                 conflicting_gets_leave_one_of_them_whole,
                 a_put_and_a_get_may_write_the_same_memory,
                 a_staggered_row_of_writers_is_whole_in_every_overlap,
@@ -197,6 +230,7 @@ macro_rules! conformance {
                 after_fatal_everything_is_fatal,
                 misuse_has_no_effect_and_the_section_goes_on,
                 the_next_exec_works_after_a_fatal_one,
+                a_failed_section_is_not_mistaken_for_a_later_one,
                 a_superstep_over_its_time_limit_is_fatal,
             ]
             sections: [
@@ -247,6 +281,7 @@ macro_rules! conformance {
                 polling_never_blocks,
                 leaving_and_full_syncs_flush,
                 a_flushed_source_may_be_rewritten,
+                a_flush_waits_for_a_message_without_credit,
                 what_is_misused_on_links_is_found_at_the_call,
                 what_is_misused_on_arrivals_is_found_at_the_call,
                 a_closed_link_gives_its_ring_back,
@@ -284,6 +319,13 @@ macro_rules! conformance {
                 a_process_that_left_is_fatal_for_who_waits,
                 a_slow_process_is_not_taken_for_a_missing_one,
             ]
+            arrivals::opening: [
+                a_put_waits_for_the_peer_to_open_its_end,
+                a_ring_goes_from_sender_to_sender_without_a_full_sync,
+                a_flush_of_some_links_does_not_wait_for_others,
+                a_link_that_the_peer_never_opens_is_fatal,
+                a_ring_that_is_never_given_up_is_fatal,
+            ]
             arrivals::mixed: [
                 ordinary_requests_stay_pending_across_expected_supersteps,
                 registrations_and_resizes_wait_for_a_full_sync,
@@ -301,7 +343,9 @@ macro_rules! conformance_cases {
         $($(
             #[test]
             fn $case() {
-                $crate::conformance::cases::$case(&$harness);
+                let harness = $harness;
+                $crate::conformance::begin(&harness);
+                $crate::conformance::cases::$case(&harness);
             }
         )*)*
     };
@@ -321,6 +365,7 @@ mod tests {
             include_str!("conformance/arrivals/landings.rs"),
             include_str!("conformance/arrivals/mismatches.rs"),
             include_str!("conformance/arrivals/mixed.rs"),
+            include_str!("conformance/arrivals/opening.rs"),
             include_str!("conformance/board.rs"),
             include_str!("conformance/capacities.rs"),
             include_str!("conformance/communication.rs"),

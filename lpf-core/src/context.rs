@@ -15,6 +15,7 @@ use bytemuck::Pod;
 use crate::Pid;
 use crate::args::Args;
 use crate::attr::{GetAttr, PutAttr, SyncAttr};
+use crate::check::Place;
 use crate::error::{Cause, Error, Result};
 use crate::lpf::{Leaving, Lpf};
 use crate::machine::Machine;
@@ -137,6 +138,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     ///
     /// # Errors
     /// *Mitigable* where memory is refused.
+    #[track_caller]
     pub fn resize(&mut self, slots: usize, requests: usize) -> Result<()> {
         self.raw.resize_memory_register(slots)?;
         self.raw.resize_message_queue(requests)
@@ -237,10 +239,12 @@ impl<'s, L: Lpf> Context<'s, L> {
         }
     }
 
+    #[track_caller]
     pub(crate) fn allocate<T: Pod>(&mut self, len: usize) -> Result<usize> {
+        let place = Place::caller();
         self.heap.allocate::<T>(len).map_err(|bytes| {
-            let cause = Cause::OutOfMemory { what: "an area", bytes };
-            Error::mitigable(self.pid(), self.superstep(), cause)
+            let cause = Cause::OutOfMemory { what: "an area".into(), bytes };
+            Error::mitigable(self.pid(), self.superstep(), cause).at(place)
         })
     }
 

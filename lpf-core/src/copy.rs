@@ -6,6 +6,7 @@
 //! to pay. Built with `--cfg tsan` the copy is made of relaxed atomic words, so that
 //! ThreadSanitizer reports races of the protocol and not those of a program's mistake.
 
+#[cfg_attr(any(tsan, loom), allow(dead_code))] // the copy below takes its place
 mod streaming;
 
 pub use streaming::{Streaming, streaming_choice};

@@ -5,16 +5,21 @@
 //! nothing either, and the call may be made again. A *fatal* error ends the section for every
 //! process of it; each report names the process where it began, the superstep and the cause.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Pid;
+use crate::check::Place;
 
 /// The result of every primitive.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// What a caller can do about an [`Error`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// The call was wrong; it had no effect and the section goes on.
     Misuse,
@@ -40,14 +45,14 @@ impl fmt::Display for Kind {
 }
 
 /// The exact cause of an [`Error`]; sizes are bytes unless the text says otherwise.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Cause {
     /// Memory was refused.
     #[error("out of memory: {bytes} bytes for {what} were refused")]
     OutOfMemory {
         /// What the memory was for.
-        what: &'static str,
+        what: Cow<'static, str>,
         /// How much was asked for; `usize::MAX` where the size itself overflows.
         bytes: usize,
     },
@@ -61,6 +66,14 @@ pub enum Cause {
         /// The system's own text.
         reason: String,
     },
+    /// The operating system refused something else.
+    #[error("the system refused {what}: {reason}")]
+    Refused {
+        /// What was asked for.
+        what: Cow<'static, str>,
+        /// The system's own text.
+        reason: String,
+    },
     /// More slots than reserved.
     #[error(
         "no slot is left of the {reserved} reserved; resize for more slots and sync first (an area keeps its slot until it is deregistered)"
@@ -71,7 +84,7 @@ pub enum Cause {
     },
     /// More requests queued than reserved.
     #[error(
-        "no request is left of the {reserved} reserved; resize for more requests and sync first"
+        "no request is left of the {reserved} reserved, the least that any process asked for (one to oneself counts twice); resize for more requests and sync first"
     )]
     RequestsUsedUp {
         /// Requests reserved at present (the minimum over the processes).
@@ -79,7 +92,7 @@ pub enum Cause {
     },
     /// More requests at their target than reserved there.
     #[error(
-        "process {target} is subject to {count} requests but has reserved {reserved}; process {origin} sent it the most"
+        "process {target} makes and is subject to {count} requests but has reserved {reserved}; process {origin} sent it the most; resize for more"
     )]
     TargetOverrun {
         /// The process with too many requests.
@@ -147,13 +160,17 @@ pub enum Cause {
         /// The slot's printed form.
         slot: String,
     },
+    /// A slot that an open offer names was deregistered.
+    #[error("slot {slot} is offered for a landing; await its message before deregistering it")]
+    SlotOffered {
+        /// The slot's printed form.
+        slot: String,
+    },
     /// A call on expected arrivals that breaks their rules.
     #[error("{0}")]
     Arrivals(String),
     /// Processes registered differently.
-    #[error(
-        "process {a} and process {b} registered or deregistered global slots differently since the last sync ({a_count} and {b_count} calls)"
-    )]
+    #[error("{}", differently(*a, *b, *a_count, *b_count))]
     RegistrationsDiffer {
         /// One process.
         a: Pid,
@@ -176,8 +193,16 @@ pub enum Cause {
         /// The error's text.
         message: String,
     },
+    /// The operating system's process ended, or gave no sign of life any more.
+    #[error("its process ended: {reason}")]
+    Died {
+        /// How that was seen.
+        reason: String,
+    },
     /// A process left while others still synchronise.
-    #[error("it returned after {own} full syncs while process {other} went on to sync {next}")]
+    #[error(
+        "it returned after {own} full syncs while process {other} went on to sync {next}; all processes call sync equally often"
+    )]
     LeftEarly {
         /// Full syncs of the process that left.
         own: u64,
@@ -187,7 +212,7 @@ pub enum Cause {
         next: u64,
     },
     /// A process called another collective primitive.
-    #[error("it called {own} where process {other} called {theirs}")]
+    #[error("it called {own} where process {other} called {theirs}; all processes call the same")]
     Mismatch {
         /// What the named process called.
         own: String,
@@ -197,10 +222,10 @@ pub enum Cause {
         theirs: String,
     },
     /// A process did not come to a superstep in time.
-    #[error("it did not reach the superstep within {seconds} s (LPF_TIMEOUT); it is {state}")]
+    #[error("it did not reach the superstep within {} s (LPF_TIMEOUT); it is {state}", limit.as_secs_f64())]
     Late {
         /// The bound.
-        seconds: u64,
+        limit: Duration,
         /// What it is doing, as far as known.
         state: String,
     },
@@ -218,6 +243,26 @@ pub enum Cause {
     Program(String),
 }
 
+impl Cause {
+    /// Whether a sync finds it, when the call that was wrong has returned: only checked mode has
+    /// noted where that was.
+    fn is_found_late(&self) -> bool {
+        use Cause::{RegistrationsDiffer, RemoteOutOfRange, TargetOverrun};
+        matches!(self, RemoteOutOfRange { .. } | TargetOverrun { .. } | RegistrationsDiffer { .. })
+    }
+}
+
+/// Counts tell something only where they differ.
+fn differently(a: Pid, b: Pid, a_count: u64, b_count: u64) -> String {
+    let how = match a_count == b_count {
+        true => "in another order, or areas of another length".into(),
+        false => format!("{a_count} and {b_count} calls"),
+    };
+    format!(
+        "process {a} and process {b} registered or deregistered global slots differently since the last sync ({how}); all processes make the same calls in the same order"
+    )
+}
+
 fn outside(offset: usize, bytes: usize) -> String {
     format!("{} outside", range(offset, bytes))
 }
@@ -231,12 +276,14 @@ fn range(offset: usize, bytes: usize) -> String {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Report {
     kind: Kind,
     process: Option<Pid>,
     superstep: Option<u64>,
     cause: Cause,
+    /// The call that was wrong, where it is known.
+    place: Option<Place>,
 }
 
 /// An error with its kind, the process and superstep where it began, and the cause.
@@ -249,7 +296,7 @@ pub struct Error(Arc<Report>);
 impl Error {
     #[cold]
     fn new(kind: Kind, process: Option<Pid>, superstep: Option<u64>, cause: Cause) -> Self {
-        Error(Arc::new(Report { kind, process, superstep, cause }))
+        Error(Arc::new(Report { kind, process, superstep, cause, place: None }))
     }
 
     /// A wrong call at `process` in `superstep`.
@@ -308,6 +355,25 @@ impl Error {
         &self.0.cause
     }
 
+    /// This error with the place of the call that was wrong.
+    #[cold]
+    #[must_use]
+    pub fn at(mut self, place: Place) -> Self {
+        Arc::make_mut(&mut self.0).place = Some(place);
+        self
+    }
+
+    /// The text without kind, process and superstep: the cause, and the place of the call or how to
+    /// find it.
+    pub fn reason(&self) -> String {
+        let Report { cause, place, .. } = &*self.0;
+        match place {
+            Some(place) => format!("{cause} (called at {place})"),
+            None if cause.is_found_late() => format!("{cause} (run with LPF_CHECK=1 to see where)"),
+            None => cause.to_string(),
+        }
+    }
+
     /// Whether this is [`Kind::Fatal`].
     pub fn is_fatal(&self) -> bool {
         self.0.kind == Kind::Fatal
@@ -321,6 +387,38 @@ impl Error {
     /// Whether this is [`Kind::Misuse`].
     pub fn is_misuse(&self) -> bool {
         self.0.kind == Kind::Misuse
+    }
+}
+
+/// Between processes an error travels whole: the other side can match on the same cause.
+impl Serialize for Error {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Error {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        Report::deserialize(from).map(|report| Error(Arc::new(report)))
+    }
+}
+
+/// For backends: a call that is refused knows its place in the source, in any mode.
+pub trait AtCaller {
+    /// With the caller's place in the error; a fatal one is not the caller's.
+    #[track_caller]
+    #[must_use]
+    fn at_caller(self) -> Self;
+}
+
+impl<T> AtCaller for Result<T> {
+    #[inline]
+    #[track_caller]
+    fn at_caller(self) -> Self {
+        match self {
+            Err(error) if !error.is_fatal() => Err(error.at(Place::caller())),
+            result => result,
+        }
     }
 }
 
@@ -338,7 +436,7 @@ impl fmt::Display for Error {
             }
             f.write_str(": ")?;
         }
-        report.cause.fmt(f)
+        f.write_str(&self.reason())
     }
 }
 
@@ -349,6 +447,13 @@ impl fmt::Debug for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// So that `?` works where what was handed over comes back with the error: `ctx.deregister(area)?`.
+impl<T> From<(Error, T)> for Error {
+    fn from((error, _): (Error, T)) -> Self {
+        error
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -364,6 +469,29 @@ mod tests {
         let error = Error::fatal(3, 17, Cause::Panicked { message: "index 9 of 4".into() });
         assert_eq!(error.to_string(), "fatal: process 3, superstep 17: it panicked: index 9 of 4");
         assert!(error.is_fatal());
+    }
+
+    #[test]
+    fn an_error_that_travelled_is_the_same() {
+        let cause = Cause::OutOfMemory { what: "an inbox".into(), bytes: 7 };
+        let place = Place { file: "program.rs".into(), line: 3, column: 5 };
+        let error = Error::fatal(3, 17, cause.clone()).at(place);
+        let bytes = postcard::to_stdvec(&error).unwrap();
+        let read: Error = postcard::from_bytes(&bytes).unwrap();
+        assert_eq!((read.kind(), read.process()), (Kind::Fatal, Some(3)));
+        assert_eq!((read.superstep(), read.cause()), (Some(17), &cause));
+        assert_eq!(read.to_string(), error.to_string());
+    }
+
+    #[test]
+    fn an_error_names_the_call_or_says_how_to_find_it() {
+        let cause = Cause::TargetOverrun { target: 1, origin: 0, count: 3, reserved: 2 };
+        let late = Error::fatal(0, 4, cause);
+        assert!(late.to_string().ends_with(" (run with LPF_CHECK=1 to see where)"), "{late}");
+        let place = Place { file: "program.rs".into(), line: 3, column: 5 };
+        let placed = late.clone().at(place);
+        assert!(placed.to_string().ends_with(" for more (called at program.rs:3:5)"), "{placed}");
+        assert!(!late.to_string().contains("program.rs"), "a clone has a place of its own");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::board::Board;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::machine::Machine;
+use crate::messages::Traffic;
 use crate::program::Program;
 use crate::slot::{GlobalSlot, LocalSlot, Registrant, Slot};
 
@@ -19,6 +20,8 @@ pub enum Awaited<'a> {
     Messages(&'a [Expect]),
     /// That all puts of this process on links have left its memory.
     Flushed,
+    /// That all puts on these links have: of one of several threads that share a backend object.
+    FlushedOn(&'a [Link]),
 }
 
 /// How a process leaves a section.
@@ -39,7 +42,7 @@ pub enum Leaving {
 /// arrivals add to them as kinds of registration and attributes.
 ///
 /// Users hold a [`Context`], which adds the typed layer and lends this interface as
-/// [`Raw`](crate::Raw). Costs are those of `semantics.md`'s table; each method names its own.
+/// [`Raw`](crate::Raw). Costs are those of the table in the book's contract; each method names its own.
 ///
 /// A context is used by the thread it was handed to; the backend object is `Send`, so that a
 /// hybrid can drive a node's network from any of its threads under a lock.
@@ -135,7 +138,8 @@ pub unsafe trait Lpf: Sized + Send {
     /// backend keeps for it goes when the next full sync returns. Θ(1).
     ///
     /// # Errors
-    /// *Misuse* where the slot is unknown or named by a request pending at this process.
+    /// *Misuse* where the slot is unknown, or named by a request pending or an offer open at this
+    /// process.
     fn deregister(&mut self, slot: Slot) -> Result<()>;
 
     /// Queues a copy of `bytes` bytes from `src` here to `dst` at process `to`. Θ(1): no
@@ -226,13 +230,13 @@ pub unsafe trait Lpf: Sized + Send {
     fn deregister_inbox(&mut self, inbox: InboxSlot) -> Result<()>;
 
     /// Opens a link: messages from `peer` end in ring `ring` of `inbox` here, messages to it in
-    /// ring `peer_ring` of `inbox` there. The peer opens the same link the other way round; no
-    /// communication. A ring carries one link at a time: its former sender closes first. A backend
-    /// that cannot see whether it has lets the puts wait until then, as for credit.
+    /// ring `peer_ring` of `inbox` there. The peer opens the same link the other way round, before or
+    /// after. Never waits; puts do, as for credit, until the peer has opened its end and the former
+    /// sender into its ring has closed: a ring carries one link at a time.
     ///
     /// # Errors
-    /// *Misuse* where inbox, ring or peer do not exist, the ring is taken here, or the peer's ring is
-    /// seen to have another sender.
+    /// *Misuse* where inbox, ring or peer do not exist, or the ring is taken here. A message that the
+    /// peer never awaited on the ring's former link is *fatal* at the first put that finds it.
     fn open(&mut self, inbox: InboxSlot, ring: u32, peer: Pid, peer_ring: u32) -> Result<Link>;
 
     /// Closes a link on which everything awaited was released and everything put was flushed.
@@ -255,7 +259,7 @@ pub unsafe trait Lpf: Sized + Send {
     /// *Fatal* where the section failed.
     fn post(&mut self) -> Result<()>;
 
-    /// Adds the messages to what is awaited, releasing first what finished waits were for and nobody
+    /// Adds the messages to what is awaited, of the call that was [entered](Lpf::enter) last, releasing first what finished waits were for and nobody
     /// holds. [`poll`](Lpf::poll) then asks for them; what is awaited and has not come stays awaited.
     ///
     /// # Errors
@@ -266,8 +270,8 @@ pub unsafe trait Lpf: Sized + Send {
     /// there. Never blocks.
     ///
     /// # Errors
-    /// *Fatal* where the section failed, or a message carries another stamp than this process's
-    /// call.
+    /// *Fatal* where the section failed, or a message carries another stamp than the call that
+    /// awaits it.
     fn poll(&mut self, awaited: Awaited<'_>) -> Result<bool>;
 
     /// Message `nth` (counted from 0 over the link's life), once awaited and until released.
@@ -308,5 +312,11 @@ pub unsafe trait Lpf: Sized + Send {
     /// receive that cannot be cancelled): the memory is then leaked.
     fn memory_is_quiet(&self) -> bool {
         true
+    }
+
+    /// Messages that this process has sent in full syncs; `None` where there are none, as between
+    /// threads.
+    fn traffic(&self) -> Option<Traffic> {
+        None
     }
 }

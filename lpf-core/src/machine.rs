@@ -31,7 +31,7 @@ pub struct Row {
     pub samples: u64,
 }
 
-/// How a backend's g and l grow with the number of processes (`semantics.md`, the four phases).
+/// How a backend's g and l grow with the number of processes (the book's contract, the four phases).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Growth {
@@ -99,8 +99,8 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// The stated default: what a small shared-memory machine of about 2020 costs. Marked as a
-    /// guess.
+    /// The stated default: what a small machine of about 2020 costs, between processes over its loopback.
+    /// Marked as a guess.
     pub fn guess(growth: Growth) -> Self {
         let row = |word_bytes: usize, r, g, l| Row {
             word_bytes,
@@ -111,17 +111,21 @@ impl Parameters {
             l_ci95: l,
             samples: 0,
         };
-        Parameters {
-            p: 2,
-            growth,
-            origin: Origin::Guess,
-            rows: vec![
+        let rows = match growth {
+            Growth::SharedMemory | Growth::Rdma | Growth::Hybrid { .. } => vec![
                 row(8, 0.2, 1.0, 500.0),
                 row(64, 0.1, 0.3, 500.0),
                 row(1024, 0.1, 0.15, 500.0),
                 row(1 << 20, 0.1, 0.12, 500.0),
             ],
-        }
+            Growth::MessagePassing => vec![
+                row(8, 0.2, 4.0, 6_000.0),
+                row(64, 0.1, 1.0, 6_000.0),
+                row(1024, 0.1, 0.5, 6_000.0),
+                row(1 << 20, 0.1, 0.4, 6_000.0),
+            ],
+        };
+        Parameters { p: 2, growth, origin: Origin::Guess, rows }
     }
 
     /// The gap for messages of at least `bytes`, nanoseconds per byte; positive for every size.

@@ -23,6 +23,8 @@
 //! A request takes at most 48 bytes and a chunk of 256 bytes holds at least five of the largest:
 //! 51.2 bytes per reserved request, plus one chunk per target and kind.
 
+use serde::{Deserialize, Serialize};
+
 use crate::Pid;
 use crate::error::{Cause, Error, Result};
 
@@ -72,7 +74,7 @@ const LARGEST: usize = 3;
 const LARGEST_PER_CHUNK: usize = USABLE / LARGEST;
 
 /// What a request does, seen from the process that made it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Way {
     /// Local memory to remote memory.
     Put,
@@ -134,6 +136,11 @@ pub struct List {
     pub requests: u32,
 }
 
+impl List {
+    /// No request.
+    pub const EMPTY: List = List { head: std::ptr::null(), requests: 0 };
+}
+
 /// The requests of one process; see the module's documentation.
 #[derive(Debug)]
 pub struct Requests {
@@ -161,7 +168,7 @@ impl Requests {
         let mut tails = Vec::new();
         tails.try_reserve_exact(2 * processes).map_err(|_| {
             let bytes = 2 * processes * size_of::<Tail>();
-            Error::mitigable(owner, 0, Cause::OutOfMemory { what: "request lists", bytes })
+            Error::mitigable(owner, 0, Cause::OutOfMemory { what: "request lists".into(), bytes })
         })?;
         tails.extend((0..2 * processes).map(|_| Tail::EMPTY));
         Ok(Requests {
@@ -191,7 +198,7 @@ impl Requests {
         let mut pool = Vec::new();
         if requests > u32::MAX as usize || pool.try_reserve_exact(chunks).is_err() {
             let bytes = chunks.saturating_mul(size_of::<Chunk>());
-            let cause = Cause::OutOfMemory { what: "requests", bytes };
+            let cause = Cause::OutOfMemory { what: "requests".into(), bytes };
             return Err(Error::mitigable(self.owner, superstep, cause));
         }
         pool.resize(chunks, Chunk([Record(0, 0); CHUNK]));
@@ -475,6 +482,130 @@ impl List {
     }
 }
 
+/// Requests at constant strides on both sides: what a run of calls becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The first one.
+    pub first: Request,
+    /// How many there are, at least 1.
+    pub count: usize,
+    /// From one address to the next.
+    pub address_stride: isize,
+    /// From one offset to the next.
+    pub offset_stride: isize,
+}
+
+impl Run {
+    fn single(first: Request) -> Self {
+        Run { first, count: 1, address_stride: 0, offset_stride: 0 }
+    }
+
+    /// The requests from `first` to the `count`-th of the progression on, where only the places
+    /// change; else nothing.
+    fn of(first: Request, second: Request, count: usize) -> Option<Self> {
+        (first.bytes == second.bytes && first.slot == second.slot).then(|| Run {
+            first,
+            count,
+            address_stride: (second.address as isize).wrapping_sub(first.address as isize),
+            offset_stride: (second.offset as isize).wrapping_sub(first.offset as isize),
+        })
+    }
+
+    /// Request `nth` of the run, from 0.
+    #[inline]
+    pub fn request(&self, nth: usize) -> Request {
+        let step = nth as isize;
+        Request {
+            address: self.first.address.wrapping_offset(self.address_stride.wrapping_mul(step)),
+            offset: (self.first.offset as isize).wrapping_add(self.offset_stride.wrapping_mul(step))
+                as usize,
+            ..self.first
+        }
+    }
+}
+
+impl List {
+    /// As [`for_each`](Self::for_each), run by run: for who sends a run as one record.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn for_each_run<E>(
+        self,
+        mut execute: impl FnMut(Run) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        if self.requests <= 1 {
+            // SAFETY: the caller's promise.
+            return unsafe { self.for_each(|request| execute(Run::single(request))) };
+        }
+        if self.head.is_null() {
+            return Ok(());
+        }
+        let mut at = self.head;
+        // The last record; it is handed out when it is known not to begin a run.
+        let mut held: Option<Record> = None;
+        let mut before = Record(0, 0);
+        loop {
+            // SAFETY: as in `for_each`.
+            let record = unsafe { *at };
+            if record.0 < TAG {
+                if let Some(held) = held.replace(record) {
+                    execute(Run::single(Request::unpack(held)))?;
+                    before = held;
+                }
+                at = at.wrapping_add(1);
+                continue;
+            }
+            match record.0 {
+                REPEAT => {
+                    // It continues the progression of the two records before it; the second of
+                    // them is the run's first request.
+                    let last = held.take().unwrap_or(before);
+                    let stride = last.minus(before);
+                    let (first, second) =
+                        (Request::unpack(last), Request::unpack(last.plus(stride)));
+                    match Run::of(first, second, record.1 as usize + 1) {
+                        Some(run) => execute(run)?,
+                        None => {
+                            let mut next = last;
+                            for _ in 0..=record.1 {
+                                execute(Run::single(Request::unpack(next)))?;
+                                next = next.plus(stride);
+                            }
+                        }
+                    }
+                    let steps =
+                        Record(stride.0.wrapping_mul(record.1), stride.1.wrapping_mul(record.1));
+                    // What a next record may continue from.
+                    before = last.plus(steps);
+                    at = at.wrapping_add(1);
+                }
+                LINK => at = record.1 as *const Record,
+                LARGE => {
+                    if let Some(held) = held.take() {
+                        execute(Run::single(Request::unpack(held)))?;
+                    }
+                    // SAFETY: two more records belong to a large request.
+                    let (place, offset) = unsafe { (*at.add(1), *at.add(2)) };
+                    execute(Run::single(Request {
+                        address: place.0 as *mut u8,
+                        bytes: place.1 as usize,
+                        slot: record.1 as usize,
+                        offset: offset.0 as usize,
+                    }))?;
+                    before = Record(0, 0);
+                    at = at.wrapping_add(LARGEST);
+                }
+                _ => {
+                    return match held {
+                        Some(held) => execute(Run::single(Request::unpack(held))),
+                        None => Ok(()),
+                    };
+                }
+            }
+        }
+    }
+}
+
 /// How many records ahead the source of a request is fetched.
 const PREFETCH_AHEAD: usize = 5;
 
@@ -534,6 +665,19 @@ mod tests {
         all
     }
 
+    fn collect_runs(list: List) -> Vec<Request> {
+        let mut all = Vec::new();
+        // SAFETY: as above.
+        let done: std::result::Result<(), ()> = unsafe {
+            list.for_each_run(|run| {
+                all.extend((0..run.count).map(|nth| run.request(nth)));
+                Ok(())
+            })
+        };
+        done.unwrap();
+        all
+    }
+
     fn some_request() -> impl Strategy<Value = Request> {
         let address = prop_oneof![1u64..1 << 12, (1 << 47) - 4096u64..1 << 47, any::<u64>()];
         let bytes = prop_oneof![0usize..70, 0xfff0usize..0x1_0010, Just(1 << 40)];
@@ -584,7 +728,8 @@ mod tests {
                     let list = pool.finish(Way::Put, to);
                     prop_assert_eq!(list.requests as usize, sent.len());
                     let moving: Vec<_> = sent.into_iter().filter(|r| r.bytes > 0).collect();
-                    prop_assert_eq!(collect(list), moving);
+                    prop_assert_eq!(collect(list), &moving[..]);
+                    prop_assert_eq!(collect_runs(list), moving);
                 }
                 pool.reset();
             }
@@ -598,7 +743,17 @@ mod tests {
             assert!(pool.admit(1));
             pool.push(Way::Put, 1, (4096 + 16 * i) as *mut u8, 8, 3, 24 * i);
         }
-        assert_eq!(collect(pool.finish(Way::Put, 1)).len(), 100_000);
+        let list = pool.finish(Way::Put, 1);
+        assert_eq!(collect(list).len(), 100_000);
+        let mut runs = 0;
+        // SAFETY: as above.
+        let done: std::result::Result<(), ()> = unsafe {
+            list.for_each_run(|_| {
+                runs += 1;
+                Ok(())
+            })
+        };
+        assert!(done.is_ok() && runs <= 2, "{runs} runs");
         assert_eq!(pool.used_chunks, 1);
     }
 

@@ -5,6 +5,11 @@ use std::time::Duration;
 
 use crate::Pid;
 use crate::error::{Error, Result};
+use crate::messages::Way;
+
+mod launched;
+
+pub use launched::{Launched, by_mpi_launcher};
 
 /// Where a setting's value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +89,43 @@ pub struct Settings {
     pub copy: Setting<String>,
     /// `LPF_TABLE`: the folder of machine tables.
     pub table: Setting<Option<String>>,
+    /// `LPF_EXCHANGE`: how processes exchange what they have for each other; `None`: the cheaper way.
+    pub exchange: Setting<Option<Way>>,
+    /// `LPF_HEARTBEAT`: off where processes stop in a debugger.
+    pub heartbeat: Setting<bool>,
+}
+
+/// Every variable that a part of LPF reads: those of [`Settings`], and behind them those by which
+/// processes that a launcher started find each other.
+pub const NAMES: [&str; 18] = [
+    "LPF_PROCS",
+    "LPF_BACKEND",
+    "LPF_PIN",
+    "LPF_TOPOLOGY",
+    "LPF_CHECK",
+    "LPF_STRICT",
+    "LPF_TIMEOUT",
+    "LPF_PROBE",
+    "LPF_COPY",
+    "LPF_TABLE",
+    "LPF_EXCHANGE",
+    "LPF_HEARTBEAT",
+    "LPF_MEET",
+    "LPF_MEET_FD",
+    "LPF_SECRET",
+    "LPF_RANK",
+    "LPF_SIZE",
+    "LPF_JOB",
+];
+
+/// The variables of this environment that begin as settings do and are none, by name: misspelt,
+/// most likely, and of no effect.
+pub fn unknown() -> Vec<String> {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut unknown: Vec<_> =
+        names.filter(|name| name.starts_with("LPF_") && !NAMES.contains(&&**name)).collect();
+    unknown.sort();
+    unknown
 }
 
 fn read<T>(
@@ -92,6 +134,7 @@ fn read<T>(
     parse: impl FnOnce(&str) -> Option<T>,
     expected: &str,
 ) -> Result<Setting<T>> {
+    debug_assert!(NAMES.contains(&name), "{name} is missing in the list of settings");
     match std::env::var(name) {
         Err(std::env::VarError::NotPresent) => Ok(Setting::default_of(default)),
         Ok(text) => match parse(text.trim()) {
@@ -157,11 +200,11 @@ impl Settings {
                 "LPF_TOPOLOGY",
                 None,
                 levels,
-                "sizes of levels, outermost first, as 2x2x2",
+                "at most 8 sizes of levels, outermost first, as 2x2x2",
             )?,
             check: read("LPF_CHECK", false, flag, "0 or 1")?,
             strict: read("LPF_STRICT", false, flag, "0 or 1")?,
-            timeout: read("LPF_TIMEOUT", None, seconds, "a number of seconds, or off")?,
+            timeout: read("LPF_TIMEOUT", None, seconds, "a number of seconds below 1e9, or off")?,
             probe: read("LPF_PROBE", None, seconds, "a number of seconds, or off")?,
             backend: read(
                 "LPF_BACKEND",
@@ -181,6 +224,18 @@ impl Settings {
                 |text| (!text.is_empty()).then(|| Some(text.into())),
                 "a folder",
             )?,
+            exchange: read(
+                "LPF_EXCHANGE",
+                None,
+                |text| match text {
+                    "auto" => Some(None),
+                    "direct" => Some(Some(Way::Direct)),
+                    "bruck" => Some(Some(Way::Bruck)),
+                    _ => None,
+                },
+                "auto, direct or bruck",
+            )?,
+            heartbeat: read("LPF_HEARTBEAT", true, flag, "on or off")?,
         })
     }
 }

@@ -1,5 +1,7 @@
 //! Registered memory: slots and the table that finds them.
 
+use serde::{Deserialize, Serialize};
+
 use crate::Pid;
 use crate::error::{Cause, Error, Result};
 
@@ -19,16 +21,16 @@ const GENERATIONS: u64 = 1 << 37;
 const NONE: u32 = u32::MAX;
 
 /// Memory that can be named by its owner only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LocalSlot(u64);
 
 /// Memory that every process can name, after the sync that activates it. The same value names the
 /// areas registered by the same collective call on every process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct GlobalSlot(u64);
 
 /// A slot of either kind: the local side of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Slot(u64);
 
 impl GlobalSlot {
@@ -124,7 +126,7 @@ impl std::fmt::Display for GlobalSlot {
 }
 
 /// Who looks after registered local memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Registrant {
     /// Who called: the memory is the caller's.
     Caller,
@@ -306,7 +308,11 @@ impl SlotTable {
     pub fn reserve(&mut self, slots: usize, superstep: u64) -> Result<()> {
         let refuse = || {
             let bytes = slots.saturating_mul(2 * (size_of::<Entry>() + size_of::<Note>()));
-            Error::mitigable(self.owner, superstep, Cause::OutOfMemory { what: "slots", bytes })
+            Error::mitigable(
+                self.owner,
+                superstep,
+                Cause::OutOfMemory { what: "slots".into(), bytes },
+            )
         };
         if slots > MAX_SLOTS {
             return Err(refuse());

@@ -7,6 +7,12 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+/// The instant so much later; a hundred years later where the clock cannot count so far.
+pub fn deadline(from: Instant, within: Duration) -> Instant {
+    const YEARS: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+    from.checked_add(within).unwrap_or_else(|| from + YEARS)
+}
+
 /// How long a wait stays in each stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
@@ -21,6 +27,18 @@ impl Patience {
     pub const CORES_TO_SPARE: Patience = Patience { spins: 1_000, yields: 4_000 };
     /// For more processes than cores.
     pub const OVERSUBSCRIBED: Patience = Patience { spins: 0, yields: 50 };
+
+    /// As many looks, where a look itself yields.
+    pub fn without_yields(self) -> Self {
+        Patience { spins: self.spins + self.yields, yields: 0 }
+    }
+
+    /// As many looks, where a look is a call of the system: a partner that is there answers within a few
+    /// of them, and to yield costs little more, so that whoever shares the core unknown to us gets on.
+    pub fn yielding(self) -> Self {
+        let spins = self.spins.min(16);
+        Patience { spins, yields: self.spins - spins + self.yields }
+    }
 
     /// The patience for `processes` on `cores`.
     pub fn for_processes(processes: usize, cores: usize) -> Self {

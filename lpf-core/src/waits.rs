@@ -7,14 +7,14 @@
 //!
 //! # When a wait is hopeless
 //! Everything a wait needs is a cumulative count at the awaited process: puts made, messages
-//! released, landings offered. Where that count has reached what is needed, the rest is under way,
+//! released, landings offered, ends opened and closed. Where that count has reached what is needed, the rest is under way,
 //! and the wait goes on whatever else the awaited process does. Where it is short, the wait is
 //! hopeless if the awaited process
 //!
 //! - has left the section;
 //! - is in a full sync that the asker has not come to: it makes no put before the asker joins it;
-//! - is in the same call of the same group with another stamp, or in a later one (this does not
-//!   count where a release is awaited: those of earlier calls may come from any call);
+//! - is in the same call of the same group with another stamp, or in a later one (this
+//!   counts for messages and offers alone: releases, openings and closings may come from any call);
 //! - waits itself, and so on round to the asker, who thereby waits for itself. A cycle counts when
 //!   it is seen twice.
 //!
@@ -38,8 +38,9 @@
 //! # What a backend publishes
 //! - [`Doing::FullSync`] and [`Doing::Left`] only once the process's puts have left and its releases
 //!   are counted: a full sync, or leaving, that still waits for credit is [`Doing::Waiting`].
-//! - Counts belong to a [`Stream`], go on when its link is closed and opened again, and are kept
-//!   after it is closed, while the inbox lives; a stream that is not listed has counts of 0.
+//! - Counts belong to a [`Stream`], not to the ring that others used before: both ends count the
+//!   same openings and messages without a word between them. They go on when the link is closed and
+//!   opened again, and are kept while the inbox lives; a stream that is not listed has counts of 0.
 //! - `group` tells the groups of a section apart that number their calls separately.
 //! - `doing` is one value, and so are group and call together: a reader sees all or nothing of a
 //!   change. Counts are published with them (under one lock), or read after them; the asker's own
@@ -54,6 +55,8 @@ pub use diagnose::{Fault, Suspicion};
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Pid;
 use crate::arrivals::{Call, InboxSlot};
 
@@ -62,7 +65,7 @@ pub const ASK_AFTER: Duration = Duration::from_millis(250);
 
 /// The messages of one process to one other: a direction of a link, under the name that both ends
 /// know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Stream {
     /// The sender.
     pub from: Pid,
@@ -81,22 +84,47 @@ impl Stream {
     }
 }
 
-/// What a process did on a stream so far. The sender fills the first two, the receiver the others;
-/// the rest stays 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a process did on a stream so far: as its sender, and as its receiver. Who is only one of them
+/// leaves the other's side as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
+    /// The sender's side.
+    pub sent: SenderCounts,
+    /// The receiver's side.
+    pub received: ReceiverCounts,
+}
+
+/// What a sender did on a stream so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SenderCounts {
     /// Puts made, queued ones included.
     pub made: u64,
+    /// Landings that left.
+    pub landed: u64,
     /// The first queued put that waits for an offer.
     pub queued: Option<QueuedLanding>,
+    /// Times it opened its end.
+    pub opened: u64,
+    /// Times it closed its end.
+    pub closed: u64,
+}
+
+/// What a receiver did on a stream so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReceiverCounts {
     /// Messages released (the prefix), reported or not.
     pub released: u64,
     /// Landings offered.
     pub offered: u64,
+    /// Times it opened its end.
+    pub opened: u64,
+    /// Who still has the ring that it opened last, and by which of its openings: that sender has
+    /// not closed.
+    pub held_by: Option<(Pid, u64)>,
 }
 
 /// A put that cannot leave before the receiver has offered a place for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueuedLanding {
     /// Its number among the messages of the stream, from 1.
     pub message: u64,
@@ -105,7 +133,7 @@ pub struct QueuedLanding {
 }
 
 /// Which count a wait needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum What {
     /// Puts made by the sender: the asker expects messages.
     Messages,
@@ -113,10 +141,14 @@ pub enum What {
     Releases,
     /// Landings offered by the receiver: the asker flushes and has no place to write to.
     Offers,
+    /// The receiver's opening of its end: the asker flushes and has no ring to write to.
+    Opening,
+    /// The closing of the ring's last link by its sender: the asker flushes and is next.
+    Closing,
 }
 
 /// One count that a process waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Want {
     /// Which count.
     pub what: What,
@@ -132,8 +164,8 @@ impl Want {
     /// The process that has to act.
     pub fn awaited(&self) -> Pid {
         match self.what {
-            What::Messages => self.stream.from,
-            What::Releases | What::Offers => self.stream.to,
+            What::Messages | What::Closing => self.stream.from,
+            What::Releases | What::Offers | What::Opening => self.stream.to,
         }
     }
 
@@ -145,7 +177,7 @@ impl Want {
 }
 
 /// What a process is doing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Doing {
     /// Running the program, in a call or outside.
     #[default]
@@ -159,7 +191,7 @@ pub enum Doing {
 }
 
 /// What a process publishes about itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// What it is doing.
     pub doing: Doing,
@@ -180,13 +212,25 @@ impl Status {
         found.map(|(_, counts)| *counts).unwrap_or_default()
     }
 
+    /// Its counts on a stream, to be changed.
+    pub fn on_mut(&mut self, stream: Stream) -> &mut Counts {
+        let known = self.counts.iter().position(|(s, _)| *s == stream);
+        let at = known.unwrap_or_else(|| {
+            self.counts.push((stream, Counts::default()));
+            self.counts.len() - 1
+        });
+        &mut self.counts[at].1
+    }
+
     /// The count that `want` is about, at the process it awaits.
     fn count(&self, want: &Want) -> u64 {
         let counts = self.on(want.stream);
         match want.what {
-            What::Messages => counts.made,
-            What::Releases => counts.released,
-            What::Offers => counts.offered,
+            What::Messages => counts.sent.made,
+            What::Releases => counts.received.released,
+            What::Offers => counts.received.offered,
+            What::Opening => counts.received.opened,
+            What::Closing => counts.sent.closed,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The same bytes read and written in one superstep.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 
@@ -10,7 +11,7 @@ use crate::request::Way;
 use crate::slot::{GlobalSlot, Slot};
 
 /// A put or get as its process made it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tracked {
     /// Put or get.
     pub way: Way,

@@ -1,5 +1,6 @@
 //! Which slots a process registered, where, and in which order.
 
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{self, Write};
 
@@ -12,7 +13,7 @@ use crate::slot::{Registrant, Slot};
 const REMEMBERED: usize = 4096;
 
 /// A collective call: the registration or deregistration of a global slot.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Registration {
     /// Whether it registers.
     pub registers: bool,

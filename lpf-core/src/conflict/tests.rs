@@ -141,7 +141,7 @@ fn writes_that_touch_lose_nothing() {
 #[test]
 fn empty_writes_take_nothing_from_others() {
     assert_eq!(resolve(&[(8, 0), (8, 8), (12, 0), (16, 0)]), [0, 8, 0, 0]);
-    assert_eq!(resolve(&[]), []);
+    assert!(resolve(&[]).is_empty());
 }
 
 #[test]

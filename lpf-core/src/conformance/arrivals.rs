@@ -16,6 +16,7 @@ pub(super) mod credits;
 pub(super) mod landings;
 pub(super) mod mismatches;
 pub(super) mod mixed;
+pub(super) mod opening;
 
 /// Links between every two processes; this one's, by peer.
 pub(super) struct Mesh {

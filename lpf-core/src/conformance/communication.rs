@@ -260,6 +260,32 @@ case! {
 }
 
 case! {
+    /// Large and many, so that two writers at work at the same time would meet, and one overtake the
+    /// other.
+    pub fn of_large_conflicting_puts_one_is_whole_every_time timed [2, 4] |ctx| {
+        const BYTES: usize = 4 << 20;
+        room(ctx, 2, 8)?;
+        let (mut own, mut hit) = (ctx.area::<u8>(BYTES)?, ctx.area::<u8>(BYTES)?);
+        ctx.sync()?;
+        let pid = ctx.pid() as u8;
+        for round in 0..30u8 {
+            ctx.write(&mut own).fill(4 * round + pid);
+            ctx.write(&mut hit).fill(u8::MAX);
+            // Meet, so that both writers would begin together.
+            ctx.sync()?;
+            ctx.put(&own, .., 0, &hit, 0)?;
+            ctx.sync()?;
+            if pid == 0 {
+                let winner = ctx.read(&hit)[0];
+                assert!(winner / 4 == round, "round {round}: {winner} is nobody's byte");
+                let other = ctx.read(&hit).iter().position(|&byte| byte != winner);
+                assert_eq!(other, None, "round {round}: bytes of both");
+            }
+        }
+    }
+}
+
+case! {
     /// Gets of one process into the same bytes: one of them is there, whole.
     pub fn conflicting_gets_leave_one_of_them_whole everywhere [2, 4, 8] |ctx| {
         let p = ctx.nprocs();

@@ -10,7 +10,7 @@ use crate::arrivals::{Expect, InboxShape};
 use crate::attr::SyncAttr;
 use crate::conformance::errors::Fine;
 use crate::conformance::runner::{alone, section, watched};
-use crate::conformance::verdict::{BOUND, LATE, assert_in_time, names, room};
+use crate::conformance::verdict::{BOUND, LATE, allowed, assert_in_time, names, room};
 use crate::conformance::{Harness, Mode};
 use crate::context::Context;
 use crate::error::{Cause, Error, Kind, Result};
@@ -152,7 +152,7 @@ fn judge(ending: Ending, pid: Pid, seen: Option<Seen>) -> std::result::Result<()
     if !ending.is_told_by(&error) {
         return Err(format!("it got: {error}"));
     }
-    if seen.waited > BOUND + DELAY {
+    if seen.waited > allowed(BOUND + DELAY) {
         return Err(format!("{LATE}: it waited {} ms", seen.waited.as_millis()));
     }
     Ok(())

@@ -246,6 +246,36 @@ case! {
     }
 }
 
+crate::program! {
+    /// Each process begins as many sections as its number, then the last one gives up.
+    fn NestsAndFails(ctx, _args) {
+        ctx.sync()?;
+        for _ in 0..ctx.pid() {
+            ctx.exec(1, Fine, Args::none())?;
+        }
+        if ctx.pid() == ctx.nprocs() - 1 {
+            return Err(Error::program("enough"));
+        }
+        sync_until_fatal(ctx);
+        Ok(())
+    }
+}
+
+case! {
+    /// What a section left behind when it failed is not taken for anything of the next ones, however
+    /// many sections each process had begun in it.
+    pub fn a_failed_section_is_not_mistaken_for_a_later_one everywhere [1] |ctx| {
+        let p = ctx.probe().free_p();
+        for _ in 0..3 {
+            let error = ctx.exec(p, NestsAndFails, Args::none());
+            refused!(error, Fatal, Returned { .. });
+            for _ in 0..2 * p {
+                ctx.exec(p, Fine, Args::none())?;
+            }
+        }
+    }
+}
+
 /// The time limit of [`Dawdles`].
 const LIMIT: Duration = Duration::from_millis(300);
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::Pid;
 use crate::args::Args;
-use crate::conformance::verdict::{LATE, SLOWDOWN};
+use crate::conformance::verdict::{LATE, SLOWDOWN, allowed};
 use crate::conformance::{Harness, Mode};
 use crate::context::panic_text;
 use crate::error::Result;
@@ -34,7 +34,7 @@ impl Drop for Ended<'_> {
 /// Runs `f`; where it takes longer than [`LIMIT`], says which case hangs and ends the process:
 /// nothing less stops processes that wait for each other.
 pub(super) fn watched<R>(case: &str, f: impl FnOnce() -> R) -> R {
-    let (ended, start, limit) = (AtomicBool::new(false), Instant::now(), LIMIT * SLOWDOWN);
+    let (ended, start, limit) = (AtomicBool::new(false), Instant::now(), allowed(LIMIT * SLOWDOWN));
     std::thread::scope(|scope| {
         let watchdog = scope.spawn(|| {
             while !ended.load(Ordering::Acquire) {
@@ -64,17 +64,19 @@ pub(super) fn beside_others<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// How often a case may be late: another program may have had the cores.
-const TRIES: u32 = 3;
+/// How often a case may be late: another program may have had the cores. After each time it waits longer
+/// for that to end.
+const TRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// Runs `f` with no other case at the same time, because it measures time. Where it fails by being
 /// late and by nothing else, it is run again, [`TRIES`] times in all.
 pub(super) fn alone<R>(f: impl Fn() -> R) -> R {
     let _machine = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
-    for _ in 1..TRIES {
+    for time in 1..TRIES {
         match catch_unwind(AssertUnwindSafe(&f)) {
             Ok(result) => return result,
-            Err(panic) if panic_text(&*panic).contains(LATE) => {}
+            Err(panic) if panic_text(&*panic).contains(LATE) => std::thread::sleep(time * PAUSE),
             Err(panic) => resume_unwind(panic),
         }
     }

@@ -1,5 +1,6 @@
 //! What cases assert about errors and time, and how a section that is meant to fail is looked at.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::Pid;
@@ -8,8 +9,20 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::lpf::Lpf;
 
-/// The bound within which others learn of a failure.
+/// The bound within which others learn of a failure; multiplied by what the harness says.
 pub(super) const BOUND: Duration = Duration::from_secs(SLOWDOWN as u64);
+
+/// What bounds on time are multiplied by besides: of the slowest harness of this process.
+static HARNESS: AtomicU32 = AtomicU32::new(1);
+
+pub(super) fn slow_down(factor: u32) {
+    HARNESS.fetch_max(factor, Ordering::Relaxed);
+}
+
+/// A bound on time, as it holds for this harness.
+pub(super) fn allowed(bound: Duration) -> Duration {
+    bound * HARNESS.load(Ordering::Relaxed)
+}
 
 /// Begins every complaint about time, so that the case can be tried again: see
 /// [`alone`](super::runner::alone).
@@ -17,6 +30,7 @@ pub(super) const LATE: &str = "too late";
 
 /// Asserts that a wait was not longer than `bound`.
 pub(super) fn assert_in_time(waited: Duration, bound: Duration) {
+    let bound = allowed(bound);
     assert!(waited <= bound, "{LATE}: after {} ms, not {}", waited.as_millis(), bound.as_millis());
 }
 
@@ -100,7 +114,7 @@ pub(super) fn wait_for<R>(what: &str, mut f: impl FnMut() -> Option<R>) -> R {
         if let Some(answer) = f() {
             return answer;
         }
-        assert!(start.elapsed() < 10 * BOUND, "waited in vain for {what}");
+        assert!(start.elapsed() < allowed(10 * BOUND), "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

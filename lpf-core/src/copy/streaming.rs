@@ -1,8 +1,8 @@
 //! Very large copies: ordinary or non-temporal stores, whichever this machine does faster.
 //!
 //! Non-temporal stores do not read the destination before they overwrite it; they gain 1.2 to 1.4
-//! times on one put of 32 MiB and more each way on one machine, nothing on another, and lose below
-//! (`limits.md`). The C library does not switch by itself where a hypervisor reports a huge cache.
+//! times on one put of 32 MiB and more each way on one machine, nothing on another, and lose below.
+//! The C library does not switch by itself where a hypervisor reports a huge cache.
 //! So the first large copies of a process are made in pieces, in turns one way and the other, and
 //! the faster way is kept: no setting is needed, `LPF_COPY=memcpy|stream` overrules it.
 

@@ -1,5 +1,7 @@
 //! Handles of registered memory.
 
+use std::any::type_name;
+use std::fmt;
 use std::marker::PhantomData;
 
 use bytemuck::Pod;
@@ -37,7 +39,6 @@ pub trait Memory<'s>: sealed::Sealed {
 macro_rules! handle {
     ($(#[$meta:meta])* $name:ident, $slot:ty) => {
         $(#[$meta])*
-        #[derive(Debug)]
         pub struct $name<'s, T> {
             slot: $slot,
             block: usize,
@@ -49,6 +50,14 @@ macro_rules! handle {
         impl<'s, T> $name<'s, T> {
             pub(crate) fn new(slot: $slot, block: usize, data: *mut T, len: usize) -> Self {
                 $name { slot, block, data, len, section: PhantomData }
+            }
+        }
+
+        /// In words: it stands in the errors that give an area back.
+        impl<T> fmt::Debug for $name<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let (name, element) = (stringify!($name), type_name::<T>());
+                write!(f, "{name}<{element}> of length {}, slot {}", self.len, Slot::from(self.slot))
             }
         }
 
@@ -108,5 +117,20 @@ impl<T> Area<'_, T> {
     #[inline]
     pub fn global_slot(&self) -> GlobalSlot {
         self.slot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::slot::SlotTable;
+
+    #[test]
+    fn an_area_prints_as_words_and_not_as_its_parts() {
+        let mut slots = SlotTable::new(0);
+        slots.set_capacity(1);
+        let slot = slots.register_global(std::ptr::null_mut(), 32, 0, 0).unwrap();
+        let area = Area::new(slot, 0, std::ptr::null_mut::<u64>(), 4);
+        assert_eq!(format!("{area:?}"), "Area<u64> of length 4, slot global 0");
     }
 }

@@ -65,7 +65,7 @@ impl<'s, L: Lpf> Context<'s, L> {
         // Cells are aligned to half a cache line at the least.
         const { assert!(align_of::<T>() <= 32, "elements of messages are aligned to at most 32") };
         if !self.releases.reserve_for_one_more() {
-            let cause = Cause::OutOfMemory { what: "a link", bytes: 0 };
+            let cause = Cause::OutOfMemory { what: "a link".into(), bytes: 0 };
             return Err(Error::mitigable(self.pid(), self.superstep(), cause));
         }
         let link = self.raw.open(inbox, ring, peer, peer_ring)?;
@@ -96,7 +96,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     #[track_caller]
     pub fn outbox<T: Pod>(&mut self, parts: usize, len: usize) -> Result<Vec<Part<'s, T>>> {
         let refused = |ctx: &Self, bytes| {
-            let cause = Cause::OutOfMemory { what: "an outbox", bytes };
+            let cause = Cause::OutOfMemory { what: "an outbox".into(), bytes };
             Error::mitigable(ctx.pid(), ctx.superstep(), cause)
         };
         let mut list = Vec::new();

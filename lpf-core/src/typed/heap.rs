@@ -109,8 +109,11 @@ impl Heap {
 
 impl Drop for Heap {
     fn drop(&mut self) {
-        if !self.leak {
-            self.blocks.drain(..).flatten().for_each(Block::free);
+        let blocks = std::mem::take(&mut self.blocks);
+        if self.leak {
+            crate::kept::keep(blocks);
+        } else {
+            blocks.into_iter().flatten().for_each(Block::free);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Doing, Status, Want, What};
+use super::{Doing, Status, Stream, Want, What};
 use crate::Pid;
 use crate::arrivals::Call;
 use crate::error::Cause;
@@ -46,6 +46,20 @@ impl<F: FnMut(Pid) -> Option<Status>> Round<'_, F> {
         self.answers.entry(pid).or_insert_with(|| (self.fetch)(pid)).as_ref()
     }
 
+    /// What a want comes down to: whose ring was opened but not given up waits for the one who has it.
+    fn settle(&mut self, want: &Want) -> Want {
+        if want.what == What::Opening
+            && let Some(receiver) = self.status(want.stream.to)
+            && let counts = receiver.on(want.stream).received
+            && counts.opened >= want.need
+            && let Some((from, need)) = counts.held_by
+        {
+            let stream = Stream { from, ..want.stream };
+            return Want { what: What::Closing, stream, have: need.saturating_sub(1), need };
+        }
+        *want
+    }
+
     /// What `want` has come to at the process it awaits, if that is known and short.
     fn short(&mut self, want: &Want) -> Option<u64> {
         let count = self.status(want.awaited())?.count(want);
@@ -68,6 +82,7 @@ impl Suspicion {
     ) -> Option<Fault> {
         let mut round = Round { asker, own, fetch, answers: BTreeMap::new() };
         for want in own.wants() {
+            let want = &round.settle(want);
             let process = want.awaited();
             let Some(peer) = round.status(process) else { continue };
             let reason = if peer.count(want) < want.need {
@@ -103,11 +118,11 @@ impl Suspicion {
 /// Why a count that is short at `peer` stays short, other than by a cycle.
 fn never_comes(own: &Status, want: &Want, peer: &Status) -> Option<String> {
     let (ours, theirs) = (&own.call, &peer.call);
-    // Releases of what an earlier call sent may come from any call.
+    // Releases of what an earlier call sent may come from any call, and so may openings.
     let comparable = own.group == peer.group
         && ours.number > 0
         && theirs.number > 0
-        && want.what != What::Releases;
+        && matches!(want.what, What::Messages | What::Offers);
     let reason = match peer.doing {
         Doing::Left => format!("has left the section in superstep {}", peer.superstep),
         Doing::FullSync(superstep) if superstep >= own.superstep => {
@@ -131,14 +146,16 @@ fn never_comes(own: &Status, want: &Want, peer: &Status) -> Option<String> {
         What::Messages => format!("having sent {count}"),
         What::Releases => format!("having released {count}"),
         What::Offers => format!("having offered {count}"),
+        What::Opening => format!("having opened the link {count} times"),
+        What::Closing => format!("having closed the link {count} times"),
     };
     Some(format!("{reason}, {did}"))
 }
 
 /// Why a message that was put does not leave: it waits for the asker, who waits for it.
 fn never_offered(asker: Pid, own: &Status, want: &Want, peer: &Status) -> Option<String> {
-    let queued = peer.on(want.stream).queued.filter(|_| want.what == What::Messages)?;
-    let offered = own.on(want.stream).offered;
+    let queued = peer.on(want.stream).sent.queued.filter(|_| want.what == What::Messages)?;
+    let offered = own.on(want.stream).received.offered;
     (queued.message <= want.need && offered < queued.landing).then(|| {
         format!(
             "sends message {} as a landing, for which process {asker} would have to make offer {} \
@@ -161,12 +178,17 @@ fn describe(pid: Pid, status: &Status, want: &Want) -> String {
             format!("process {awaited} to release message {need} ({have} are released)")
         }
         What::Offers => format!("offer {need} of process {awaited} ({have} have come)"),
+        What::Opening => format!("process {awaited} to open its end of their link"),
+        What::Closing => format!(
+            "process {awaited} to close the link that still has ring {} at process {}",
+            want.stream.ring, want.stream.to
+        ),
     };
     format!("process {pid}{call} waits for {wish}")
 }
 
 fn name(call: &Call) -> String {
-    match call.name {
+    match call.name.as_str() {
         "" => format!("call {}", call.number),
         name => format!("call {} ({name})", call.number),
     }
@@ -174,8 +196,9 @@ fn name(call: &Call) -> String {
 
 /// Whether an edge is what it was in the round before.
 fn persists<F: FnMut(Pid) -> Option<Status>>(edge: &Edge, round: &mut Round<'_, F>) -> bool {
-    let waits = |status: &Status| status.wants().iter().any(|want| want.is_still(&edge.want));
-    round.status(edge.waits).is_some_and(waits) && round.short(&edge.want) == Some(edge.count)
+    let wants = round.status(edge.waits).map(|status| status.wants().to_vec()).unwrap_or_default();
+    wants.iter().any(|want| round.settle(want).is_still(&edge.want))
+        && round.short(&edge.want) == Some(edge.count)
 }
 
 /// A shortest cycle of short wants through the asker; empty where there is none. Each process waits
@@ -187,6 +210,7 @@ fn find_cycle<F: FnMut(Pid) -> Option<Status>>(round: &mut Round<'_, F>) -> Vec<
     while let Some(waits) = queue.pop_front() {
         let wants = round.status(waits).map(|s| s.wants().to_vec()).unwrap_or_default();
         for want in wants {
+            let want = round.settle(&want);
             let next = want.awaited();
             let Some(count) = round.short(&want) else { continue };
             if reached_by.contains_key(&next) {

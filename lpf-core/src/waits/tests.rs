@@ -3,8 +3,18 @@
 mod simulation;
 
 use super::*;
+use crate::arrivals::call_name;
 
-const NOTHING: Counts = Counts { made: 0, queued: None, released: 0, offered: 0 };
+/// Counts of a sender that made `made` puts.
+fn sent(made: u64) -> Counts {
+    Counts { sent: SenderCounts { made, ..Default::default() }, ..Counts::default() }
+}
+
+/// Counts of a receiver that released `released` messages and offered `offered` landings.
+fn received(released: u64, offered: u64) -> Counts {
+    let received = ReceiverCounts { released, offered, ..Default::default() };
+    Counts { received, ..Counts::default() }
+}
 
 fn stream(from: Pid, to: Pid) -> Stream {
     Stream::new(from, to, InboxSlot::new(0), from)
@@ -25,7 +35,7 @@ fn offer(from: Pid, to: Pid, need: u64) -> Want {
 }
 
 fn call(number: u32, stamp: u32) -> Call {
-    Call { group: 0, number, stamp, name: "broadcast" }
+    Call { group: 0, number, stamp, name: call_name("broadcast") }
 }
 
 fn computing() -> Status {
@@ -38,7 +48,7 @@ fn waiting(wants: &[Want]) -> Status {
 
 fn made(status: Status, from: Pid, to: Pid, made: u64) -> Status {
     let mut status = status;
-    status.counts.push((stream(from, to), Counts { made, ..NOTHING }));
+    status.counts.push((stream(from, to), sent(made)));
     status
 }
 
@@ -120,7 +130,7 @@ fn a_process_that_is_still_leaving_the_askers_last_full_sync_is_waited_for() {
 
 #[test]
 fn the_same_call_with_another_stamp() {
-    let peer = Status { call: Call { name: "reduce", ..call(7, 0xb) }, ..computing() };
+    let peer = Status { call: Call { name: call_name("reduce"), ..call(7, 0xb) }, ..computing() };
     assert_eq!(
         ask(&[waiting(&[message(1, 0, 1)]), peer.clone()]).unwrap(),
         "process 1: process 0, in call 7 (broadcast), waits for message 1 of process 1 (0 have \
@@ -163,7 +173,7 @@ fn without_a_call_stamps_say_nothing() {
 fn releases_may_come_from_any_call_but_not_from_who_left() {
     let own = waiting(&[release(0, 1, 5)]);
     let released = |status: Status, released| Status {
-        counts: vec![(stream(0, 1), Counts { released, ..NOTHING })],
+        counts: vec![(stream(0, 1), received(released, 0))],
         ..status
     };
     for other in [call(8, 0xa), call(7, 0xb)] {
@@ -286,7 +296,7 @@ fn a_landing_that_the_asker_never_offered_and_awaits_itself() {
     let own = waiting(&[message(1, 0, 2)]);
     let queued = Some(QueuedLanding { message: 2, landing: 1 });
     let mut peer = made(computing(), 1, 0, 2);
-    peer.counts[0].1.queued = queued;
+    peer.counts[0].1.sent.queued = queued;
     assert_eq!(
         ask(&[own.clone(), peer.clone()]).unwrap(),
         "process 1: process 0, in call 7 (broadcast), waits for message 2 of process 1 (1 have \
@@ -294,7 +304,7 @@ fn a_landing_that_the_asker_never_offered_and_awaits_itself() {
          offer 1 and has made 0"
     );
     let mut offered = own.clone();
-    offered.counts.push((stream(1, 0), Counts { offered: 1, ..NOTHING }));
+    offered.counts.push((stream(1, 0), received(0, 1)));
     assert_eq!(ask_often(&[offered, peer.clone()]), None, "the offer is under way");
     let earlier = waiting(&[message(1, 0, 1)]);
     assert_eq!(ask_often(&[earlier, peer]), None, "the message awaited comes before the landing");

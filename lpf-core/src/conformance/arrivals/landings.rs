@@ -8,7 +8,7 @@ use crate::conformance::board::{await_version, board};
 use crate::conformance::memory::Buffer;
 use crate::conformance::runner;
 use crate::conformance::verdict::{
-    BOUND, assert_fatal_naming, assert_in_time, failing_rehook, sync_until_fatal,
+    BOUND, assert_fatal_naming, assert_in_time, failing_rehook, refused, sync_until_fatal,
 };
 use crate::conformance::{Harness, Mode};
 use crate::error::Result;
@@ -178,6 +178,8 @@ case! {
             ctx.raw().offer(link, slot, 8, 8)?;
             misused(ctx.raw().offer(link, slot, 16, 8));
         }
+        // The memory is the runtime's until the messages were awaited.
+        refused!(ctx.raw().deregister(slot), Misuse, SlotOffered { .. });
         let (_kept, source) = {
             ctx.resize(2, 0)?;
             ctx.sync()?;
@@ -188,6 +190,7 @@ case! {
         }
         expect(ctx, &[(link, 2)])?;
         assert_eq!(latest(ctx, link)?, body(0, 8));
+        ctx.raw().deregister(slot)?;
         ctx.sync()?;
     }
 }

@@ -207,10 +207,10 @@ impl Machine {
         let counts = (0..self.p()).flat_map(|other| {
             let (out, into) = (&self.wires[&(pid, other)], &self.wires[&(other, pid)]);
             let made = out.made.len() as u64;
-            let sends = (stream(pid, other), Counts { made, ..NOTHING });
-            let receives = (stream(other, pid), Counts { released: into.released, ..NOTHING });
+            let sends = (stream(pid, other), sent(made));
+            let receives = (stream(other, pid), received(into.released, 0));
             if other == pid {
-                let both = Counts { made, released: into.released, ..NOTHING };
+                let both = Counts { sent: sent(made).sent, ..received(into.released, 0) };
                 vec![(stream(pid, pid), both)]
             } else {
                 vec![sends, receives]
@@ -323,7 +323,7 @@ impl Machine {
 /// A right program: a sequence of events, each appended to those who take part in it.
 fn right(p: Pid, events: &[(u8, Pid, Pid)]) -> Vec<VecDeque<Op>> {
     let mut programs = vec![VecDeque::new(); p as usize];
-    let mut call = Call { group: 0, number: 1, stamp: 9, name: "call" };
+    let mut call = Call { group: 0, number: 1, stamp: 9, name: call_name("call") };
     programs.iter_mut().for_each(|program| program.push_back(Op::Enter(call)));
     for &(kind, a, b) in events {
         let (a, b) = (a % p, b % p);

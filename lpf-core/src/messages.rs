@@ -1,0 +1,32 @@
+//! The message-passing protocol: supersteps, links and sections on any network that moves tagged
+//! messages between two processes.
+//!
+//! A backend brings a [`Transport`] (MPI, sockets) and a [`Control`] plane; everything that the
+//! contract says is here, once.
+
+mod blob;
+pub mod code;
+mod contexts;
+pub mod control;
+mod links;
+mod local;
+mod meeting;
+mod memory;
+pub mod network;
+mod process;
+mod sections;
+mod superstep;
+mod tags;
+mod tickets;
+mod traffic;
+pub mod transport;
+mod turns;
+mod watch;
+mod wire;
+
+pub use control::{Control, Order, SectionId};
+pub use meeting::Way;
+pub use process::{Environment, Host, Network, Process};
+pub use sections::{exec, follow, hook};
+pub use traffic::Traffic;
+pub use transport::{Broken, Outcome, Piece, Rank, Tag, Ticket, Transport};

@@ -1,0 +1,267 @@
+//! What processes tell each other about their links: a few words each, on a channel of their own for
+//! each pair, in order.
+
+use super::super::meeting::nonsense;
+use super::super::memory::Memory;
+use super::super::tags;
+use super::super::transport::{Ticket, Transport};
+use super::super::watch::Stop;
+use super::super::wire::Reader;
+use super::{Links, OpenLink};
+use crate::Pid;
+use crate::waits::Stream;
+
+const BYTES: usize = 24;
+
+/// A word between two processes. All but `Closed` are about a stream that its receiver sends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word {
+    /// The ring is yours, for your link of this number.
+    Granted,
+    /// So many messages are released.
+    Released,
+    /// So many bytes wait for a landing.
+    Offered,
+    /// The sender has closed its link of this number.
+    Closed,
+}
+
+impl Word {
+    const ALL: [Word; 4] = [Word::Granted, Word::Released, Word::Offered, Word::Closed];
+}
+
+/// A word to a link that is not open yet: a grant, and offers for at most a window.
+#[derive(Debug)]
+pub(super) struct Early {
+    stream: Stream,
+    opening: u32,
+    kind: Word,
+    number: u64,
+}
+
+impl OpenLink {
+    fn take_word(&mut self, kind: Word, number: u64) {
+        match kind {
+            Word::Granted => self.granted = true,
+            Word::Released => self.outgoing.released = self.outgoing.released.max(number),
+            Word::Offered => self.peer_offers.push_back(number as usize),
+            Word::Closed => {}
+        }
+    }
+}
+
+/// Words on their way in: one receive for every process, posted again when it is done. What comes
+/// meanwhile waits in the network: at most two windows and two words for each link.
+#[derive(Debug)]
+pub(super) struct Postbox {
+    memory: Option<Memory>,
+    posted: Vec<Option<Ticket>>,
+}
+
+impl Postbox {
+    pub(super) fn new(processes: usize) -> Self {
+        Postbox { memory: None, posted: (0..processes).map(|_| None).collect() }
+    }
+
+    /// Gets its memory, or says what was refused. Before the first inbox is active.
+    pub(super) fn prepare(&mut self) -> Result<(), usize> {
+        if self.memory.is_none() {
+            self.memory = Some(Memory::new(self.posted.len() * BYTES)?);
+        }
+        Ok(())
+    }
+
+    pub(super) fn close<T: Transport>(&mut self, net: &mut T) -> bool {
+        let tickets = self.posted.iter_mut().filter_map(Option::take);
+        tickets.fold(true, |quiet, ticket| net.cancel(ticket) & quiet)
+    }
+
+    pub(super) fn keep(&mut self) {
+        crate::kept::keep(self.memory.take());
+    }
+}
+
+impl Links {
+    /// Takes what peers have said.
+    pub(super) fn hear<T: Transport>(&mut self, net: &mut T) -> Result<(), Stop> {
+        for from in 0..self.members.len() {
+            loop {
+                let Some(memory) = &self.postbox.memory else { return Ok(()) };
+                let place = from * BYTES..(from + 1) * BYTES;
+                let Some(ticket) = &self.postbox.posted[from] else {
+                    let (rank, tag) = (self.members[from], tags::link_control(self.context));
+                    // SAFETY: the memory lives until the links are closed, and this part of it is not
+                    // looked at before the receive is finished.
+                    let ticket = unsafe { net.receive(rank, tag, &[memory.piece(place)]) }?;
+                    self.postbox.posted[from] = Some(ticket);
+                    continue;
+                };
+                if net.test(ticket)?.is_none() {
+                    break;
+                }
+                self.postbox.posted[from] = None;
+                // SAFETY: its receive is finished.
+                let mut reader = Reader(unsafe { memory.bytes(place) });
+                let mut word = || {
+                    let kind = Word::ALL.get(reader.u32()? as usize).copied()?;
+                    Some((kind, reader.u32()?, reader.u32()?, reader.u32()?, reader.u64()?))
+                };
+                let Some((kind, inbox, ring, opening, number)) = word() else {
+                    return Err(Stop::Fatal(nonsense(from as Pid)));
+                };
+                self.take_word(from as Pid, kind, inbox as usize, ring, opening, number);
+            }
+        }
+        Ok(())
+    }
+
+    /// A word about the link of number `opening` on its stream. What an earlier link is still told is
+    /// of no use any more.
+    fn take_word(
+        &mut self,
+        from: Pid,
+        kind: Word,
+        inbox: usize,
+        ring: u32,
+        opening: u32,
+        number: u64,
+    ) {
+        if kind == Word::Closed {
+            self.closed.insert(Stream { from, to: self.pid, inbox, ring }, number);
+            return;
+        }
+        let stream = Stream { from: self.pid, to: from, inbox, ring };
+        let opened = self.known.on(stream).sent.opened;
+        match self.sending_on(stream, opening) {
+            Some(link) => link.take_word(kind, number),
+            None if u64::from(opening) > opened => {
+                self.early.push(Early { stream, opening, kind, number });
+            }
+            None => {}
+        }
+    }
+
+    /// What was said to a link before it was opened.
+    pub(super) fn take_early(&mut self, link: &mut OpenLink) {
+        let (stream, opening) = (link.to_peer(self.pid), link.out_opening as u32);
+        self.early.retain(|word| {
+            let is_its_own = (word.stream, word.opening) == (stream, opening);
+            if is_its_own {
+                link.take_word(word.kind, word.number);
+            }
+            !is_its_own
+        });
+    }
+
+    /// The open link that is number `opening` of those that send on a stream.
+    fn sending_on(&mut self, stream: Stream, opening: u32) -> Option<&mut OpenLink> {
+        let pid = self.pid;
+        let mut links = self.places.iter_mut().filter_map(|place| place.link.as_deref_mut());
+        links.find(|link| link.to_peer(pid) == stream && link.out_opening as u32 == opening)
+    }
+
+    fn tell<T: Transport>(
+        &self,
+        net: &mut T,
+        link: &OpenLink,
+        word: Word,
+        number: u64,
+    ) -> Result<(), Stop> {
+        let (ring, opening) = match word {
+            Word::Closed => (link.peer_ring, link.out_opening),
+            _ => (link.ring, link.in_opening),
+        };
+        let words = [word as u32, link.inbox as u32, ring, opening as u32];
+        let mut bytes = [0; BYTES];
+        for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes[16..].copy_from_slice(&number.to_le_bytes());
+        let rank = self.members[link.peer as usize];
+        Ok(net.send_copy(rank, tags::link_control(self.context), &bytes)?)
+    }
+
+    /// Gives the ring of a link to its peer, once its last sender has closed.
+    pub(super) fn grant<T: Transport>(
+        &mut self,
+        net: &mut T,
+        link: &mut OpenLink,
+    ) -> Result<(), Stop> {
+        if self.holder(link).is_some() {
+            return Ok(());
+        }
+        if let Some(inbox) = &mut self.inboxes[link.inbox] {
+            inbox.senders[link.ring as usize] = Some((link.peer, link.in_opening));
+        }
+        link.has_granted = true;
+        self.post_cells(net, link)?;
+        self.tell(net, link, Word::Granted, link.in_opening)
+    }
+
+    /// Who still has the ring of a link that is not granted, and by which of its openings.
+    pub(super) fn holder(&self, link: &OpenLink) -> Option<(Pid, u64)> {
+        let inbox = self.inboxes[link.inbox].as_ref()?;
+        let (from, opening) = inbox.senders[link.ring as usize]?;
+        let stream = Stream { from, to: self.pid, inbox: link.inbox, ring: link.ring };
+        let closed = self.closed.get(&stream).copied().unwrap_or(0);
+        (closed < opening).then_some((from, opening))
+    }
+
+    /// Posts receives for all free cells.
+    fn post_cells<T: Transport>(&mut self, net: &mut T, link: &mut OpenLink) -> Result<(), Stop> {
+        let Some(inbox) = &self.inboxes[link.inbox] else { return Ok(()) };
+        let rank = self.members[link.peer as usize];
+        let tag = tags::cells(self.context, inbox.first_ring + link.ring);
+        while link.posted < link.incoming.released + u64::from(link.window) {
+            let pieces = inbox.cell(link.ring, link.posted);
+            // SAFETY: the cell belongs to nobody: its former message is released, and the inbox lives
+            // until its links are closed.
+            let ticket = unsafe { net.receive(rank, tag, &pieces) }?;
+            link.cells.push_back(ticket);
+            link.posted += 1;
+        }
+        Ok(())
+    }
+
+    /// Tells the peer what was released.
+    pub(super) fn report<T: Transport>(
+        &mut self,
+        net: &mut T,
+        link: &mut OpenLink,
+    ) -> Result<(), Stop> {
+        if link.incoming.is_reported() {
+            return Ok(());
+        }
+        self.post_cells(net, link)?;
+        link.incoming.reported = link.incoming.released;
+        self.tell(net, link, Word::Released, link.incoming.released)
+    }
+
+    /// Reports all releases.
+    pub(super) fn report_all<T: Transport>(&mut self, net: &mut T) -> Result<(), Stop> {
+        for at in 0..self.places.len() {
+            let Some(mut link) = self.places[at].link.take() else { continue };
+            let done = self.report(net, &mut link);
+            self.places[at].link = Some(link);
+            done?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn tell_offer<T: Transport>(
+        &self,
+        net: &mut T,
+        link: &OpenLink,
+        bytes: usize,
+    ) -> Result<(), Stop> {
+        self.tell(net, link, Word::Offered, bytes as u64)
+    }
+
+    pub(super) fn tell_closed<T: Transport>(
+        &self,
+        net: &mut T,
+        link: &OpenLink,
+    ) -> Result<(), Stop> {
+        self.tell(net, link, Word::Closed, link.out_opening)
+    }
+}

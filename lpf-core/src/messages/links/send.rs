@@ -1,0 +1,178 @@
+//! The sender's side: puts leave as grants, credits and offers allow.
+
+use super::super::local::Local;
+use super::super::process::Process;
+use super::super::tags;
+use super::super::transport::{Piece, Transport};
+use super::super::watch::Stop;
+use super::inboxes::HEAD;
+use super::{Links, OpenLink, Queued};
+use crate::arrivals::Link;
+use crate::error::{AtCaller, Cause, Error, Result};
+use crate::slot::Slot;
+
+/// Set in a head's length: the message went to a landing.
+pub(super) const LANDED: u64 = 1 << 63;
+
+/// A message up to here is copied, and its source free at once.
+const COPIED: usize = 1 << 10;
+
+impl<T: Transport> Process<T> {
+    /// Queues a put on a link and lets it leave if it can.
+    #[track_caller]
+    pub(in super::super) fn put_on(
+        &mut self,
+        link: Link,
+        src: Slot,
+        offset: usize,
+        bytes: usize,
+        landing: bool,
+    ) -> Result<()> {
+        self.alive()?;
+        let local = &self.local;
+        let Some(entry) = local.slots.local_side(src) else {
+            return Err(local.unknown(src)).at_caller();
+        };
+        let Some(address) = entry.range(offset, bytes) else {
+            return Err(local.out_of_range(src, offset, bytes)).at_caller();
+        };
+        let stamp = self.links.call.word();
+        let open = self.links.link_mut(local, link)?;
+        let window = open.window;
+        if !landing && bytes > open.cell_bytes {
+            let text = format!(
+                "a message of {bytes} bytes does not fit the cells of {link}, which have {}; send it as a landing",
+                open.cell_bytes
+            );
+            return Err(local.arrivals_misuse(text));
+        }
+        if !open.outgoing.may_make(window) {
+            let text = format!("more than {window} puts on {link} in one superstep");
+            return Err(local.arrivals_misuse(text));
+        }
+        if open.queue.len() >= 2 * window as usize {
+            let text = format!("{} puts on {link} wait for credit; flush first", open.queue.len());
+            return Err(local.arrivals_misuse(text));
+        }
+        open.queue.push_back(Queued { address, bytes, landing, stamp });
+        open.outgoing.made += 1;
+        self.local.slots.name(src, self.local.superstep);
+        let network = self.network.clone();
+        let mut shared = network.lock();
+        let net = &mut shared.net;
+        let (local, links) = (&self.local, &mut self.links);
+        let sent = links.hear(net).and_then(|()| links.send_on(net, local, link));
+        sent.map_err(|stop| {
+            let error = self.watch.stopped(net.control(), self.local.superstep, stop);
+            self.die(net, error)
+        })
+    }
+}
+
+impl Links {
+    fn send_on<T: Transport>(
+        &mut self,
+        net: &mut T,
+        local: &Local,
+        link: Link,
+    ) -> std::result::Result<(), Stop> {
+        let Some(mut open) = self.places[link.number()].link.take() else { return Ok(()) };
+        let sent = self.send_queued(net, local, &mut open);
+        self.places[link.number()].link = Some(open);
+        sent.map(|_| ())
+    }
+
+    /// Lets queued puts leave; whether the queue is empty then.
+    pub(super) fn send_queued<T: Transport>(
+        &mut self,
+        net: &mut T,
+        local: &Local,
+        link: &mut OpenLink,
+    ) -> std::result::Result<bool, Stop> {
+        while link.granted && link.outgoing.may_send(link.window) {
+            let Some(next) = link.queue.front() else { break };
+            if next.landing {
+                let Some(&room) = link.peer_offers.front() else { break };
+                if next.bytes > room {
+                    let text = format!(
+                        "process {} sends a landing of {} bytes to process {}, which offers {room}",
+                        self.pid, next.bytes, link.peer
+                    );
+                    let error = Error::fatal(self.pid, local.superstep, Cause::Arrivals(text));
+                    return Err(Stop::Fatal(error));
+                }
+            }
+            if link.in_flight.len() >= link.window as usize {
+                // Heads are used again a window later.
+                self.finish_sends(net, link)?;
+                if link.in_flight.len() >= link.window as usize {
+                    break;
+                }
+            }
+            let Some(put) = link.queue.pop_front() else { break };
+            self.send_one(net, link, &put)?;
+        }
+        Ok(link.queue.is_empty())
+    }
+
+    fn send_one<T: Transport>(
+        &mut self,
+        net: &mut T,
+        link: &mut OpenLink,
+        put: &Queued,
+    ) -> std::result::Result<(), Stop> {
+        let Some(inbox) = &self.inboxes[link.inbox] else { return Ok(()) };
+        let rank = self.members[link.peer as usize];
+        let ring = inbox.first_ring + link.peer_ring;
+        let cells = tags::cells(self.context, ring);
+        let number = link.outgoing.sent;
+        let mut head = [0; HEAD];
+        let flag = if put.landing { LANDED } else { 0 };
+        head[..8].copy_from_slice(&(put.bytes as u64 | flag).to_le_bytes());
+        head[8..].copy_from_slice(&put.stamp.to_le_bytes());
+        let source = Piece { base: put.address.cast_mut(), bytes: put.bytes };
+        if put.landing {
+            net.send_copy(rank, cells, &head)?;
+            let landings = tags::landings(self.context, ring);
+            // SAFETY: the put's source is the runtime's until the next flush, which waits for this.
+            let ticket = unsafe { net.send(rank, landings, &[source]) }?;
+            link.in_flight.push_back((number, ticket));
+            link.peer_offers.pop_front();
+            link.landed += 1;
+        } else if put.bytes <= COPIED {
+            let mut message = [0; HEAD + COPIED];
+            message[..HEAD].copy_from_slice(&head);
+            // SAFETY: the put checked its source, which nobody writes before the flush.
+            unsafe {
+                let to = message.as_mut_ptr().add(HEAD);
+                std::ptr::copy_nonoverlapping(put.address, to, put.bytes);
+            }
+            net.send_copy(rank, cells, &message[..HEAD + put.bytes])?;
+        } else {
+            let at = (number % u64::from(link.window)) as usize * HEAD;
+            let place = link.heads.piece(at..at + HEAD);
+            // SAFETY: the head of the message a window earlier has left: fewer are in flight.
+            unsafe { std::ptr::copy_nonoverlapping(head.as_ptr(), place.base, HEAD) };
+            // SAFETY: as for a landing; the head's memory goes with the link, which is flushed first.
+            let ticket = unsafe { net.send(rank, cells, &[place, source]) }?;
+            link.in_flight.push_back((number, ticket));
+        }
+        link.outgoing.sent += 1;
+        Ok(())
+    }
+
+    /// Forgets the sends that are over, oldest first.
+    pub(super) fn finish_sends<T: Transport>(
+        &mut self,
+        net: &mut T,
+        link: &mut OpenLink,
+    ) -> std::result::Result<(), Stop> {
+        while let Some((_, ticket)) = link.in_flight.front() {
+            if net.test(ticket)?.is_none() {
+                break;
+            }
+            link.in_flight.pop_front();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,298 @@
+//! The part of a process that needs nobody else: its queue, its slots, its capacities, and every
+//! check that can be made at the call.
+
+use super::superstep::Told;
+use crate::Pid;
+use crate::check::{Place, Registry, Tracked};
+use crate::conflict::Conflicts;
+use crate::error::{AtCaller, Cause, Error, Result};
+use crate::request::{Requests, Reserved, Way};
+use crate::slot::{GlobalSlot, LocalSlot, Registrant, Slot, SlotTable};
+
+/// Capacities asked for: the user's and, on top, the libraries'.
+#[derive(Debug, Default)]
+struct Wanted {
+    user_slots: usize,
+    user_requests: usize,
+    library_slots: usize,
+    library_requests: usize,
+}
+
+impl Wanted {
+    fn slots(&self) -> usize {
+        self.user_slots.saturating_add(self.library_slots)
+    }
+
+    fn requests(&self) -> usize {
+        self.user_requests.saturating_add(self.library_requests)
+    }
+}
+
+/// What checked mode keeps.
+#[derive(Debug, Default)]
+pub(super) struct Checks {
+    pub(super) requests: Vec<Tracked>,
+    pub(super) registry: Registry,
+    /// What everybody told in the superstep under way.
+    pub(super) others: Vec<Told>,
+}
+
+#[derive(Debug)]
+pub(super) struct Local {
+    pub(super) pid: Pid,
+    pub(super) nprocs: Pid,
+    /// Full syncs completed.
+    pub(super) superstep: u64,
+    /// Whether all processes of the section have met at least once.
+    pub(super) has_met: bool,
+    pub(super) queue: Requests,
+    pub(super) slots: SlotTable,
+    /// Writes that may overlap, as many as may be aimed at this process.
+    pub(super) conflicts: Conflicts,
+    wanted: Wanted,
+    /// A larger pool, for the next full sync.
+    reserved: Option<Reserved>,
+    pub(super) resized: bool,
+    pub(super) registered: bool,
+    /// Inboxes registered or deregistered, and their hash.
+    pub(super) inbox_calls: u64,
+    pub(super) inbox_hash: u64,
+    /// Present in checked mode.
+    pub(super) checks: Option<Box<Checks>>,
+}
+
+impl Local {
+    pub(super) fn new(pid: Pid, nprocs: Pid, checked: bool) -> Result<Self> {
+        Ok(Local {
+            pid,
+            nprocs,
+            superstep: 0,
+            has_met: false,
+            queue: Requests::new(pid, nprocs)?,
+            slots: SlotTable::new(pid),
+            conflicts: Conflicts::default(),
+            wanted: Wanted::default(),
+            reserved: None,
+            resized: false,
+            registered: false,
+            inbox_calls: 0,
+            inbox_hash: 0,
+            checks: checked.then(Box::default),
+        })
+    }
+
+    #[cold]
+    pub(super) fn misuse(&self, cause: Cause) -> Error {
+        Error::misuse(self.pid, self.superstep, cause)
+    }
+
+    #[cold]
+    pub(super) fn arrivals_misuse(&self, text: String) -> Error {
+        self.misuse(Cause::Arrivals(text))
+    }
+
+    #[cold]
+    pub(super) fn refused(&self, what: &'static str, bytes: usize) -> Error {
+        let cause = Cause::OutOfMemory { what: what.into(), bytes };
+        Error::mitigable(self.pid, self.superstep, cause)
+    }
+
+    #[cold]
+    pub(super) fn no_such_process(&self, pid: Pid) -> Error {
+        self.misuse(Cause::NoSuchProcess { pid, last: self.nprocs - 1 })
+    }
+
+    #[cold]
+    pub(super) fn out_of_range(&self, slot: Slot, offset: usize, bytes: usize) -> Error {
+        let len = self.slots.area(slot).map_or(0, |(_, len)| len);
+        self.misuse(Cause::OutOfRange { slot: slot.to_string(), offset, bytes, len })
+    }
+
+    /// Why a slot cannot be used now; checked mode knows what became of it.
+    #[cold]
+    pub(super) fn unknown(&self, slot: Slot) -> Error {
+        match self.checks.as_ref().and_then(|checks| checks.registry.explain(slot)) {
+            Some(cause) => self.misuse(cause),
+            None => self.slots.explain(slot, self.superstep),
+        }
+    }
+
+    /// The common part of put and get: checks everything that can be checked here, and queues.
+    #[inline]
+    #[track_caller]
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn request(
+        &mut self,
+        way: Way,
+        local: Slot,
+        local_offset: usize,
+        other: Pid,
+        remote: GlobalSlot,
+        remote_offset: usize,
+        bytes: usize,
+    ) -> Result<()> {
+        if other >= self.nprocs {
+            return Err(self.no_such_process(other)).at_caller();
+        }
+        if self.slots.remote_side(remote).is_none() {
+            return Err(self.unknown(remote.into())).at_caller();
+        }
+        if local.is_outbox() {
+            let text = format!("slot {local} is an outbox, the source of puts on links alone");
+            return Err(self.arrivals_misuse(text)).at_caller();
+        }
+        let Some(entry) = self.slots.local_side(local) else {
+            return Err(self.unknown(local)).at_caller();
+        };
+        let Some(address) = entry.range(local_offset, bytes) else {
+            return Err(self.out_of_range(local, local_offset, bytes)).at_caller();
+        };
+        if !self.queue.admit(other) {
+            let cause = Cause::RequestsUsedUp { reserved: self.queue.capacity() };
+            return Err(self.misuse(cause)).at_caller();
+        }
+        self.queue.push(way, other, address, bytes, remote.index(), remote_offset);
+        self.slots.name(local, self.superstep);
+        self.slots.name(remote.into(), self.superstep);
+        if let Some(checks) = &mut self.checks {
+            checks.requests.push(Tracked {
+                way,
+                local,
+                local_offset,
+                address: address as usize,
+                other,
+                remote,
+                remote_offset,
+                bytes,
+                place: Place::caller(),
+            });
+        }
+        Ok(())
+    }
+
+    #[track_caller]
+    pub(super) fn register_local(
+        &mut self,
+        base: *mut u8,
+        bytes: usize,
+        registrant: Registrant,
+    ) -> Result<LocalSlot> {
+        let slot =
+            self.slots.register_local(base, bytes, registrant, self.superstep).at_caller()?;
+        if let Some(checks) = &mut self.checks {
+            let place = Place::caller();
+            checks.registry.registered(slot, bytes, 0, registrant, place, self.superstep);
+        }
+        Ok(slot)
+    }
+
+    #[track_caller]
+    pub(super) fn register_global(
+        &mut self,
+        base: *mut u8,
+        bytes: usize,
+        shape: u64,
+    ) -> Result<GlobalSlot> {
+        let slot = self.slots.register_global(base, bytes, shape, self.superstep).at_caller()?;
+        self.registered = true;
+        if let Some(checks) = &mut self.checks {
+            // Only the typed layer says what shape its areas have.
+            let registrant = if shape == 0 { Registrant::Caller } else { Registrant::Runtime };
+            let place = Place::caller();
+            checks.registry.registered(slot, bytes, shape, registrant, place, self.superstep);
+        }
+        Ok(slot)
+    }
+
+    #[track_caller]
+    pub(super) fn deregister(&mut self, slot: Slot) -> Result<()> {
+        self.slots.deregister(slot, self.superstep).at_caller()?;
+        if let Some(checks) = &mut self.checks {
+            checks.registry.deregistered(slot, Place::caller(), self.superstep);
+        }
+        self.registered |= slot.is_global();
+        Ok(())
+    }
+
+    /// Notes a collective call about inboxes.
+    pub(super) fn note_inbox(&mut self, what: u64) {
+        self.inbox_calls += 1;
+        let hash = self.inbox_hash.rotate_left(9) ^ what;
+        self.inbox_hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.registered = true;
+    }
+
+    /// Collective registrations so far and their hash.
+    pub(super) fn registrations(&self) -> (u64, u64) {
+        let (calls, hash) = self.slots.registrations();
+        (calls + self.inbox_calls, hash ^ self.inbox_hash)
+    }
+
+    #[track_caller]
+    pub(super) fn resize_slots(&mut self, slots: usize) -> Result<()> {
+        self.reserve_slots(slots.saturating_add(self.wanted.library_slots)).at_caller()?;
+        self.wanted.user_slots = slots;
+        Ok(())
+    }
+
+    #[track_caller]
+    pub(super) fn resize_requests(&mut self, requests: usize) -> Result<()> {
+        self.reserve_requests(requests.saturating_add(self.wanted.library_requests)).at_caller()?;
+        self.wanted.user_requests = requests;
+        Ok(())
+    }
+
+    #[track_caller]
+    pub(super) fn reserve(&mut self, slots: usize, requests: usize) -> Result<()> {
+        self.reserve_slots(self.wanted.slots().saturating_add(slots)).at_caller()?;
+        self.reserve_requests(self.wanted.requests().saturating_add(requests)).at_caller()?;
+        self.wanted.library_slots += slots;
+        self.wanted.library_requests += requests;
+        Ok(())
+    }
+
+    fn reserve_slots(&mut self, slots: usize) -> Result<()> {
+        self.slots.reserve(slots, self.superstep)?;
+        self.resized = true;
+        Ok(())
+    }
+
+    fn reserve_requests(&mut self, requests: usize) -> Result<()> {
+        let larger = self.queue.reserve(requests, self.superstep)?;
+        // Own gets and others' puts: together no more than this.
+        let conflicts = self.conflicts.reserve(requests);
+        conflicts.map_err(|bytes| self.refused("conflicting writes", bytes))?;
+        if larger.is_some() {
+            self.reserved = larger;
+        }
+        self.resized = true;
+        Ok(())
+    }
+
+    /// Requests that this process wants room for.
+    pub(super) fn wanted_requests(&self) -> usize {
+        self.wanted.requests()
+    }
+
+    /// Of these, the libraries'.
+    pub(super) fn library_requests(&self) -> usize {
+        self.wanted.library_requests
+    }
+
+    /// What a process tracked in the superstep under way; nothing but in checked mode.
+    pub(super) fn tracked_of(&self, pid: Pid) -> &[Tracked] {
+        let told = self.checks.as_ref().and_then(|checks| checks.others.get(pid as usize));
+        told.map_or(&[], |told| &told.requests)
+    }
+
+    /// What a full sync brings into force, where `requests` is what all agreed on.
+    pub(super) fn apply(&mut self, resized: bool, requests: usize) {
+        self.slots.activate();
+        if resized {
+            self.slots.set_capacity(self.wanted.slots());
+            self.queue.set_capacity(requests, self.reserved.take());
+        }
+        self.resized = false;
+        self.registered = false;
+    }
+}

@@ -1,0 +1,294 @@
+//! The full sync between processes: the four phases on messages.
+//!
+//! 1. *Meeting and meta-data.* Every process packs its requests, grouped by target, and meets the
+//!    others ([`Meeting`](super::meeting::Meeting)). Short puts travel with their bytes.
+//! 2. *Conflicts.* Each process resolves the long writes aimed at its memory, others' puts and its own
+//!    gets among them, and answers those who have the bytes: how much of each to send, and what they
+//!    asked for with short gets. Left out where everybody promised that there are none.
+//! 3. *Data.* Long messages go from user memory to user memory; one message per pair, of many pieces.
+//!    Whoever writes has posted its receive before it answered.
+//! 4. There is no second meeting: only this process writes to its memory, so its part is complete when
+//!    its receives are, and its sources are free when its sends are.
+//!
+//! Short writes are applied when all long ones are there: a serial order in which they come last.
+
+mod answers;
+mod checked;
+mod compose;
+mod data;
+
+use std::sync::atomic::Ordering;
+
+use super::contexts::Contexts;
+use super::control::Control;
+use super::links::Links;
+use super::local::Local;
+use super::meeting::{Meeting, Room};
+use super::process::{Process, Shared};
+use super::transport::{Piece, Transport};
+use super::watch::Waiting;
+use super::wire::{Kind, Registrations, Summary, flags};
+use crate::Pid;
+use crate::attr::SyncAttr;
+use crate::error::{Cause, Error, Result};
+use crate::request::List;
+use crate::waits::{Doing, Status};
+use answers::Answers;
+pub(super) use checked::Told;
+use data::Long;
+
+/// What a superstep works with; all of it reserved beforehand.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    pub(super) room: Room,
+    answers: Answers,
+    long: Long,
+    /// By target, the requests of this superstep.
+    lists: Vec<Lists>,
+    /// Larger ones, from the end of the next full sync on.
+    next: Option<(Room, Answers, Long)>,
+}
+
+/// The requests for one target.
+#[derive(Clone, Copy, Debug)]
+struct Lists {
+    puts: List,
+    gets: List,
+}
+
+// SAFETY: the lists lead into the queue, which is the same process's.
+unsafe impl Send for Lists {}
+
+impl Lists {
+    const EMPTY: Lists = Lists { puts: List::EMPTY, gets: List::EMPTY };
+}
+
+impl Scratch {
+    /// Without room for requests, or the bytes that were refused.
+    pub(super) fn new(local: &Local, meeting: &Meeting) -> std::result::Result<Self, usize> {
+        let nprocs = local.nprocs as usize;
+        let mut lists = Vec::new();
+        let bytes = nprocs.saturating_mul(size_of::<Lists>());
+        lists.try_reserve_exact(nprocs).map_err(|_| bytes)?;
+        lists.resize(nprocs, Lists::EMPTY);
+        let (room, answers, long) = Self::rooms(local, meeting, 0)?;
+        Ok(Scratch { room, answers, long, lists, next: None })
+    }
+
+    fn rooms(
+        local: &Local,
+        meeting: &Meeting,
+        requests: usize,
+    ) -> std::result::Result<(Room, Answers, Long), usize> {
+        let (nprocs, eager) = (local.nprocs as usize, meeting.eager());
+        let room = Room::new(meeting.way(), nprocs, eager, requests)?;
+        Ok((room, Answers::new(nprocs, eager, requests)?, Long::new(nprocs, requests)?))
+    }
+
+    /// Gets the memory for `requests` requests, for the next full sync.
+    pub(super) fn reserve(
+        &mut self,
+        local: &Local,
+        meeting: &Meeting,
+        requests: usize,
+    ) -> std::result::Result<(), usize> {
+        self.next = Some(Self::rooms(local, meeting, requests)?);
+        Ok(())
+    }
+
+    fn apply(&mut self) {
+        if let Some((room, answers, long)) = self.next.take() {
+            (self.room, self.answers, self.long) = (room, answers, long);
+        }
+    }
+
+    /// Gives up what is under way. False where the network may still touch users' memory.
+    pub(super) fn close<T: Transport>(&mut self, net: &mut T) -> bool {
+        self.answers.close(net) & self.long.close(net)
+    }
+
+    /// Keeps its memory for ever.
+    pub(super) fn keep(&mut self) {
+        crate::kept::keep(std::mem::take(&mut self.room));
+        crate::kept::keep(std::mem::take(&mut self.answers));
+    }
+}
+
+/// A process in a full sync, a rehook or at its end, as its waits see it.
+pub(super) struct InMeeting<'a> {
+    pub(super) local: &'a Local,
+    pub(super) links: &'a mut Links,
+    pub(super) kind: Kind,
+    pub(super) missing: Pid,
+}
+
+impl InMeeting<'_> {
+    /// A process is subject to more requests than it has room for.
+    pub(super) fn overrun(&self, origin: Pid, count: usize) -> Error {
+        let (target, reserved) = (self.local.pid, self.local.queue.capacity());
+        let count = count + self.local.queue.used();
+        let cause = Cause::TargetOverrun { target, origin, count, reserved };
+        Error::fatal(origin, self.local.superstep, cause)
+    }
+}
+
+impl Waiting for InMeeting<'_> {
+    fn status(&self) -> Status {
+        let mut status = self.links.status(self.local);
+        status.doing = match self.kind {
+            Kind::Close => Doing::Left,
+            _ => Doing::FullSync(self.local.superstep),
+        };
+        status
+    }
+
+    fn missing(&self) -> Pid {
+        self.missing
+    }
+
+    fn superstep(&self) -> u64 {
+        self.local.superstep
+    }
+
+    /// Not before all have come once: a process may still be busy with the section before.
+    fn is_limited(&self) -> bool {
+        self.local.has_met
+    }
+}
+
+impl<T: Transport> Process<T> {
+    /// A full sync.
+    pub(super) fn full_sync(&mut self, attr: SyncAttr<'_>) -> Result<()> {
+        self.alive()?;
+        self.settle_links()?;
+        let network = self.network.clone();
+        let mut shared = network.lock();
+        let result = self.phases(&mut shared, attr);
+        result.map_err(|error| self.die(&mut shared.net, error))
+    }
+
+    fn phases(&mut self, shared: &mut Shared<T>, attr: SyncAttr<'_>) -> Result<()> {
+        self.meet(shared, Kind::Sync, attr)?;
+        let net = &mut shared.net;
+        if self.local.checks.is_some() {
+            self.check_superstep(net)?;
+        }
+        let flags = self.all.flags;
+        if flags & flags::REGISTERED != 0 {
+            self.compare_registrations(net)?;
+        }
+        if flags & flags::MORE != 0 {
+            self.exchange(net, flags & flags::CONFLICTS != 0)?;
+        } else if flags & flags::REQUESTS != 0 {
+            self.apply_short_puts(net)?;
+        }
+        self.end_meeting(net)?;
+        self.local.queue.reset();
+        if let Some(checks) = &mut self.local.checks {
+            checks.requests.clear();
+            checks.others.clear();
+            checks.registry.settle();
+        }
+        if flags & (flags::REGISTERED | flags::RESIZED) != 0 {
+            let resized = flags & flags::RESIZED != 0;
+            self.local.apply(resized, usize::try_from(self.all.requests).unwrap_or(usize::MAX));
+            if resized {
+                self.scratch.apply();
+            }
+            self.links.activate();
+        }
+        self.local.superstep += 1;
+        self.watch.supersteps.store(self.local.superstep, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Waits until this process's messages have left.
+    pub(super) fn send_off(&mut self, net: &mut T) -> Result<()> {
+        let Process { local, links, meeting, watch, .. } = self;
+        let mut what = InMeeting { local, links, kind: Kind::Sync, missing: local.pid };
+        watch.wait(net, &mut what, |_, net| meeting.have_left(net))
+    }
+
+    /// Ends a meeting, and gets ready for the one after the next.
+    pub(super) fn end_meeting(&mut self, net: &mut T) -> Result<()> {
+        self.send_off(net)?;
+        self.meeting.finish(net, &self.watch, self.local.superstep)
+    }
+
+    /// Gets the room for `requests` requests, for the next full sync.
+    pub(super) fn reserve_room(&mut self, requests: usize) -> Result<()> {
+        let reserved = self.scratch.reserve(&self.local, &self.meeting, requests);
+        reserved.map_err(|bytes| self.local.refused("messages", bytes))
+    }
+
+    /// Meets the others: everybody came for the same, or the section fails.
+    pub(super) fn meet(
+        &mut self,
+        shared: &mut Shared<T>,
+        kind: Kind,
+        attr: SyncAttr<'_>,
+    ) -> Result<()> {
+        let is_all = self.compose(kind);
+        let (calls, hash) = self.local.registrations();
+        let mine = &mut self.all;
+        *mine = Summary::of(self.local.pid, kind);
+        if kind == Kind::Rehook && self.local.pid == 0 {
+            mine.context = shared.contexts.give().unwrap_or(Contexts::NONE);
+        }
+        mine.requests = self.local.wanted_requests() as u64;
+        mine.lowest = Registrations { hash, calls, pid: self.local.pid };
+        mine.highest = Registrations { hash, calls, pid: self.local.pid };
+        let flag = |is_so, flag| if is_so { flag } else { 0 };
+        mine.flags = flag(kind == Kind::Sync && self.local.queue.used() > 0, flags::REQUESTS)
+            | flag(!is_all, flags::MORE)
+            | flag(self.local.registered, flags::REGISTERED)
+            | flag(self.local.resized, flags::RESIZED)
+            | flag(!matches!(attr, SyncAttr::NoConflict), flags::CONFLICTS);
+        let free = self.local.queue.capacity().saturating_sub(self.local.queue.used());
+        let Process { local, links, meeting, scratch, watch, traffic, all, .. } = self;
+        let mut what = InMeeting { local, links, kind, missing: 0 };
+        let before = meeting.sent();
+        meeting.meet(&mut shared.net, watch, &mut what, &mut scratch.room, all, free)?;
+        let sent = meeting.sent() - before;
+        match kind {
+            Kind::Sync => traffic.meta += sent,
+            _ => traffic.barrier += sent,
+        }
+        self.local.has_met = true;
+        if all.kinds.iter().filter(|&&pid| pid != Pid::MAX).count() > 1 {
+            let error = self.mismatch();
+            return Err(shared.net.control().declare(self.watch.section, error));
+        }
+        Ok(())
+    }
+
+    /// Who called what, where not all called the same.
+    #[cold]
+    fn mismatch(&self) -> Error {
+        let own = self.local.superstep;
+        let who = |kind: Kind| Some(self.all.kinds[kind as usize]).filter(|&pid| pid != Pid::MAX);
+        let stayed = who(Kind::Sync).into_iter().chain(who(Kind::Rehook)).min();
+        if let (Some(left), Some(other)) = (who(Kind::Close), stayed) {
+            return Error::fatal(left, own, Cause::LeftEarly { own, other, next: own + 1 });
+        }
+        let mut came: Vec<(Pid, Kind)> =
+            Kind::ALL.into_iter().filter_map(|kind| Some((who(kind)?, kind))).collect();
+        came.sort_by_key(|&(pid, _)| pid);
+        let ((first, kind), (other, theirs)) = (came[0], came[1]);
+        let (own_name, theirs) = (kind.name().into(), theirs.name().into());
+        Error::fatal(first, own, Cause::Mismatch { own: own_name, other, theirs })
+    }
+
+    /// Whether all processes registered the same.
+    fn compare_registrations(&self, net: &T) -> Result<()> {
+        let (low, high) = (self.all.lowest, self.all.highest);
+        if (low.hash, low.calls) == (high.hash, high.calls) {
+            return Ok(());
+        }
+        let (a, b) = if low.pid < high.pid { (low, high) } else { (high, low) };
+        let cause =
+            Cause::RegistrationsDiffer { a: a.pid, b: b.pid, a_count: a.calls, b_count: b.calls };
+        let error = Error::fatal(b.pid, self.local.superstep, cause);
+        Err(net.control().declare(self.watch.section, error))
+    }
+}

@@ -1,0 +1,128 @@
+//! Phase 1: requests become units, grouped by target.
+
+use super::super::process::Process;
+use super::super::transport::Transport;
+use super::super::wire::{Kind, Opening, SHORT, flags_of, unit, words_of, write_words};
+use super::Lists;
+use crate::request::{List, Request, Run, Way};
+
+/// A longer request still travels with the meta-data, where it fits the first part of the message.
+const MEDIUM: usize = 1 << 10;
+
+impl<T: Transport> Process<T> {
+    /// Packs this process's units for every process, itself included. Whether that is all of them: where
+    /// there is a get, or a put whose bytes do not travel in its unit, more is to be exchanged.
+    pub(super) fn compose(&mut self, kind: Kind) -> bool {
+        let eager = self.meeting.eager();
+        let Process { local, scratch, .. } = self;
+        let (room, queue) = (&mut scratch.room, &mut local.queue);
+        room.out.clear();
+        if kind != Kind::Sync || queue.used() == 0 {
+            room.out.resize(Opening::LONGEST, 0);
+            room.places.fill(Opening::LONGEST..Opening::LONGEST);
+            room.requests.fill(0);
+            scratch.lists.fill(Lists::EMPTY);
+            return true;
+        }
+        let mut is_all = true;
+        for to in 0..local.nprocs {
+            let mut finish = |way| match queue.count(way, to) {
+                0 => List::EMPTY,
+                _ => queue.finish(way, to),
+            };
+            let lists = Lists { puts: finish(Way::Put), gets: finish(Way::Get) };
+            scratch.lists[to as usize] = lists;
+            let start = room.out.len();
+            room.out.resize(start + Opening::LONGEST, 0);
+            let own = to == local.pid;
+            let mut packer = Packer {
+                out: &mut room.out,
+                limit: start + eager,
+                replies: eager,
+                own,
+                is_all: &mut is_all,
+            };
+            // SAFETY: the lists were finished just now and the queue is not changed before they were
+            // used.
+            let packed: Result<(), ()> = unsafe {
+                lists
+                    .puts
+                    .for_each_run(|run| packer.put(&run))
+                    .and_then(|()| lists.gets.for_each_run(|run| packer.get(&run)))
+            };
+            debug_assert!(packed.is_ok());
+            room.places[to as usize] = start + Opening::LONGEST..room.out.len();
+            room.requests[to as usize] = lists.puts.requests + lists.gets.requests;
+        }
+        is_all
+    }
+}
+
+struct Packer<'a> {
+    out: &'a mut Vec<u8>,
+    /// Longer requests than SHORT are packed up to here.
+    limit: usize,
+    /// Bytes that short answers of longer gets may have.
+    replies: usize,
+    /// The target is this process, which gives itself no answer.
+    own: bool,
+    /// Stays true while units are all that is to be sent.
+    is_all: &'a mut bool,
+}
+
+impl Packer<'_> {
+    fn fits(&self, run: &Run, flags: u8) -> bool {
+        let Request { bytes, .. } = run.first;
+        bytes <= SHORT
+            || bytes <= MEDIUM
+                && self.out.len() + words_of(flags) + bytes * run.count + 8 <= self.limit
+    }
+
+    fn put(&mut self, run: &Run) -> Result<(), ()> {
+        let mut flags = flags_of(run, false);
+        if !self.fits(run, flags) {
+            *self.is_all = false;
+            write_words(self.out, flags, run);
+            return Ok(());
+        }
+        flags |= unit::INLINE;
+        write_words(self.out, flags, run);
+        for nth in 0..run.count {
+            let Request { address, bytes, .. } = run.request(nth);
+            copy_in(self.out, address, bytes);
+        }
+        let payload = run.first.bytes * run.count;
+        let padded = self.out.len() + payload.wrapping_neg() % 8;
+        self.out.resize(padded, 0);
+        Ok(())
+    }
+
+    fn get(&mut self, run: &Run) -> Result<(), ()> {
+        *self.is_all = false;
+        let mut flags = flags_of(run, true);
+        let bytes = run.first.bytes.saturating_mul(run.count);
+        if self.own {
+            // Copied from place to place.
+        } else if run.first.bytes <= SHORT {
+            flags |= unit::INLINE;
+        } else if run.first.bytes <= MEDIUM && bytes <= self.replies {
+            self.replies -= bytes;
+            flags |= unit::INLINE;
+        }
+        write_words(self.out, flags, run);
+        Ok(())
+    }
+}
+
+/// Appends the bytes of a request's source.
+#[inline]
+pub(super) fn copy_in(out: &mut Vec<u8>, address: *const u8, bytes: usize) {
+    let at = out.len();
+    out.reserve(bytes);
+    // SAFETY: the put checked the source, which its slot keeps valid until the sync returns; it may
+    // be written by nobody but this process; the vector has room behind `at`.
+    unsafe {
+        std::ptr::copy_nonoverlapping(address, out.as_mut_ptr().add(at), bytes);
+        out.set_len(at + bytes);
+    }
+}

@@ -1,0 +1,478 @@
+//! Phases 2 and 3: conflicts, answers, data.
+//!
+//! What is long between this process and another one is listed twice, in the same order at both ends:
+//! *incoming* bytes (the other's puts, then own gets) by the addresses here that they are written to,
+//! *outgoing* ones (own puts, then the other's gets) by the addresses they are read from. The process
+//! with an incoming list shortens it where writes conflict, posts its receive and answers with the
+//! lengths; the one with the outgoing list shortens that likewise and sends.
+
+use std::ops::Range;
+
+use super::super::control::Control;
+use super::super::meeting::{Meeting, Room, nonsense};
+use super::super::process::Process;
+use super::super::tags;
+use super::super::tickets::Tickets;
+use super::super::transport::{Piece, Rank, Transport};
+use super::super::turns::Turns;
+use super::super::watch::Stop;
+use super::super::wire::{Kind, Reader, Unit};
+use super::answers::Answers;
+use super::{InMeeting, Lists};
+use crate::Pid;
+use crate::check::Tracked;
+use crate::error::{Cause, Error, Result};
+use crate::request::{Request, Run};
+use crate::slot::Entry;
+
+use super::super::local::Local;
+
+/// Long messages of one superstep.
+#[derive(Debug, Default)]
+pub(super) struct Long {
+    incoming: Vec<Piece>,
+    outgoing: Vec<Piece>,
+    pairs: Vec<Pair>,
+    /// One message's pieces, empty ones left out and neighbours joined.
+    message: Vec<Piece>,
+    receiving: Tickets,
+    sending: Turns,
+    /// Messages of this superstep.
+    sent: u64,
+}
+
+/// What is between this process and one other.
+#[derive(Clone, Debug, Default)]
+struct Pair {
+    incoming: Range<usize>,
+    outgoing: Range<usize>,
+    /// Bytes of short gets: own ones from it, and its from here.
+    short_in: usize,
+    short_out: usize,
+}
+
+impl Pair {
+    /// The longest answer that comes from it.
+    fn answer_in(&self, resolve: bool) -> usize {
+        let lengths = if resolve { self.outgoing.len() * size_of::<u64>() } else { 0 };
+        self.short_in.next_multiple_of(8) + lengths
+    }
+
+    /// Whether it waits for an answer.
+    fn answers(&self, resolve: bool) -> bool {
+        self.short_out > 0 || resolve && !self.incoming.is_empty()
+    }
+}
+
+impl Long {
+    /// Room for `requests` requests, or the bytes that were refused.
+    pub(super) fn new(nprocs: usize, requests: usize) -> std::result::Result<Self, usize> {
+        let mut long = Long {
+            receiving: Tickets::with_capacity(nprocs),
+            sending: Turns::new(nprocs),
+            ..Long::default()
+        };
+        let bytes = requests.saturating_mul(3 * size_of::<Piece>()).saturating_add(nprocs);
+        for list in [&mut long.incoming, &mut long.outgoing, &mut long.message] {
+            list.try_reserve_exact(requests).map_err(|_| bytes)?;
+        }
+        long.pairs.try_reserve_exact(nprocs).map_err(|_| bytes)?;
+        Ok(long)
+    }
+
+    /// Gives up what is under way. False where the network may still touch users' memory.
+    pub(super) fn close<T: Transport>(&mut self, net: &mut T) -> bool {
+        self.receiving.close(net) & self.sending.close(net)
+    }
+
+    fn outgoing_to(&self, other: Pid) -> usize {
+        let outgoing = self.pairs[other as usize].outgoing.clone();
+        self.outgoing[outgoing].iter().map(|piece| piece.bytes).sum()
+    }
+
+    /// Keeps the last `length` bytes of each piece of a list, and gathers what is left as a message.
+    fn gather(message: &mut Vec<Piece>, list: &[Piece]) {
+        message.clear();
+        for piece in list.iter().filter(|piece| piece.bytes > 0) {
+            match message.last_mut() {
+                Some(last) if last.base.wrapping_add(last.bytes) == piece.base => {
+                    last.bytes += piece.bytes;
+                }
+                _ => message.push(*piece),
+            }
+        }
+    }
+}
+
+fn keep_last(piece: &mut Piece, bytes: usize) {
+    let bytes = bytes.min(piece.bytes);
+    piece.base = piece.base.wrapping_add(piece.bytes - bytes);
+    piece.bytes = bytes;
+}
+
+/// The requests of a list with the flags that their units have.
+///
+/// # Safety
+/// The list was finished for this superstep.
+unsafe fn own_runs(units: &[u8], lists: Lists, mut each: impl FnMut(&Unit<'_>, &Run)) {
+    let mut reader = Reader(units);
+    let mut pair = |run: Run| -> std::result::Result<(), ()> {
+        if let Some(unit) = reader.unit() {
+            each(&unit, &run);
+        }
+        Ok(())
+    };
+    // SAFETY: the caller's promise.
+    let _ = unsafe {
+        lists.puts.for_each_run(&mut pair).and_then(|()| lists.gets.for_each_run(&mut pair))
+    };
+}
+
+/// Memory that others name, checked: where a request's bytes are here.
+struct Named<'a> {
+    local: &'a Local,
+    from: Pid,
+}
+
+impl Named<'_> {
+    /// The entry that holds all requests of a run.
+    fn entry(&self, unit: &Unit<'_>) -> Result<&Entry> {
+        let entries = self.local.slots.global_entries();
+        let entry = entries.get(unit.slot).filter(|entry| entry.is_active());
+        if let (Some(entry), Some((start, end))) = (entry, unit.range())
+            && entry.range(start, end - start).is_some()
+        {
+            return Ok(entry);
+        }
+        Err(self.out_of_range(entry, unit))
+    }
+
+    /// Applies the puts that have their bytes with them.
+    fn apply(&self, units: &[u8]) -> Result<()> {
+        let mut reader = Reader(units);
+        while let Some(unit) = reader.unit() {
+            if unit.is_get() || !unit.is_inline() {
+                continue;
+            }
+            let entry = self.entry(&unit)?;
+            for nth in 0..unit.count {
+                let to = entry.base().wrapping_add(unit.offset_of(nth));
+                let from = &unit.payload[nth * unit.bytes..][..unit.bytes];
+                // SAFETY: the range was checked; nobody else touches memory named as a target before
+                // the sync returns.
+                unsafe { std::ptr::copy(from.as_ptr(), to, from.len()) };
+            }
+        }
+        if reader.0.is_empty() { Ok(()) } else { Err(nonsense(self.from)) }
+    }
+
+    #[cold]
+    fn out_of_range(&self, entry: Option<&Entry>, unit: &Unit<'_>) -> Error {
+        let inside = |&nth: &usize| {
+            entry.is_some_and(|entry| entry.range(unit.offset_of(nth), unit.bytes).is_some())
+        };
+        let offset = unit.offset_of((0..unit.count).find(|nth| !inside(nth)).unwrap_or(0));
+        let cause = Cause::RemoteOutOfRange {
+            origin: self.from,
+            target: self.local.pid,
+            slot: format!("global {}", unit.slot),
+            offset,
+            bytes: unit.bytes,
+            len: entry.map_or(0, Entry::len),
+        };
+        let error = Error::fatal(self.from, self.local.superstep, cause);
+        let is_it = |tracked: &&Tracked| {
+            tracked.other == self.local.pid
+                && (tracked.remote.index(), tracked.remote_offset, tracked.bytes)
+                    == (unit.slot, offset, unit.bytes)
+        };
+        match self.local.tracked_of(self.from).iter().rfind(is_it) {
+            Some(tracked) => error.at(tracked.place.clone()),
+            None => error,
+        }
+    }
+}
+
+impl<T: Transport> Process<T> {
+    /// Everything between the meeting and the end of a superstep that has requests; `resolve`: writes may
+    /// conflict.
+    pub(super) fn exchange(&mut self, net: &mut T, resolve: bool) -> Result<()> {
+        if let Err(error) = self.list_long_messages(resolve) {
+            return Err(net.control().declare(self.watch.section, error));
+        }
+        let Process { local, links, meeting, scratch, watch, context, traffic, .. } = self;
+        let (room, answers, long) = (&scratch.room, &mut scratch.answers, &mut scratch.long);
+        let pairs = Pairs { local, meeting, room, resolve, context: *context };
+        let superstep = local.superstep;
+        answers.begin();
+        for step in 1..local.nprocs {
+            let other = (local.pid + step) % local.nprocs;
+            let rank = watch.members[other as usize];
+            if let Err(stop) = pairs.begin(net, other, rank, answers, long) {
+                return Err(watch.stopped(net.control(), superstep, stop));
+            }
+        }
+        pairs.copy_own(long);
+        let mut what = InMeeting { local, links, kind: Kind::Sync, missing: local.pid };
+        watch.wait(net, &mut what, |what, net| {
+            what.links.progress(net, what.local)?;
+            while let Some(from) = answers.next(net)? {
+                pairs.shorten(from, answers, long)?;
+                pairs.is_ready(from, long);
+            }
+            let begun = pairs.send(net, &what.links.members, long)?;
+            let answered = answers.have_come() && answers.have_left(net)?;
+            let have_ended = long.receiving.have_ended(net)? && long.sending.have_left(net)?;
+            Ok(begun & answered & have_ended)
+        })?;
+        traffic.meta += answers.sent;
+        traffic.data += long.sent;
+        let applied = pairs.apply_short(&scratch.lists, answers, long);
+        applied.map_err(|error| net.control().declare(watch.section, error))
+    }
+
+    /// All that is left to do where everybody's requests are short puts.
+    pub(super) fn apply_short_puts(&mut self, net: &T) -> Result<()> {
+        let Process { local, meeting, scratch, .. } = self;
+        let applied = (0..local.nprocs).try_for_each(|other| {
+            Named { local, from: other }.apply(meeting.units(other, &scratch.room))
+        });
+        applied.map_err(|error| net.control().declare(self.watch.section, error))
+    }
+
+    /// Checks what others name here, and lists what is long.
+    fn list_long_messages(&mut self, resolve: bool) -> Result<()> {
+        let Process { local, meeting, scratch, .. } = self;
+        let (room, long) = (&scratch.room, &mut scratch.long);
+        long.incoming.clear();
+        long.outgoing.clear();
+        long.pairs.clear();
+        long.sent = 0;
+        for other in 0..local.nprocs {
+            let lists = scratch.lists[other as usize];
+            let (incoming, outgoing) = (long.incoming.len(), long.outgoing.len());
+            let mut pair = Pair::default();
+            let named = Named { local, from: other };
+            let mut reader = Reader(meeting.units(other, room));
+            while let Some(unit) = reader.unit() {
+                let entry = named.entry(&unit)?;
+                if unit.is_get() || unit.is_inline() {
+                    continue;
+                }
+                push_unit(&mut long.incoming, entry, &unit);
+            }
+            if !reader.0.is_empty() {
+                return Err(nonsense(other));
+            }
+            let own = room.units(other);
+            // SAFETY: composed and finished for this superstep.
+            unsafe {
+                own_runs(own, lists, |unit, run| match (unit.is_get(), unit.is_inline()) {
+                    (true, true) => pair.short_in += run.first.bytes * run.count,
+                    (true, false) => push_run(&mut long.incoming, run),
+                    (false, true) => {}
+                    (false, false) => push_run(&mut long.outgoing, run),
+                });
+            }
+            let mut reader = Reader(meeting.units(other, room));
+            while let Some(unit) = reader.unit() {
+                if !unit.is_get() {
+                    continue;
+                }
+                match unit.is_inline() {
+                    true => pair.short_out += unit.bytes * unit.count,
+                    false => push_unit(&mut long.outgoing, named.entry(&unit)?, &unit),
+                }
+            }
+            pair.incoming = incoming..long.incoming.len();
+            pair.outgoing = outgoing..long.outgoing.len();
+            long.pairs.push(pair);
+        }
+        if resolve && long.incoming.len() > 1 {
+            local.conflicts.clear();
+            for piece in &long.incoming {
+                local.conflicts.push(piece.base as usize, piece.bytes);
+            }
+            for (piece, &bytes) in long.incoming.iter_mut().zip(local.conflicts.resolve()) {
+                keep_last(piece, bytes);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Room for as many pieces was reserved with the requests.
+fn push_unit(list: &mut Vec<Piece>, entry: &Entry, unit: &Unit<'_>) {
+    for nth in 0..unit.count {
+        let base = entry.base().wrapping_add(unit.offset_of(nth));
+        list.push(Piece { base, bytes: unit.bytes });
+    }
+}
+
+fn push_run(list: &mut Vec<Piece>, run: &Run) {
+    for nth in 0..run.count {
+        let Request { address, bytes, .. } = run.request(nth);
+        list.push(Piece { base: address, bytes });
+    }
+}
+
+/// The pairs of a superstep with what they were made from.
+struct Pairs<'a> {
+    local: &'a Local,
+    meeting: &'a Meeting,
+    room: &'a Room,
+    /// Whether answers have lengths.
+    resolve: bool,
+    context: u32,
+}
+
+impl Pairs<'_> {
+    /// Posts what comes from `other`, answers it, and sends what need not wait for its answer.
+    fn begin<T: Transport>(
+        &self,
+        net: &mut T,
+        other: Pid,
+        rank: u32,
+        answers: &mut Answers,
+        long: &mut Long,
+    ) -> std::result::Result<(), Stop> {
+        let pair = long.pairs[other as usize].clone();
+        let bytes = long.outgoing_to(other);
+        long.sending.plan(other, bytes);
+        Long::gather(&mut long.message, &long.incoming[pair.incoming.clone()]);
+        if !long.message.is_empty() {
+            // SAFETY: the pieces lie in memory registered here, checked, and named by requests of
+            // this superstep: nobody touches it before the sync returns.
+            let ticket = unsafe { net.receive(rank, tags::data(self.context), &long.message) }?;
+            long.receiving.push(ticket);
+        }
+        let awaited = pair.answer_in(self.resolve);
+        if awaited > 0 {
+            answers.post(net, other, rank, tags::answer(self.context), awaited)?;
+        }
+        if pair.answers(self.resolve) {
+            let range = self.write_answer(other, &pair, answers, long);
+            answers.send(net, rank, tags::answer(self.context), range)?;
+        }
+        if !self.resolve {
+            self.is_ready(other, long);
+        }
+        Ok(())
+    }
+
+    fn write_answer(
+        &self,
+        other: Pid,
+        pair: &Pair,
+        answers: &mut Answers,
+        long: &Long,
+    ) -> Range<usize> {
+        let named = Named { local: self.local, from: other };
+        let out = &mut answers.out;
+        let start = out.len();
+        let mut reader = Reader(self.meeting.units(other, self.room));
+        while let Some(unit) = reader.unit() {
+            if !(unit.is_get() && unit.is_inline()) {
+                continue;
+            }
+            let Ok(entry) = named.entry(&unit) else { continue };
+            for nth in 0..unit.count {
+                let from = entry.base().wrapping_add(unit.offset_of(nth));
+                super::compose::copy_in(out, from, unit.bytes);
+            }
+        }
+        let padded = start + (out.len() - start).next_multiple_of(8);
+        out.resize(padded, 0);
+        if self.resolve && !pair.incoming.is_empty() {
+            let lengths = &long.incoming[pair.incoming.clone()];
+            out.extend(lengths.iter().flat_map(|piece| (piece.bytes as u64).to_le_bytes()));
+        }
+        start..out.len()
+    }
+
+    /// An answer has come: the lengths of what goes to its sender.
+    fn shorten(
+        &self,
+        from: Pid,
+        answers: &Answers,
+        long: &mut Long,
+    ) -> std::result::Result<(), Stop> {
+        let pair = long.pairs[from as usize].clone();
+        let answer = answers.of(from);
+        if answer.len() != pair.answer_in(self.resolve) {
+            return Err(Stop::Fatal(nonsense(from)));
+        }
+        if self.resolve {
+            let mut lengths = Reader(&answer[pair.short_in.next_multiple_of(8)..]);
+            for piece in &mut long.outgoing[pair.outgoing] {
+                keep_last(piece, lengths.u64().map_or(0, |bytes| bytes as usize));
+            }
+        }
+        Ok(())
+    }
+
+    /// The lengths of what goes to `other` are known.
+    fn is_ready(&self, other: Pid, long: &mut Long) {
+        let bytes = long.outgoing_to(other);
+        long.sending.is_ready(other, bytes);
+    }
+
+    /// Sends what is ready, each in its turn; whether all of that has begun.
+    fn send<T: Transport>(
+        &self,
+        net: &mut T,
+        members: &[Rank],
+        long: &mut Long,
+    ) -> std::result::Result<bool, Stop> {
+        let Long { outgoing, pairs, message, sending, sent, .. } = long;
+        let begun = sending.go_on(net, |net, to| {
+            Long::gather(message, &outgoing[pairs[to as usize].outgoing.clone()]);
+            *sent += 1;
+            // SAFETY: the pieces lie in memory registered here, named by requests of this superstep:
+            // nobody writes to it before the sync returns.
+            unsafe { net.send(members[to as usize], tags::data(self.context), message) }
+        });
+        Ok(begun?)
+    }
+
+    /// What this process sends to itself.
+    fn copy_own(&self, long: &mut Long) {
+        let pair = long.pairs[self.local.pid as usize].clone();
+        let (incoming, outgoing) =
+            (&long.incoming[pair.incoming], &mut long.outgoing[pair.outgoing]);
+        for (to, from) in incoming.iter().zip(outgoing) {
+            keep_last(from, to.bytes);
+            // SAFETY: both are memory registered here and checked, of one length; they may overlap.
+            unsafe { crate::copy::copy(from.base, to.base, to.bytes) };
+        }
+    }
+
+    /// Applies short puts, and short gets' bytes, which came with the answers.
+    fn apply_short(&self, lists: &[Lists], answers: &Answers, long: &Long) -> Result<()> {
+        for other in 0..self.local.nprocs {
+            Named { local: self.local, from: other }.apply(self.meeting.units(other, self.room))?;
+            let pair = &long.pairs[other as usize];
+            if pair.short_in == 0 {
+                continue;
+            }
+            let own = self.room.units(other);
+            let mut bytes = answers.of(other);
+            // SAFETY: composed and finished for this superstep.
+            unsafe {
+                own_runs(own, lists[other as usize], |unit, run| {
+                    if !(unit.is_get() && unit.is_inline()) {
+                        return;
+                    }
+                    for nth in 0..run.count {
+                        let Request { address, bytes: len, .. } = run.request(nth);
+                        let Some((from, rest)) = bytes.split_at_checked(len) else { return };
+                        // SAFETY: the get checked its target, which nobody else touches.
+                        std::ptr::copy(from.as_ptr(), address, len);
+                        bytes = rest;
+                    }
+                });
+            }
+        }
+        Ok(())
+    }
+}

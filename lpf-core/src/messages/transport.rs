@@ -1,0 +1,181 @@
+//! What the message-passing protocol asks of a network: tagged messages between two processes.
+//!
+//! It is as little as MPI and sockets both have: a message goes to a process under a tag, a receive
+//! names process and tag, and those with equal names match in the order in which they were made.
+//! Nothing here blocks, and nothing here knows of supersteps.
+
+use std::time::Duration;
+
+use super::control::Control;
+use crate::wait::Patience;
+
+/// A process of the network, whatever section it is in: 0 to `size - 1`.
+pub type Rank = u32;
+
+/// What a message is. A receive gets messages of exactly its tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Tag {
+    /// The context it belongs to, counted from 1 by the protocol, which uses no number again
+    /// while one of its messages may be under way.
+    pub context: u32,
+    /// What it is within the context; below 2^24.
+    pub channel: u32,
+}
+
+/// Contiguous memory that a message comes from or goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Its first byte.
+    pub base: *mut u8,
+    /// Its length.
+    pub bytes: usize,
+}
+
+// SAFETY: an address is only a number; who may touch the memory is said where it is used.
+unsafe impl Send for Piece {}
+
+impl Piece {
+    /// The memory of a slice, to send from.
+    pub fn of(bytes: &[u8]) -> Self {
+        Piece { base: bytes.as_ptr().cast_mut(), bytes: bytes.len() }
+    }
+
+    /// The memory of a slice, to receive into.
+    pub fn of_mut(bytes: &mut [u8]) -> Self {
+        Piece { base: bytes.as_mut_ptr(), bytes: bytes.len() }
+    }
+}
+
+/// A send or a receive under way. Not [`Clone`]: it is finished or cancelled once.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ticket(pub u64);
+
+/// Why the network does not work: the connection to one process, or this process's own side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// The process that cannot be reached any more, where it is about one.
+    pub peer: Option<Rank>,
+    /// The system's or the library's own words.
+    pub reason: String,
+}
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+/// The outcome of a call on the network.
+pub type Outcome<T> = std::result::Result<T, Broken>;
+
+/// Messages longer than this match receives of exactly their length, so that both sides may cut
+/// them in the same places (MPI counts in 32 bits).
+pub const LARGEST_UNCUT: usize = 1 << 30;
+
+/// The network, as one process has it.
+///
+/// A process may send to itself; such a send is finished when it is received. A message for which no
+/// receive is posted waits inside the network; the protocol sees to it that these are few and short, so
+/// that memory stays bounded: beyond some megabytes from one process a network may break the connection.
+///
+/// A network that is dropped in order lets copied messages leave first, for a bounded time.
+///
+/// # Safety
+/// The protocol hands out memory of users on the strength of these promises:
+/// - the pieces of a send are read, and those of a receive written, only until [`test`](Self::test)
+///   has returned `Some` for their ticket, or [`cancel`](Self::cancel) has returned true;
+/// - a receive writes nothing outside its pieces, in order, as many bytes as the message has.
+pub unsafe trait Transport: Send + 'static {
+    /// What runs beside it.
+    type Control: Control;
+
+    /// This process.
+    fn rank(&self) -> Rank;
+
+    /// Processes of the network.
+    fn size(&self) -> Rank;
+
+    /// The control plane of the same processes.
+    fn control(&self) -> &Self::Control;
+
+    /// Channels of a tag below this can be told apart; at least 2^16.
+    fn channels(&self) -> u32 {
+        1 << 24
+    }
+
+    /// Sends a few bytes, which are the caller's again on return. For messages of up to some
+    /// kilobytes: what cannot leave at once is copied.
+    ///
+    /// # Errors
+    /// Where the network is broken.
+    fn send_copy(&mut self, to: Rank, tag: Tag, bytes: &[u8]) -> Outcome<()>;
+
+    /// Sends the concatenation of `pieces`.
+    ///
+    /// # Errors
+    /// Where the network is broken.
+    ///
+    /// # Safety
+    /// The pieces are valid for reads, and not written, until the ticket is finished or cancelled.
+    unsafe fn send(&mut self, to: Rank, tag: Tag, pieces: &[Piece]) -> Outcome<Ticket>;
+
+    /// Posts a receive into `pieces`, one behind the other. A message longer than all of them breaks
+    /// the connection.
+    ///
+    /// # Errors
+    /// Where the network is broken.
+    ///
+    /// # Safety
+    /// The pieces are valid for writes, and not touched, until the ticket is finished or cancelled.
+    unsafe fn receive(&mut self, from: Rank, tag: Tag, pieces: &[Piece]) -> Outcome<Ticket>;
+
+    /// Whether a send or receive is finished, and how many bytes it moved. The ticket is spent when
+    /// this returns `Some`, and must not be asked about again. Makes progress on everything: a
+    /// process that waits for one message must not keep another from leaving its sender's memory.
+    ///
+    /// # Errors
+    /// Where this message cannot come or go any more. The ticket is not spent: its memory is the
+    /// caller's again after [`cancel`](Self::cancel).
+    fn test(&mut self, ticket: &Ticket) -> Outcome<Option<usize>>;
+
+    /// Makes progress on everything. Never blocks.
+    ///
+    /// # Errors
+    /// Where the network is broken as a whole; what a broken connection concerns is told by `test`.
+    fn progress(&mut self) -> Outcome<()>;
+
+    /// Gives up a send or receive, in a context that is over: of a message that is half out, the rest may
+    /// be anything.
+    /// True when its memory is not touched any more; false where that
+    /// cannot be had (a receive that MPI has matched): the memory may then be written at any time.
+    fn cancel(&mut self, ticket: Ticket) -> bool;
+
+    /// Drops what came, and what may still come, for a context that has ended and whose number is never
+    /// used again. Its tickets were finished or cancelled before.
+    fn forget(&mut self, context: u32);
+
+    /// How long to look for what is awaited before sleeping, where `usual` is for looks that cost next to
+    /// nothing.
+    fn patience(&self, usual: Patience) -> Patience {
+        usual
+    }
+
+    /// Sleeps until something may have happened, at most this long.
+    fn idle(&mut self, time: Duration);
+
+    /// Messages handed to the network so far, those to itself included.
+    fn messages(&self) -> u64;
+
+    /// Ends the use of the network in order, where that needs all processes: each of them calls this once,
+    /// after its last section.
+    ///
+    /// # Errors
+    /// Where the network is broken, or the others do not come in time.
+    fn close(self, within: Duration) -> Outcome<()>
+    where
+        Self: Sized,
+    {
+        let _ = within;
+        Ok(())
+    }
+}
