@@ -75,7 +75,14 @@ impl Threads {
             None => Ok(()),
             Some(who) => {
                 let (a_count, b_count) = (first.0, shown(who).0);
-                let cause = Cause::RegistrationsDiffer { a: 0, b: who as Pid, a_count, b_count };
+                let (a, b) = (0, who as Pid);
+                let cause = match self.checked {
+                    false => Cause::RegistrationsDiffer { a, b, a_count, b_count },
+                    // It has compared the slots and their places before.
+                    true => Cause::Checked(format!(
+                        "process {a} and process {b} registered or deregistered inboxes differently since the last sync"
+                    )),
+                };
                 Err(Error::fatal(who as Pid, self.superstep, cause))
             }
         }

@@ -222,7 +222,7 @@ impl Comm {
         let mut peers = Vec::new();
         peers.try_reserve_exact(processes).map_err(|_| {
             let bytes = processes * size_of::<Padded<Peer>>();
-            Error::refused(lpf_core::Cause::OutOfMemory { what: "a section", bytes })
+            Error::refused(lpf_core::Cause::OutOfMemory { what: "a section".into(), bytes })
         })?;
         peers.extend((0..processes).map(|_| Padded(Peer::new(processes))));
         Ok(Arc::new(Comm {

@@ -97,7 +97,8 @@ impl Team {
                     time.as_secs_f64(),
                     missing.join(", ")
                 );
-                let error = Error::fatal(pid, 0, Cause::Deadlock(text));
+                let first = joined.iter().position(|&joined| !joined).map_or(pid, |who| who as Pid);
+                let error = Error::fatal(first, 0, Cause::Deadlock(text));
                 gate.comm.failure.declare(0, error.clone());
                 gate.change.notify_all();
                 return Err(error);
@@ -134,7 +135,7 @@ impl Init {
 impl Drop for Init {
     /// A member that goes must not keep the others waiting in their next hook.
     fn drop(&mut self) {
-        let cause = Cause::Returned { message: "it left the team".into() };
+        let cause = Cause::Deadlock("it left the team and hooks no more".into());
         let error = Error::fatal(self.outer.pid, 0, cause);
         self.outer.left = true;
         let next = self.outer.meeting + 1;

@@ -15,7 +15,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use lpf_core::arrivals::{Call, Incoming, Link, Outgoing};
-use lpf_core::{Cause, Error, Pid, Result};
+use lpf_core::waits::{ReceiverCounts, SenderCounts};
+use lpf_core::{Cause, Error, Pid, Result, Slot};
 
 use crate::threads::Threads;
 use ring::InboxMemory;
@@ -45,6 +46,15 @@ pub(crate) struct OpenLink {
     outgoing: Outgoing,
     incoming: Incoming,
     queue: VecDeque<Queued>,
+    /// This end as the peer's ring names it, and whether the ring is this link's.
+    end: u64,
+    granted: bool,
+    /// What earlier links did on the same streams.
+    sent_before: SenderCounts,
+    received_before: ReceiverCounts,
+    /// Messages and landings sent into the peer's ring before this link.
+    first_sent: u64,
+    first_landed: u64,
     /// Landings sent, and offers made, over the rings' lives.
     landed: u64,
     offered: u64,
@@ -52,6 +62,10 @@ pub(crate) struct OpenLink {
     first_offer: u64,
     /// Landings among the messages awaited.
     offers_used: u64,
+    /// What the open offers name.
+    offers: VecDeque<Slot>,
+    /// The call whose messages were awaited last.
+    call: Call,
 }
 
 /// A put on a link that has not left.

@@ -40,19 +40,20 @@ impl<'a> LongWait<'a> {
             });
             self.published = true;
         }
-        if self.process.comm.environment.timeout.is_some_and(|limit| waited >= limit) {
-            self.give_up(waited);
+        if let Some(limit) = self.process.comm.environment.timeout.filter(|&limit| waited >= limit)
+        {
+            self.give_up(limit);
         }
     }
 
-    fn give_up(&self, waited: Duration) {
+    fn give_up(&self, limit: Duration) {
         let Threads { comm, pid, superstep, meeting, epoch, .. } = self.process;
         if comm.failure.is_set() || comm.failure.decide(*epoch, false) {
             return;
         }
         let absent = |who: &usize| *who != *pid as usize && !self.has_arrived(*who);
         let missing = (0..comm.processes()).find(absent).unwrap_or(*pid as usize);
-        let cause = Cause::Late { seconds: waited.as_secs(), state: "computing".into() };
+        let cause = Cause::Late { limit, state: "computing".into() };
         comm.failure.declare(*meeting, Error::fatal(missing as Pid, *superstep, cause));
         comm.ring_all();
     }

@@ -1,5 +1,6 @@
 //! put and get: everything that can be checked here is, then the request is queued.
 
+use lpf_core::error::AtCaller;
 use lpf_core::request::Way;
 use lpf_core::{Cause, Error, GlobalSlot, Pid, Result, Slot};
 
@@ -70,16 +71,16 @@ impl Threads {
         bytes: usize,
     ) -> Result<()> {
         if other >= self.nprocs {
-            return Err(self.no_such_process(other));
+            return Err(self.no_such_process(other)).at_caller();
         }
         if !self.recent.is(local, remote) {
-            self.look_up(local, remote)?;
+            self.look_up(local, remote).at_caller()?;
         }
         let Some(address) = self.recent.range(local_offset, bytes) else {
-            return Err(self.out_of_range(local, local_offset, bytes));
+            return Err(self.out_of_range(local, local_offset, bytes)).at_caller();
         };
         if !self.queue.admit(other) {
-            return Err(self.requests_used_up());
+            return Err(self.requests_used_up()).at_caller();
         }
         self.queue.push(way, other, address, bytes, remote.index(), remote_offset);
         if self.recent.is_new() {

@@ -136,7 +136,7 @@ impl Threads {
             Leaving::Done => return self.close_section(),
             // Its own error needs no second mention of who and when.
             Leaving::Returned(error) if error.process() == Some(self.pid) => {
-                Cause::Returned { message: error.cause().to_string() }
+                Cause::Returned { message: error.reason() }
             }
             Leaving::Returned(error) => Cause::Returned { message: error.to_string() },
             Leaving::Panicked(message) => Cause::Panicked { message },

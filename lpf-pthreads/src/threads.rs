@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use lpf_core::arrivals::{Arrival, Call, Expect, InboxShape, InboxSlot, Link};
+use lpf_core::error::AtCaller;
 use lpf_core::request::{Requests, Way};
 use lpf_core::slot::SlotTable;
 use lpf_core::{
@@ -148,7 +149,8 @@ unsafe impl Lpf for Threads {
         bytes: usize,
         registrant: Registrant,
     ) -> Result<LocalSlot> {
-        let slot = self.slots.register_local(base, bytes, registrant, self.superstep)?;
+        let slot = self.slots.register_local(base, bytes, registrant, self.superstep);
+        let slot = slot.at_caller()?;
         if self.checked {
             self.track_registration(slot.into(), bytes, 0, registrant);
         }
@@ -162,7 +164,7 @@ unsafe impl Lpf for Threads {
         bytes: usize,
         shape: u64,
     ) -> Result<GlobalSlot> {
-        let slot = self.slots.register_global(base, bytes, shape, self.superstep)?;
+        let slot = self.slots.register_global(base, bytes, shape, self.superstep).at_caller()?;
         self.capacity.registered = true;
         self.dirty = true;
         if self.checked {
@@ -175,7 +177,11 @@ unsafe impl Lpf for Threads {
 
     #[track_caller]
     fn deregister(&mut self, slot: Slot) -> Result<()> {
-        self.slots.deregister(slot, self.superstep)?;
+        if self.is_offered(slot) {
+            let cause = Cause::SlotOffered { slot: slot.to_string() };
+            return Err(self.misuse(cause)).at_caller();
+        }
+        self.slots.deregister(slot, self.superstep).at_caller()?;
         self.recent = Recent::NONE;
         if self.checked {
             self.track_deregistration(slot);
@@ -201,8 +207,8 @@ unsafe impl Lpf for Threads {
     ) -> Result<()> {
         match attr {
             PutAttr::Default => self.request(Way::Put, src, src_offset, to, dst, dst_offset, bytes),
-            PutAttr::Channel(link) => self.put_on(link, src, src_offset, bytes, false),
-            PutAttr::Landing(link) => self.put_on(link, src, src_offset, bytes, true),
+            PutAttr::Channel(link) => self.put_on(link, src, src_offset, bytes, false).at_caller(),
+            PutAttr::Landing(link) => self.put_on(link, src, src_offset, bytes, true).at_caller(),
         }
     }
 
@@ -246,14 +252,17 @@ unsafe impl Lpf for Threads {
         Machine::new(environment.procs, self.free, self.nprocs, parameters)
     }
 
+    #[track_caller]
     fn resize_memory_register(&mut self, slots: usize) -> Result<()> {
-        self.resize_slots(slots.saturating_add(self.capacity.library_slots))?;
+        self.resize_slots(slots.saturating_add(self.capacity.library_slots)).at_caller()?;
         self.capacity.user_slots = slots;
         Ok(())
     }
 
+    #[track_caller]
     fn resize_message_queue(&mut self, requests: usize) -> Result<()> {
-        self.resize_requests(requests.saturating_add(self.capacity.library_requests))?;
+        self.resize_requests(requests.saturating_add(self.capacity.library_requests))
+            .at_caller()?;
         self.capacity.user_requests = requests;
         Ok(())
     }
@@ -294,7 +303,7 @@ unsafe impl Lpf for Threads {
         let Some(address) = entry.range(offset, bytes) else {
             return Err(self.out_of_range(slot, offset, bytes));
         };
-        self.offer_on(link, address, bytes)
+        self.offer_on(link, slot, address, bytes)
     }
 
     fn post(&mut self) -> Result<()> {

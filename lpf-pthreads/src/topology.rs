@@ -70,13 +70,7 @@ impl MachineTopology {
 impl fmt::Display for MachineTopology {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.model)?;
-        writeln!(
-            f,
-            "{} cores usable, last cache {} MiB, memory {} GiB",
-            self.cores.len(),
-            self.last_cache_bytes >> 20,
-            self.memory_bytes >> 30
-        )?;
+        writeln!(f, "{} cores usable", self.cores.len())?;
         let mut caches: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
         for core in &self.cores {
             caches.entry((core.node, core.last_cache)).or_default().push(core.number);

@@ -1,5 +1,5 @@
 //! The conformance suite on threads. `LPF_TOPOLOGY` and `LPF_PIN` choose among the barriers: see
-//! `ci/barriers.sh`.
+//! `ci/conformance.sh`.
 
 use std::thread;
 

@@ -3,12 +3,15 @@
 use std::time::{Duration, Instant};
 
 use lpf_core::waits::{
-    ASK_AFTER, Counts, Doing, QueuedLanding, Status, Stream, Suspicion, Want, What,
+    ASK_AFTER, Doing, QueuedLanding, ReceiverCounts, SenderCounts, Status, Stream, Suspicion, Want,
+    What,
 };
 use lpf_core::{Awaited, Cause, Error, InboxSlot, Link, Pid, Result};
 
 use super::OpenLink;
+use super::ring::{FREE, process_of};
 use crate::long_wait::PUBLISH_AFTER;
+use crate::sync::Ordering;
 use crate::threads::Threads;
 
 /// What one wait remembers of its questions.
@@ -28,8 +31,8 @@ impl Asking {
             process.publish(Doing::Waiting(process.wants(awaited)));
             self.published = true;
         }
-        if process.comm.environment.timeout.is_some_and(|limit| waited >= limit) {
-            return Err(process.late(awaited, waited));
+        if let Some(limit) = process.comm.environment.timeout.filter(|&limit| waited >= limit) {
+            return Err(process.late(awaited, limit));
         }
         if waited < self.asked + ASK_AFTER {
             return Ok(());
@@ -59,35 +62,59 @@ impl OpenLink {
         Stream::new(self.peer, pid, InboxSlot::new(self.inbox), self.ring)
     }
 
-    fn counts(&self, pid: Pid) -> [(Stream, Counts); 2] {
+    /// Writes what this link has done to its process's status.
+    fn note(&self, pid: Pid, status: &mut Status) {
+        let (sent, received) = (&self.sent_before, &self.received_before);
+        let made_before_queue = sent.made + self.outgoing.sent - self.first_sent;
+        let landed = sent.landed + self.landed - self.first_landed;
         let first_landing = self.queue.iter().position(|put| put.landing);
-        let sent = Counts {
-            made: self.outgoing.made,
+        status.on_mut(self.to_peer(pid)).sent = SenderCounts {
+            made: sent.made + self.outgoing.made - self.first_sent,
+            landed,
             queued: first_landing.map(|at| QueuedLanding {
-                message: self.outgoing.sent + at as u64 + 1,
-                landing: self.landed + 1,
+                message: made_before_queue + at as u64 + 1,
+                landing: landed + 1,
             }),
-            ..Counts::default()
+            ..*sent
         };
-        let received =
-            Counts { released: self.incoming.released, offered: self.offered, ..Counts::default() };
-        [(self.to_peer(pid), sent), (self.to_me(pid), received)]
+        status.on_mut(self.to_me(pid)).received = ReceiverCounts {
+            released: received.released + self.incoming.released - self.incoming.first,
+            offered: received.offered + self.offered - self.first_offer,
+            ..*received
+        };
     }
 
-    /// What the queue of this link waits for: credit, or an offer.
+    /// What the queue of this link waits for: the ring, credit, or an offer.
     fn wants_to_send(&self, pid: Pid) -> Option<Want> {
         let next = self.queue.front()?;
         let stream = self.to_peer(pid);
-        let window = u64::from(self.window());
-        let need = (self.outgoing.sent + 1).saturating_sub(window);
-        let have = self.outgoing.released;
+        if !self.granted {
+            return Some(self.wants_ring(stream));
+        }
+        let sent = self.sent_before.made + self.outgoing.sent - self.first_sent;
+        let need = (sent + 1).saturating_sub(u64::from(self.window()));
+        let have = self.sent_before.made + self.outgoing.released - self.first_sent;
         if have < need {
             return Some(Want { what: What::Releases, stream, have, need });
         }
         next.landing.then(|| {
-            let (have, need) = (self.landed, self.landed + 1);
-            Want { what: What::Offers, stream, have, need }
+            let have = self.sent_before.landed + self.landed - self.first_landed;
+            Want { what: What::Offers, stream, have, need: have + 1 }
         })
+    }
+
+    /// The peer opens its end, or the ring's former sender closes.
+    fn wants_ring(&self, stream: Stream) -> Want {
+        let owner = self.theirs.owner(self.peer_ring);
+        let holder = self.theirs.sender(self.peer_ring).claim.load(Ordering::Relaxed);
+        let is_open = owner.granted.load(Ordering::Relaxed) == self.end;
+        let (what, stream, need) = if is_open && holder != FREE {
+            let (from, opened) = process_of(holder);
+            (What::Closing, Stream { from, ..stream }, opened)
+        } else {
+            (What::Opening, stream, self.sent_before.opened)
+        };
+        Want { what, stream, have: need - 1, need }
     }
 }
 
@@ -101,11 +128,15 @@ impl Threads {
         let pid = self.pid;
         match awaited {
             Awaited::Flushed => self.open_links().filter_map(|l| l.wants_to_send(pid)).collect(),
+            Awaited::FlushedOn(links) => {
+                links.iter().filter_map(|&link| self.link(link).ok()?.wants_to_send(pid)).collect()
+            }
             Awaited::Messages(messages) => messages
                 .iter()
                 .filter_map(|expect| {
                     let link = self.link(expect.link).ok()?;
-                    let (have, need) = (link.incoming.seen, link.incoming.awaited);
+                    let before = |n| link.received_before.released + n - link.incoming.first;
+                    let (have, need) = (before(link.incoming.seen), before(link.incoming.awaited));
                     let stream = link.to_me(pid);
                     (have < need).then_some(Want { what: What::Messages, stream, have, need })
                 })
@@ -115,10 +146,10 @@ impl Threads {
 
     /// The wait has taken longer than `LPF_TIMEOUT`.
     #[cold]
-    fn late(&mut self, awaited: Awaited<'_>, waited: Duration) -> Error {
+    fn late(&mut self, awaited: Awaited<'_>, limit: Duration) -> Error {
         let missing = self.wants(awaited).first().map_or(self.pid, Want::awaited);
         let state = format!("awaited by process {} and computing", self.pid);
-        let cause = Cause::Late { seconds: waited.as_secs(), state };
+        let cause = Cause::Late { limit, state };
         self.fail(self.meeting + 1, Error::fatal(missing, self.superstep, cause))
     }
 
@@ -128,7 +159,7 @@ impl Threads {
         let mut status = self.comm.peers[self.pid as usize].lock_status();
         // Who reads the status must not find a wait with the counts of an earlier time.
         for link in self.open_links() {
-            link.counts(self.pid).into_iter().for_each(|counts| put_counts(&mut status, counts));
+            link.note(self.pid, &mut status);
         }
         status.superstep = self.superstep;
         status.call = self.links.call;
@@ -140,14 +171,8 @@ impl Threads {
     pub(super) fn keep_counts(&self, link: Link) {
         if let Ok(open) = self.link(link) {
             let mut status = self.comm.peers[self.pid as usize].lock_status();
-            open.counts(self.pid).into_iter().for_each(|counts| put_counts(&mut status, counts));
+            open.note(self.pid, &mut status);
+            status.on_mut(open.to_peer(self.pid)).sent.closed = open.sent_before.opened;
         }
-    }
-}
-
-fn put_counts(status: &mut Status, (stream, counts): (Stream, Counts)) {
-    match status.counts.iter_mut().find(|(known, _)| *known == stream) {
-        Some((_, known)) => *known = counts,
-        None => status.counts.push((stream, counts)),
     }
 }

@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lpf_core::arrivals::{InboxShape, InboxSlot, Incoming, Link, MAX_WINDOW, Outgoing};
+use lpf_core::arrivals::{Call, InboxShape, InboxSlot, Incoming, Link, MAX_WINDOW, Outgoing};
+use lpf_core::waits::Stream;
 use lpf_core::{Cause, Error, Pid, Result};
 
-use super::ring::{FREE, InboxMemory};
+use super::ring::{self, FREE, InboxMemory, process_of};
 use super::{OpenLink, Place};
 use crate::sync::Ordering;
 use crate::threads::Threads;
@@ -19,7 +20,7 @@ impl Threads {
             return Err(self.arrivals_misuse(text));
         }
         let memory = InboxMemory::new(shape).map_err(|bytes| {
-            let cause = Cause::OutOfMemory { what: "an inbox", bytes };
+            let cause = Cause::OutOfMemory { what: "an inbox".into(), bytes };
             Error::mitigable(self.pid, self.superstep, cause)
         })?;
         let number = self.comm.peers[self.pid as usize].add_inbox(Arc::new(memory));
@@ -90,40 +91,44 @@ impl Threads {
             let text = format!("ring {ring} of inbox {number} carries a link already");
             return Err(self.arrivals_misuse(text));
         }
-        // Two senders of one ring would overwrite each other's messages.
-        let (sender, owner) = (theirs.sender(peer_ring), own.owner(ring));
-        let claim =
-            sender.claim.compare_exchange(FREE, self.pid + 1, Ordering::Acquire, Ordering::Relaxed);
-        if let Err(holder) = claim {
-            let text = format!(
-                "ring {peer_ring} of inbox {number} at process {peer} still has the link of process {}",
-                holder - 1
-            );
-            return Err(self.arrivals_misuse(text));
-        }
-        // Counts go on where the rings' last links ended.
-        let sent = sender.sent.load(Ordering::Acquire);
-        let released = owner.released.load(Ordering::Relaxed);
-        let outgoing = Outgoing {
-            made: sent,
-            sent,
-            released: theirs.owner(peer_ring).released.load(Ordering::Acquire),
-            made_at_sync: sent,
+        let (sent_before, received_before) = {
+            let mut status = self.comm.peers[self.pid as usize].lock_status();
+            let sent = &mut status.on_mut(Stream::new(self.pid, peer, inbox, peer_ring)).sent;
+            sent.opened += 1;
+            let sent = *sent;
+            let received = &mut status.on_mut(Stream::new(peer, self.pid, inbox, ring)).received;
+            received.opened += 1;
+            (sent, *received)
         };
+        // The ring's counts go on where its last link ended; the peer's are read when it grants.
+        let owner = own.owner(ring);
+        let released = owner.released.load(Ordering::Relaxed);
+        let offered = owner.offered.load(Ordering::Relaxed);
+        owner.granted.store(ring::end(peer, received_before.opened), Ordering::Release);
+        self.comm.peers[peer as usize].ring();
+        let window = own.shape.window as usize;
         let open = OpenLink {
             peer,
             inbox: number as u32,
             ring,
             peer_ring,
-            outgoing,
-            incoming: Incoming::starting_at(released),
-            queue: VecDeque::with_capacity(2 * own.shape.window as usize),
-            landed: sender.landed.load(Ordering::Relaxed),
-            offered: owner.offered.load(Ordering::Relaxed),
-            first_offer: owner.offered.load(Ordering::Relaxed),
-            offers_used: owner.offered.load(Ordering::Relaxed),
             own,
             theirs,
+            outgoing: Outgoing::default(),
+            incoming: Incoming::starting_at(released),
+            queue: VecDeque::with_capacity(2 * window),
+            end: ring::end(self.pid, sent_before.opened),
+            granted: false,
+            sent_before,
+            received_before,
+            first_sent: 0,
+            first_landed: 0,
+            landed: 0,
+            offered,
+            first_offer: offered,
+            offers_used: offered,
+            offers: VecDeque::with_capacity(window),
+            call: Call::default(),
         };
         let places = &mut self.links.places;
         let is_free = |place: &Place| place.link.is_none() && place.generation < u32::MAX;
@@ -151,7 +156,15 @@ impl Threads {
             return Err(self.arrivals_misuse(text));
         }
         open.report();
-        open.theirs.sender(open.peer_ring).claim.store(FREE, Ordering::Release);
+        open.own.owner(open.ring).granted.store(FREE, Ordering::Relaxed);
+        if open.granted {
+            open.theirs.sender(open.peer_ring).claim.store(FREE, Ordering::Release);
+            let (next, _) =
+                process_of(open.theirs.owner(open.peer_ring).granted.load(Ordering::Relaxed));
+            if let Some(next) = self.comm.peers.get(next as usize) {
+                next.ring();
+            }
+        }
         self.keep_counts(link);
         self.links.places[link.number()].link = None;
         self.links.open -= 1;

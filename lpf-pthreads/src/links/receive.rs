@@ -1,7 +1,7 @@
 //! The receiver's side: what is awaited, what has come, what is released, where landings go.
 
-use lpf_core::arrivals::{Arrival, Expect, Link};
-use lpf_core::{Cause, Error, Pid, Result};
+use lpf_core::arrivals::{Arrival, Call, Expect, Link};
+use lpf_core::{Cause, Error, Pid, Result, Slot};
 
 use super::OpenLink;
 use super::ring::{LANDED, offer};
@@ -39,6 +39,7 @@ impl Threads {
                 return Err(self.arrivals_misuse(text));
             }
         }
+        let call = self.links.call;
         for place in &mut self.links.places {
             if let Some(open) = &mut place.link {
                 open.incoming.release_unheld();
@@ -48,6 +49,7 @@ impl Threads {
         for expect in messages {
             let open = self.link_mut(expect.link)?;
             open.incoming.awaited += u64::from(expect.messages);
+            open.call = call;
         }
         Ok(())
     }
@@ -55,7 +57,6 @@ impl Threads {
     /// Whether all awaited messages of a link are there; checks their stamps.
     #[inline]
     pub(super) fn take_arrivals(&mut self, link: Link) -> Result<bool> {
-        let call = self.links.call;
         let open = self.link_mut(link)?;
         let awaited = open.incoming.awaited;
         if awaited == 0 || open.incoming.seen == awaited {
@@ -69,20 +70,22 @@ impl Threads {
             let cell = open.own.cell(open.ring, nth);
             if cell.length.load(Ordering::Relaxed) & LANDED != 0 {
                 open.offers_used += 1;
+                open.offers.pop_front();
             }
             open.incoming.seen = nth;
             let stamp = cell.stamp.load(Ordering::Relaxed);
+            let call = open.call;
             if call.word() != 0 && stamp != call.word() {
                 let peer = open.peer;
-                return Err(self.stamps_differ(peer, stamp));
+                return Err(self.stamps_differ(call, peer, stamp));
             }
         }
         Ok(true)
     }
 
     #[cold]
-    fn stamps_differ(&mut self, peer: Pid, stamp: u64) -> Error {
-        let (pid, call) = (self.pid, self.links.call);
+    fn stamps_differ(&mut self, call: Call, peer: Pid, stamp: u64) -> Error {
+        let pid = self.pid;
         let text = format!(
             "process {pid} is in call {} ({}, stamp {:08x}), but a message of process {peer} is of call {} (stamp {:08x})",
             call.number,
@@ -149,7 +152,14 @@ impl Threads {
         Err(self.arrivals_misuse(text))
     }
 
-    pub(crate) fn offer_on(&mut self, link: Link, address: *mut u8, bytes: usize) -> Result<u64> {
+    /// Offers `bytes` bytes at `address`, which `slot` names.
+    pub(crate) fn offer_on(
+        &mut self,
+        link: Link,
+        slot: Slot,
+        address: *mut u8,
+        bytes: usize,
+    ) -> Result<u64> {
         // What is offered after a failure would never be taken back.
         if let Some(dead) = &self.dead {
             return Err(dead.clone());
@@ -161,6 +171,7 @@ impl Threads {
             return Err(self.arrivals_misuse(text));
         }
         open.offered += 1;
+        open.offers.push_back(slot);
         let place = open.own.offer(open.ring, open.offered);
         place.address.store(address, Ordering::Relaxed);
         place.bytes.store(bytes, Ordering::Relaxed);
@@ -170,6 +181,12 @@ impl Threads {
         let (peer, number) = (open.peer, open.offered - open.first_offer - 1);
         self.comm.peers[peer as usize].ring();
         Ok(number)
+    }
+
+    /// Whether an open offer names `slot`.
+    pub(crate) fn is_offered(&self, slot: Slot) -> bool {
+        let mut links = self.links.places.iter().filter_map(|place| place.link.as_ref());
+        links.any(|open| open.offers.contains(&slot))
     }
 
     /// Takes open offers back, or waits for the copy that is under way: nobody writes to this

@@ -29,6 +29,8 @@ pub(crate) use modelled::{InboxMemory, copy_to_landing};
 
 use std::cell::UnsafeCell;
 
+use lpf_core::Pid;
+
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
 /// Payload that fits the header's own cache line.
@@ -45,12 +47,22 @@ pub(crate) struct SenderLine {
     pub(crate) sent: AtomicU64,
     /// Of these, landings.
     pub(crate) landed: AtomicU64,
-    /// The process whose link sends here, plus 1; FREE between links.
-    pub(crate) claim: AtomicU32,
+    /// The [`end`] whose link sends here; FREE between links.
+    pub(crate) claim: AtomicU64,
 }
 
-/// No link sends into the ring.
-pub(crate) const FREE: u32 = 0;
+/// An end of a link that nobody has.
+pub(crate) const FREE: u64 = 0;
+
+/// A sender's end of a link: the `opened`-th link, from 1, of process `from` into a ring.
+pub(crate) fn end(from: Pid, opened: u64) -> u64 {
+    (u64::from(from) + 1) << 32 | u64::from(opened as u32)
+}
+
+/// The process of an [`end`] and which of its links it is.
+pub(crate) fn process_of(end: u64) -> (Pid, u64) {
+    (((end >> 32) as Pid).wrapping_sub(1), u64::from(end as u32))
+}
 
 /// Written by the owner.
 #[derive(Debug)]
@@ -60,6 +72,8 @@ pub(crate) struct OwnerLine {
     pub(crate) released: AtomicU64,
     /// Landings offered.
     pub(crate) offered: AtomicU64,
+    /// The [`end`] for which the owner has opened its own; FREE between links.
+    pub(crate) granted: AtomicU64,
 }
 
 /// Where the owner wants a landing.

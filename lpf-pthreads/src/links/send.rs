@@ -3,12 +3,39 @@
 use lpf_core::arrivals::Link;
 use lpf_core::{Cause, Error, Pid, Result, Slot};
 
-use super::ring::{InboxMemory, LANDED, copy_to_landing, offer};
+use super::ring::{FREE, InboxMemory, LANDED, copy_to_landing, offer};
 use super::{OpenLink, Queued};
 use crate::sync::Ordering;
 use crate::threads::Threads;
 
 impl OpenLink {
+    /// Takes the peer's ring, once the peer has opened it for this link and its former sender has
+    /// closed. `Err` says how many messages of that one the peer never awaited.
+    #[cold]
+    fn take_ring(&mut self) -> std::result::Result<bool, u64> {
+        let (sender, owner) =
+            (self.theirs.sender(self.peer_ring), self.theirs.owner(self.peer_ring));
+        if owner.granted.load(Ordering::Acquire) != self.end {
+            return Ok(false);
+        }
+        let claim =
+            sender.claim.compare_exchange(FREE, self.end, Ordering::Acquire, Ordering::Relaxed);
+        if claim.is_err() {
+            return Ok(false);
+        }
+        // Counts go on where the ring's last link ended.
+        let sent = sender.sent.load(Ordering::Relaxed);
+        let released = owner.released.load(Ordering::Acquire);
+        if sent != released {
+            return Err(sent - released);
+        }
+        self.outgoing.start_at(sent);
+        self.landed = sender.landed.load(Ordering::Relaxed);
+        (self.first_sent, self.first_landed) = (sent, self.landed);
+        self.granted = true;
+        Ok(true)
+    }
+
     /// Whether a cell is free; looks into the owner's line where the window known of is used up.
     #[inline]
     fn has_credit(&mut self) -> bool {
@@ -25,6 +52,19 @@ impl OpenLink {
     #[inline]
     pub(super) fn send(&mut self, pid: Pid, superstep: u64) -> Result<bool> {
         let mut any = false;
+        if !self.granted && !self.queue.is_empty() {
+            match self.take_ring() {
+                Ok(true) => {}
+                Ok(false) => return Ok(false),
+                Err(left) => {
+                    let text = format!(
+                        "it never awaited {left} messages that came into ring {} of inbox {} before process {pid}'s link",
+                        self.peer_ring, self.inbox
+                    );
+                    return Err(Error::fatal(self.peer, superstep, Cause::Arrivals(text)));
+                }
+            }
+        }
         while !self.queue.is_empty() && self.has_credit() {
             let Some(next) = self.queue.front() else { break };
             let nth = self.outgoing.sent + 1;
@@ -188,5 +228,9 @@ impl Threads {
 
     pub(super) fn is_flushed(&self) -> bool {
         self.links.places.iter().all(|p| p.link.as_ref().is_none_or(|l| l.outgoing.is_flushed()))
+    }
+
+    pub(super) fn is_flushed_on(&self, links: &[Link]) -> Result<bool> {
+        links.iter().try_fold(true, |all, &link| Ok(all & self.link(link)?.outgoing.is_flushed()))
     }
 }

@@ -17,6 +17,7 @@ impl Threads {
         self.progress()?;
         let ready = match awaited {
             Awaited::Flushed => self.is_flushed(),
+            Awaited::FlushedOn(links) => self.is_flushed_on(links)?,
             Awaited::Messages(messages) => {
                 let mut ready = true;
                 for expect in messages {

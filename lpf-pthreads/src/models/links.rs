@@ -2,7 +2,7 @@
 
 use lpf_core::arrivals::{Expect, InboxShape, InboxSlot, Link};
 use lpf_core::slot::Registrant;
-use lpf_core::{Awaited, Cause, Error, Slot};
+use lpf_core::{Awaited, Cause, Error, GlobalSlot, Slot};
 
 use super::explore;
 use super::section::{run, section};
@@ -26,27 +26,48 @@ fn between_two(
     preemptions: usize,
     process: impl Fn(&mut Threads, &End) + Clone + Send + Sync + 'static,
 ) {
+    among(2, window, preemptions, move |threads| {
+        let link = open(threads, 1 - threads.pid);
+        let end = End { link, slot: register(threads) };
+        process(threads, &end);
+    });
+}
+
+/// Explores `procs` processes with an inbox of one ring.
+fn among(
+    procs: u32,
+    window: u32,
+    preemptions: usize,
+    process: impl Fn(&mut Threads) + Clone + Send + Sync + 'static,
+) {
     explore(preemptions, move || {
-        let comm = section(2, &Shape::flat(), None);
+        let comm = section(procs, &Shape::flat(), None);
         let shape = InboxShape { rings: 1, window, cell_bytes: 32 };
         // What the full sync that activates inboxes would do.
-        for pid in 0..2 {
+        for pid in 0..procs {
             let mut outer = Threads::new(comm.clone(), pid, 1).unwrap();
             outer.add_inbox(shape).unwrap();
         }
         let process = process.clone();
         run(&comm, move |threads| {
             threads.capacity.active_inboxes = 1;
-            let peer = 1 - threads.pid;
-            let link = threads.open_link(InboxSlot::new(0), 0, peer, 0).unwrap();
-            threads.slots.reserve(1, 0).unwrap();
-            threads.slots.set_capacity(1);
-            let words = WORDS.as_ptr().cast_mut().cast();
-            let slots = &mut threads.slots;
-            let slot = slots.register_local(words, size_of_val(&WORDS), Registrant::Caller, 0);
-            process(threads, &End { link, slot: slot.unwrap().into() });
+            process(threads);
         });
     });
+}
+
+/// Opens the link with `peer` in the one ring of the inbox.
+fn open(threads: &mut Threads, peer: u32) -> Link {
+    threads.open_link(InboxSlot::new(0), 0, peer, 0).unwrap()
+}
+
+fn register(threads: &mut Threads) -> Slot {
+    threads.slots.reserve(1, 0).unwrap();
+    threads.slots.set_capacity(1);
+    let words = WORDS.as_ptr().cast_mut().cast();
+    let slots = &mut threads.slots;
+    let slot = slots.register_local(words, size_of_val(&WORDS), Registrant::Caller, 0);
+    slot.unwrap().into()
 }
 
 impl End {
@@ -66,6 +87,11 @@ impl End {
         let expected = [Expect { link: self.link, messages }];
         process.expect_messages(&expected).unwrap();
         self.wait(process, Awaited::Messages(&expected));
+        self.words(process, messages)
+    }
+
+    /// The words of the `messages` messages that came last.
+    fn words(&self, process: &mut Threads, messages: u32) -> Vec<u64> {
         let end = process.awaited_on(self.link).unwrap();
         let word = |nth| {
             let arrival = process.arrived(self.link, nth).unwrap();
@@ -94,6 +120,10 @@ fn one_way(window: u32, messages: usize, preemptions: usize) {
     between_two(window, preemptions, move |process, end| {
         for (nth, &word) in WORDS[..messages].iter().enumerate() {
             if process.pid == 0 {
+                if nth == 2 * window as usize {
+                    // No more than two windows may wait.
+                    end.flush(process);
+                }
                 end.put(process, nth, false);
                 process.expect_messages(&[]).unwrap();
             } else {
@@ -160,7 +190,7 @@ fn landings(messages: usize, preemptions: usize) {
                 process.expect_messages(&[]).unwrap();
             } else {
                 let place = std::ptr::from_ref(area).cast_mut().cast();
-                process.offer_on(end.link, place, WORD).unwrap();
+                process.offer_on(end.link, end.slot, place, WORD).unwrap();
                 assert_eq!(end.expect(process, 1), [WORDS[nth]]);
                 // SAFETY: the area is this process's again.
                 area.with_mut(|bytes| unsafe { (*bytes)[0] = 0 });
@@ -193,10 +223,43 @@ fn an_offer_is_revoked_or_its_copy_awaited() {
         }
         let area = bytes();
         let place = std::ptr::from_ref(&area).cast_mut().cast();
-        process.offer_on(end.link, place, WORD).unwrap();
+        process.offer_on(end.link, end.slot, place, WORD).unwrap();
         let cause = Cause::Panicked { message: String::new() };
         process.fail(1, Error::fatal(1, 0, cause));
         // SAFETY: the area is this process's own.
         area.with_mut(|bytes| unsafe { (*bytes)[0] = 0 });
     });
+}
+
+/// A ring goes from one sender to the next, who may come before its owner has opened for it and its
+/// former sender has closed. The next sender looks a few times only: two that wait for a third by
+/// looking would keep loom from running it.
+#[test]
+fn a_ring_goes_from_sender_to_sender() {
+    among(3, 1, 2, |process| {
+        if process.pid == 0 {
+            let end = end_of(open(process, 1));
+            assert_eq!(end.expect(process, 1), [WORDS[1]]);
+            process.close_link(end.link).unwrap();
+            let expected = [Expect::one(open(process, 2))];
+            process.expect_messages(&expected).unwrap();
+            if process.poll_links(Awaited::Messages(&expected)).unwrap() {
+                assert_eq!(end_of(expected[0].link).words(process, 1), [WORDS[2]]);
+            }
+        } else {
+            let end = End { link: open(process, 0), slot: register(process) };
+            end.put(process, process.pid as usize, false);
+            if process.pid == 1 {
+                end.flush(process);
+                process.close_link(end.link).unwrap();
+            } else {
+                let _ = process.poll_links(Awaited::Flushed).unwrap();
+            }
+        }
+    });
+}
+
+/// The receiving side of a link.
+fn end_of(link: Link) -> End {
+    End { link, slot: GlobalSlot::NONE.into() }
 }

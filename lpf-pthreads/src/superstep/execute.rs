@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use lpf_core::check::Tracked;
 use lpf_core::request::{List, Request, Way};
 use lpf_core::slot::Entry;
 use lpf_core::{Cause, Error, Pid, Result};
@@ -49,7 +50,7 @@ impl Threads {
                     };
                     self.execute_put(from, self.slots.global_entries(), put)?;
                 } else if from == self.pid {
-                    requests += 1;
+                    load.total += 1;
                 }
                 at += HEAD_WORDS + words;
             }
@@ -121,18 +122,23 @@ impl Threads {
         &self,
         origin: Pid,
         target: Pid,
-        place: Option<&Entry>,
+        entry: Option<&Entry>,
         request: Request,
     ) -> Error {
+        let is_it = |tracked: &Tracked| {
+            tracked.other == target
+                && (tracked.remote.index(), tracked.remote_offset, tracked.bytes)
+                    == (request.slot, request.offset, request.bytes)
+        };
         let cause = Cause::RemoteOutOfRange {
             origin,
             target,
             slot: format!("global {}", request.slot),
             offset: request.offset,
             bytes: request.bytes,
-            len: place.map_or(0, Entry::len),
+            len: entry.map_or(0, Entry::len),
         };
-        Error::fatal(origin, self.superstep, cause)
+        self.found_late(origin, cause, is_it)
     }
 
     /// A process may be subject to as many requests as it reserved.
@@ -143,7 +149,8 @@ impl Threads {
         }
         let (origin, target) = (load.heaviest, self.pid);
         let cause = Cause::TargetOverrun { target, origin, count: load.total, reserved };
-        Err(Error::fatal(origin, self.superstep, cause))
+        // The latest may be the one too many.
+        Err(self.found_late(origin, cause, |tracked| tracked.other == target))
     }
 }
 

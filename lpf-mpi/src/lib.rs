@@ -1,0 +1,88 @@
+//! LPF on MPI: the network that the message-passing protocol of `lpf_core::messages` runs on.
+//!
+//! Without the feature `mpi` this crate is empty, so that a workspace with it builds where there is
+//! no MPI.
+//!
+#![cfg_attr(feature = "mpi", doc = "```no_run")]
+#![cfg_attr(not(feature = "mpi"), doc = "```ignore")]
+//! use std::time::Duration;
+//!
+//! use lpf_core::messages::{Control, Network, Outcome};
+//! use lpf_mpi::{Mpi, World};
+//!
+//! fn join<C: Control>(plane: impl Fn(u32, &[u8]) -> C) -> Outcome<Network<Mpi<C>>> {
+//!     let patience = Duration::from_secs(60);
+//!     let mut world = World::init(patience)?;
+//!     // What process 0 says is where the control plane is, and its secret.
+//!     let address = world.broadcast(b"[::1]:4711 open sesame", patience)?;
+//!     let control = plane(world.rank(), &address);
+//!     Ok(Network::new(world.network(control)?))
+//! }
+//! ```
+//!
+//! # What travels
+//! A *frame* for every message, all under one tag of MPI's on a duplicate of the communicator: tag
+//! and bytes of a message of up to 4 KB, or tag and length of a longer one and the number of its
+//! *body*. The body is a message of MPI's from memory to memory, under its number as MPI's tag; a very
+//! long one is several, cut in the same places on both sides.
+//!
+//! # Why messages are matched here and not by MPI
+//! MPI's tags are small (28 bits with MPICH, 15 are all that it promises), and the protocol counts
+//! contexts in 32 bits and channels in 24, without end. Folding them would let a message that an ended
+//! context left behind be taken for one of a new context; here it is recognised and dropped, whenever
+//! it comes. A receive that has not met its message is in no list of MPI's, so it can be cancelled at
+//! any time, and a message that does not fit is found before MPI would write it. One question to MPI
+//! serves all receives that are posted. It costs nothing that can be measured: the frames go into
+//! receives that are always posted, from anybody.
+//!
+//! # Receiving
+//! A frame's bytes are copied where they belong, and its receive is posted again. A body is received
+//! into the pieces of its receive, which it has met by its frame. What waits for a receive is kept
+//! here, 64 MiB from one process at most; a body that waits stays with its sender.
+//!
+//! # Sending
+//! Frames are copied into buffers that are used again. A body leaves its pieces when MPI says so; many
+//! small pieces are packed first.
+//!
+//! # Giving up
+//! A receive that has met no body is cancelled at once, and so is what was packed. A body that MPI has
+//! begun cannot be stopped (its cancellation of sends does nothing in Open MPI): what is given up
+//! together has 50 ms to end by itself, and is given up as *still touched* after that. MPI may then
+//! read a send's memory, or write a receive's, until the other side has done its part. It does when it
+//! forgets the context: a body that nobody wants is received into a buffer and dropped, so that its
+//! sender's memory becomes free, and its number can be used again.
+//!
+//! # Who drives it
+//! Nobody but the caller: `test`, `progress`, and waiting for what is given up. MPI does nothing
+//! outside of its calls, and nothing wakes a process when a message comes: `idle` sleeps at most 200 us,
+//! and not at all while a body has just begun.
+//!
+//! # Errors
+//! Every call's return code is looked at. An error of MPI's is the last of its calls: all others on
+//! the network are errors from then on. The same can be had from outside with the `OffSwitch`, for
+//! when a process has died. A message that does not fit, is no frame, or waits beyond the 64 MiB ends
+//! the traffic with its sender alone.
+//!
+//! # Threads
+//! MPI is initialised with `MPI_THREAD_SERIALIZED`: one thread at a time. A program that brought it up
+//! itself with `MPI_THREAD_FUNNELED` can be hooked to, but from its main thread only; this is checked.
+#![cfg(feature = "mpi")]
+
+mod bodies;
+mod frames;
+mod hosts;
+mod job;
+mod library;
+mod matching;
+mod network;
+mod pieces;
+mod start;
+mod transport;
+mod world;
+
+pub use hosts::Hosts;
+pub use job::{MpiJob, MpiProcess, join, refused};
+pub use library::{Comm, OffSwitch};
+pub use start::{is_up, library_version};
+pub use transport::Mpi;
+pub use world::World;

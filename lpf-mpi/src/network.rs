@@ -1,0 +1,478 @@
+//! The network of one process: what sends and receives do to frames and bodies.
+
+mod giving_up;
+
+use std::time::{Duration, Instant};
+
+use lpf_core::messages::network::Pace;
+use lpf_core::messages::{Broken, Outcome, Piece, Rank, Tag, Ticket};
+
+use super::bodies::{Buffers, Cut, Given, Layout, Sinks, Way};
+use super::frames::{Frame, Incoming, LONGEST_WHOLE, Outgoing};
+use super::library::Library;
+use super::matching::{Body, Matching, Operation, Stage};
+use super::pieces::{gather, scatter, total};
+
+/// The longest sleep: nothing wakes a process when a message comes.
+const LONGEST_SLEEP: Duration = Duration::from_micros(200);
+
+/// For so long after a body has begun nobody sleeps: many go in steps, each of which waits for both
+/// sides. Four processes on two cores exchange 256 pieces of 4 KiB in 4 ms with MPICH, in 17 if they sleep.
+const AWAKE: Duration = Duration::from_millis(20);
+
+/// Frames taken in one look at most, so that it ends.
+const FRAMES_A_LOOK: usize = 256;
+
+pub(crate) struct Network {
+    pub(crate) library: Library,
+    pub(crate) rank: Rank,
+    peers: Vec<Peer>,
+    /// Bodies are numbered from 1 to this, again and again.
+    bodies: u32,
+    matching: Matching,
+    outgoing: Outgoing,
+    incoming: Incoming,
+    layout: Layout,
+    buffers: Buffers,
+    sinks: Sinks,
+    /// Operations that nobody has a ticket for.
+    orphans: Vec<u32>,
+    /// Bodies in MPI's hands, those of them of which there is more to give, and when the last part was
+    /// given.
+    moving: usize,
+    unfinished: Vec<u32>,
+    moved: Instant,
+    pace: Pace,
+    gave_up: Option<Instant>,
+    pub(crate) messages: u64,
+    closed: bool,
+}
+
+#[derive(Clone, Default)]
+struct Peer {
+    /// The number of the last body for it.
+    body: u32,
+    /// It is on another host.
+    is_far: bool,
+    /// Why it cannot be spoken to any more.
+    broken: Option<String>,
+}
+
+impl Peer {
+    fn cut(&self) -> Cut {
+        if self.is_far { Cut::FAR } else { Cut::NEAR }
+    }
+}
+
+// SAFETY: MPI's handles may be used by any thread, one at a time, and `Library` sees to it that no
+// other uses them where MPI does not allow that; the addresses are used as `Transport` says.
+unsafe impl Send for Network {}
+
+impl Network {
+    /// `far` says by rank who is on another host.
+    pub(crate) fn new(library: Library, rank: Rank, far: &[bool], bodies: u32) -> Outcome<Self> {
+        library.may_call()?;
+        let peers = far.iter().map(|&is_far| Peer { is_far, ..Peer::default() });
+        Ok(Network {
+            incoming: Incoming::new(&library)?,
+            library,
+            rank,
+            peers: peers.collect(),
+            bodies,
+            matching: Matching::new(far.len()),
+            outgoing: Outgoing::new(),
+            layout: Layout::default(),
+            buffers: Buffers::default(),
+            sinks: Sinks::default(),
+            orphans: Vec::new(),
+            moving: 0,
+            unfinished: Vec::new(),
+            moved: Instant::now(),
+            pace: Pace::new(),
+            gave_up: None,
+            messages: 0,
+            closed: false,
+        })
+    }
+
+    pub(crate) fn size(&self) -> Rank {
+        self.peers.len() as Rank
+    }
+
+    #[inline]
+    fn may_use(&self, peer: Rank) -> Outcome<()> {
+        self.library.may_call()?;
+        match self.peers.get(peer as usize) {
+            Some(Peer { broken: None, .. }) => Ok(()),
+            other => Err(Self::unusable(peer, other)),
+        }
+    }
+
+    #[cold]
+    fn unusable(rank: Rank, peer: Option<&Peer>) -> Broken {
+        let reason = peer.map(|peer| peer.broken.clone().unwrap_or_default());
+        let reason = reason.unwrap_or_else(|| format!("there is no process {rank}"));
+        Broken { peer: Some(rank), reason }
+    }
+
+    #[cold]
+    fn break_off(&mut self, peer: Rank, reason: String) {
+        if let Some(peer) = self.peers.get_mut(peer as usize) {
+            peer.broken.get_or_insert(reason);
+        }
+    }
+
+    fn ticket(&self, place: u32) -> Ticket {
+        Ticket(self.matching.operations.ticket(place))
+    }
+
+    /// The number of the next body for a process.
+    ///
+    /// None has it already: the other side receives every body, if only to drop it, so one would have
+    /// to outlast as many others as there are numbers (32,767 at the least).
+    fn next_body(&mut self, to: Rank, bytes: usize) -> Body {
+        let peer = &mut self.peers[to as usize];
+        peer.body = peer.body % self.bodies + 1;
+        Body { number: peer.body, bytes }
+    }
+
+    #[inline]
+    pub(crate) fn send_copy(&mut self, to: Rank, tag: Tag, bytes: &[u8]) -> Outcome<()> {
+        self.may_use(to)?;
+        self.messages += 1;
+        let pieces = [Piece::of(bytes)];
+        if bytes.len() <= LONGEST_WHOLE {
+            let Network { outgoing, library, .. } = self;
+            // SAFETY: a slice is valid for reads.
+            return unsafe { outgoing.send_whole(library, to, tag, &pieces, bytes.len()) };
+        }
+        self.send_long_copy(to, tag, &pieces, bytes.len())
+    }
+
+    #[cold]
+    fn send_long_copy(
+        &mut self,
+        to: Rank,
+        tag: Tag,
+        pieces: &[Piece],
+        bytes: usize,
+    ) -> Outcome<()> {
+        let buffer = self.buffers.take(bytes);
+        let reason = || format!("no memory for a copy of a message of {bytes} bytes");
+        let mut buffer = buffer.ok_or_else(|| Broken { peer: None, reason: reason() })?;
+        // SAFETY: the pieces are those of a slice; the buffer has room for them.
+        unsafe { gather(pieces, buffer.as_mut_ptr().cast()) };
+        let place = self.matching.operation(true, to, tag, 0);
+        self.matching.operations[place].packed = Some(buffer);
+        let begun = self.begin_send(place, bytes);
+        self.orphans.push(place);
+        begun
+    }
+
+    /// # Safety
+    /// As [`Transport::send`](lpf_core::messages::Transport::send).
+    pub(crate) unsafe fn send(&mut self, to: Rank, tag: Tag, pieces: &[Piece]) -> Outcome<Ticket> {
+        self.may_use(to)?;
+        let bytes = total(pieces).ok_or_else(too_long)?;
+        self.messages += 1;
+        let place = self.matching.operation(true, to, tag, self.pace.now());
+        let Network { outgoing, library, matching, buffers, .. } = self;
+        let operation = &mut matching.operations[place];
+        if bytes <= LONGEST_WHOLE {
+            (operation.stage, operation.bytes) = (Stage::Finished, bytes);
+            // SAFETY: the caller's promise.
+            unsafe { outgoing.send_whole(library, to, tag, pieces, bytes) }?;
+            return Ok(self.ticket(place));
+        }
+        match buffers.for_pieces(pieces, bytes) {
+            Some(mut buffer) => {
+                // SAFETY: the caller's promise; the buffer has room for them.
+                unsafe { gather(pieces, buffer.as_mut_ptr().cast()) };
+                operation.packed = Some(buffer);
+            }
+            None => operation.pieces.extend_from_slice(pieces),
+        }
+        self.begin_send(place, bytes).or_else(|broken| self.unless_begun(place, broken))?;
+        Ok(self.ticket(place))
+    }
+
+    /// An error at the beginning of a body is told by its ticket where part of it is under way:
+    /// without a ticket its memory would be free.
+    #[cold]
+    fn unless_begun(&mut self, place: u32, broken: Broken) -> Outcome<()> {
+        if self.matching.operations[place].requests.is_empty() { Err(broken) } else { Ok(()) }
+    }
+
+    /// Tells the receiver of a long message and lets its bytes go.
+    fn begin_send(&mut self, place: u32, bytes: usize) -> Outcome<()> {
+        let operation = &self.matching.operations[place];
+        let (to, tag) = (operation.peer, operation.tag);
+        let body = self.next_body(to, bytes);
+        self.outgoing.send_long(&self.library, to, tag, body)?;
+        self.transfer(place, body)
+    }
+
+    /// Starts what moves the body of an operation.
+    fn transfer(&mut self, place: u32, body: Body) -> Outcome<()> {
+        self.moving += 1;
+        let operation = &mut self.matching.operations[place];
+        (operation.stage, operation.bytes) = (Stage::Moving, body.bytes);
+        (operation.number, operation.given) = (body.number, Given::default());
+        self.give(place)?;
+        let operation = &self.matching.operations[place];
+        if operation.given.bytes < operation.bytes {
+            self.unfinished.push(place);
+        }
+        Ok(())
+    }
+
+    /// Gives MPI as much of a body as it may have at a time.
+    fn give(&mut self, place: u32) -> Outcome<()> {
+        let Network { library, layout, matching, peers, moved, .. } = self;
+        *moved = Instant::now();
+        let Operation { sends, peer, number, bytes, pieces, packed, given, requests, .. } =
+            &mut matching.operations[place];
+        let cut = peers[*peer as usize].cut();
+        let way = Way { sends: *sends, peer: *peer, cut };
+        let body = Body { number: *number, bytes: *bytes };
+        let packed = packed
+            .as_mut()
+            .map(|buffer| [Piece { base: buffer.as_mut_ptr().cast(), bytes: *bytes }]);
+        let pieces = packed.as_ref().map_or(&pieces[..], |packed| packed);
+        // SAFETY: the pieces are their owner's promise, until its ticket is finished or cancelled, and
+        // an operation that moves is neither before all is given and its requests are complete; the
+        // same keeps the buffer.
+        unsafe { layout.give(library, way, body, pieces, given, requests) }
+    }
+
+    /// # Safety
+    /// As [`Transport::receive`](lpf_core::messages::Transport::receive).
+    pub(crate) unsafe fn receive(
+        &mut self,
+        from: Rank,
+        tag: Tag,
+        pieces: &[Piece],
+    ) -> Outcome<Ticket> {
+        self.library.may_call()?;
+        total(pieces).ok_or_else(too_long)?;
+        if from >= self.size() {
+            return Err(Self::unusable(from, None));
+        }
+        let place = self.matching.operation(false, from, tag, self.pace.now());
+        self.matching.operations[place].pieces.extend_from_slice(pieces);
+        let Some(message) = self.matching.message_or_post(place) else {
+            if let Err(broken) = self.may_use(from) {
+                self.matching.withdraw(place);
+                self.matching.end(place);
+                return Err(broken);
+            }
+            return Ok(self.ticket(place));
+        };
+        let Network { matching, .. } = self;
+        let (bytes, body) = (&matching.message(message).bytes[..], matching.message(message).body);
+        let fits = fits(&matching.operations[place], body.map_or(bytes.len(), |body| body.bytes));
+        if body.is_none() && fits.is_ok() {
+            // SAFETY: the memory of a receive just made, valid by its caller's promise.
+            unsafe { scatter(bytes.as_ptr(), bytes.len(), &matching.operations[place].pieces) };
+            let bytes = bytes.len();
+            let operation = &mut matching.operations[place];
+            (operation.stage, operation.bytes) = (Stage::Finished, bytes);
+        }
+        self.matching.release(from, message);
+        match (fits, body) {
+            (Err(reason), body) => {
+                self.matching.end(place);
+                self.break_off(from, reason);
+                body.into_iter().for_each(|body| self.drop_body(from, body));
+                self.may_use(from)?;
+            }
+            (Ok(()), Some(body)) => {
+                let begun = self.begin_receive(place, body);
+                begun.or_else(|broken| self.unless_begun(place, broken))?;
+            }
+            (Ok(()), None) => {}
+        }
+        Ok(self.ticket(place))
+    }
+
+    /// Receives the body of a message that has met its receive.
+    fn begin_receive(&mut self, place: u32, body: Body) -> Outcome<()> {
+        let operation = &mut self.matching.operations[place];
+        operation.packed = self.buffers.for_pieces(&operation.pieces, body.bytes);
+        self.transfer(place, body)
+    }
+
+    /// A frame has come.
+    #[inline]
+    fn take(&mut self) -> Outcome<bool> {
+        let Network { library, incoming, matching, peers, .. } = self;
+        let Some((from, frame)) = incoming.next(library)? else { return Ok(false) };
+        let mut begins = None;
+        let is_broken = peers.get(from as usize).is_none_or(|peer| peer.broken.is_some());
+        let outcome = match frame {
+            Some(Frame { body, .. }) if is_broken => {
+                begins = body.map(|body| (None, body));
+                Ok(())
+            }
+            Some(Frame { tag, bytes, body }) => match matching.take_receive(from, tag) {
+                Some(receive) => {
+                    let operation = &mut matching.operations[receive];
+                    let length = body.map_or(bytes.len(), |body| body.bytes);
+                    let fits = fits(operation, length);
+                    if let (Ok(()), None) = (&fits, body) {
+                        // SAFETY: a receive that waited: its memory is valid by its caller's promise.
+                        unsafe { scatter(bytes.as_ptr(), length, &operation.pieces) };
+                        (operation.stage, operation.bytes) = (Stage::Finished, length);
+                    }
+                    if fits.is_err() {
+                        operation.stage = Stage::Lost;
+                    }
+                    begins = body.map(|body| (fits.is_ok().then_some(receive), body));
+                    fits
+                }
+                None if matching.is_forgotten(tag.context) => {
+                    begins = body.map(|body| (None, body));
+                    Ok(())
+                }
+                None => matching.keep(from, tag, bytes, body),
+            },
+            None => Err(format!("process {from} sent what is no frame of this protocol")),
+        };
+        incoming.taken(library)?;
+        if let Err(reason) = outcome {
+            self.break_off(from, reason);
+        }
+        match begins {
+            Some((Some(receive), body)) => self.begin_receive(receive, body)?,
+            Some((None, body)) => self.drop_body(from, body),
+            None => {}
+        }
+        Ok(true)
+    }
+
+    /// Takes the frames that have come, up to the one that finishes an operation that is asked about,
+    /// and goes on with what nobody asks about.
+    #[inline]
+    fn look(&mut self, asked: Option<u32>) -> Outcome<()> {
+        for _ in 0..FRAMES_A_LOOK {
+            if !self.take()? {
+                self.incoming.post_again(&self.library)?;
+                self.outgoing.look(&self.library)?;
+                break;
+            }
+            // To learn that there is no other frame would cost as much as this one.
+            let is_finished = |place| self.matching.operations[place].stage == Stage::Finished;
+            if asked.is_some_and(is_finished) {
+                break;
+            }
+        }
+        if !self.orphans.is_empty() || !self.sinks.is_empty() {
+            self.look_after_orphans()?;
+        }
+        if self.unfinished.is_empty() { Ok(()) } else { self.go_on() }
+    }
+
+    /// Gives more of the bodies of which MPI has not had all, whoever is asked about.
+    fn go_on(&mut self) -> Outcome<()> {
+        let mut open = 0;
+        while let Some(&place) = self.unfinished.get(open) {
+            self.move_on(place)?;
+            let operation = &self.matching.operations[place];
+            if operation.given.bytes < operation.bytes {
+                open += 1;
+            } else {
+                self.unfinished.swap_remove(open);
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks MPI about an operation that it has in hand.
+    fn move_on(&mut self, place: u32) -> Outcome<()> {
+        let Network { library, matching, buffers, moving, .. } = self;
+        let operation = &mut matching.operations[place];
+        if operation.stage != Stage::Moving {
+            return Ok(());
+        }
+        while let Some(request) = operation.requests.front_mut() {
+            if !library.is_complete(request, Some(operation.peer))? {
+                break;
+            }
+            operation.requests.pop_front();
+        }
+        if operation.given.bytes < operation.bytes {
+            return self.give(place);
+        }
+        if !operation.requests.is_empty() {
+            return Ok(());
+        }
+        if let Some(buffer) = operation.packed.take() {
+            if !operation.sends {
+                // SAFETY: MPI has written so many bytes; the pieces are valid by the promise of their
+                // owner, and none are left once it has cancelled.
+                unsafe { scatter(buffer.as_ptr().cast(), operation.bytes, &operation.pieces) };
+            }
+            buffers.give_back(buffer);
+        }
+        operation.stage = Stage::Finished;
+        *moving -= 1;
+        Ok(())
+    }
+
+    #[inline]
+    pub(crate) fn test(&mut self, ticket: &Ticket) -> Outcome<Option<usize>> {
+        let Some(place) = self.matching.operations.find(ticket.0) else {
+            return Err(Broken { peer: None, reason: "a spent ticket was asked about".into() });
+        };
+        if self.matching.operations[place].stage != Stage::Finished {
+            self.library.may_call()?;
+            if self.pace.is_due(&mut self.matching.operations[place].asked) {
+                self.look(Some(place))?;
+            }
+            self.move_on(place)?;
+            let operation = &self.matching.operations[place];
+            if operation.stage != Stage::Finished {
+                return self.may_use(operation.peer).map(|()| None);
+            }
+        }
+        let bytes = self.matching.operations[place].bytes;
+        self.matching.end(place);
+        Ok(Some(bytes))
+    }
+
+    pub(crate) fn progress(&mut self) -> Outcome<()> {
+        self.library.may_call()?;
+        self.pace.looked();
+        self.look(None)
+    }
+
+    pub(crate) fn idle(&mut self, time: Duration) {
+        self.pace.hurry();
+        std::thread::yield_now();
+        if self.moving == 0 || self.moved.elapsed() > AWAKE {
+            std::thread::sleep(time.min(LONGEST_SLEEP));
+        }
+    }
+}
+
+/// Whether a message fits into a receive.
+#[inline]
+fn fits(receive: &Operation, bytes: usize) -> Result<(), String> {
+    let room = receive.pieces.iter().map(|piece| piece.bytes).sum();
+    if bytes <= room { Ok(()) } else { Err(too_short(receive, bytes, room)) }
+}
+
+#[cold]
+fn too_short(receive: &Operation, bytes: usize, room: usize) -> String {
+    let Tag { context, channel } = receive.tag;
+    format!(
+        "a message of {bytes} bytes from process {} is longer than the {room} bytes of its receive \
+         (context {context}, channel {channel})",
+        receive.peer
+    )
+}
+
+#[cold]
+fn too_long() -> Broken {
+    Broken { peer: None, reason: "a message longer than memory".into() }
+}

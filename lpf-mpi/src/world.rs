@@ -1,0 +1,322 @@
+//! The processes that MPI has started, before anything runs on them.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr;
+use std::time::{Duration, Instant};
+
+use lpf_core::messages::{Control, Outcome, Rank};
+use lpf_core::wait::deadline;
+use mpi::ffi;
+
+use super::Mpi;
+use super::hosts::{Hosts, Lodging};
+use super::library::{Comm, Library, OffSwitch, Request, byte, check, no_request};
+use super::network::Network;
+use super::start::{broken, duplicate, is_over, is_up, is_whole, only_thread, tag_limit, wait};
+
+/// The processes of a communicator, with a communicator of their own for what is sent here.
+///
+/// What is collective here waits for all processes, but only as long as it is told; when the time is
+/// up, MPI is [not called any more](OffSwitch). Dropping it calls nothing.
+pub struct World {
+    library: Library,
+    rank: Rank,
+    size: Rank,
+    /// MPI was initialised here, and is to be finalised here.
+    is_ours: bool,
+    /// Who is known to be on another host, by rank.
+    far: Vec<bool>,
+}
+
+// SAFETY: a communicator may be used by any thread, one at a time, and `Library` sees to it that no
+// other uses it where MPI does not allow that.
+unsafe impl Send for World {}
+
+impl std::fmt::Debug for World {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("World").field("rank", &self.rank).field("size", &self.size).finish()
+    }
+}
+
+impl World {
+    /// Initialises MPI and takes all its processes. `within` is the time that the others have to come
+    /// here after they are initialised; how long initialising itself takes is the launcher's affair.
+    ///
+    /// # Errors
+    /// Where MPI is initialised already, does not allow a second thread in the process, or fails,
+    /// and where the others do not come.
+    pub fn init(within: Duration) -> Outcome<World> {
+        if is_over() {
+            return Err(broken("MPI was finalised, and cannot be initialised again"));
+        }
+        if is_up() {
+            return Err(broken("MPI is initialised already: hook to one of its communicators"));
+        }
+        let (mut provided, none) = (0, ptr::null_mut());
+        // SAFETY: it is not initialised; it need not see the program's arguments.
+        unsafe {
+            let wanted = ffi::RSMPI_THREAD_SERIALIZED;
+            let code = ffi::MPI_Init_thread(none, none.cast(), wanted, &mut provided);
+            check(code, "MPI_Init_thread")?;
+            // What is about no communicator is told to these: nobody else uses them, so errors return.
+            for comm in [ffi::RSMPI_COMM_WORLD, ffi::RSMPI_COMM_SELF] {
+                let code = ffi::MPI_Comm_set_errhandler(comm, ffi::RSMPI_ERRORS_RETURN);
+                check(code, "MPI_Comm_set_errhandler")?;
+            }
+            let world = Self::of(ffi::RSMPI_COMM_WORLD, provided, true, within)?;
+            is_whole(world.size)?;
+            Ok(world)
+        }
+    }
+
+    /// Takes the processes of a communicator of a program that has initialised MPI, and will finalise
+    /// it. All of them call this, together; the communicator is used for nothing but to be duplicated,
+    /// and is the program's again on return.
+    ///
+    /// # Errors
+    /// Where MPI is not initialised, does not allow a second thread in the process, or fails, and
+    /// where the others do not come.
+    ///
+    /// # Safety
+    /// `comm` is a communicator of this MPI, of one group.
+    pub unsafe fn hook(comm: Comm, within: Duration) -> Outcome<World> {
+        if !is_up() || is_over() {
+            return Err(broken("MPI is not initialised: a hook needs a communicator of its"));
+        }
+        let mut provided = 0;
+        // SAFETY: MPI is initialised; the caller's promise.
+        unsafe {
+            check(ffi::MPI_Query_thread(&mut provided), "MPI_Query_thread")?;
+            Self::of(comm, provided, false, within)
+        }
+    }
+
+    /// # Safety
+    /// As [`hook`](Self::hook).
+    unsafe fn of(comm: Comm, provided: c_int, is_ours: bool, within: Duration) -> Outcome<World> {
+        let end = deadline(Instant::now(), within);
+        let only = only_thread(provided)?;
+        // SAFETY: the caller's promise.
+        let library = Library::new(unsafe { duplicate(comm, end) }?, only);
+        let (mut rank, mut size) = (0, 0);
+        // SAFETY: the communicator is ours.
+        unsafe {
+            let handler = ffi::RSMPI_ERRORS_RETURN;
+            let code = ffi::MPI_Comm_set_errhandler(library.comm, handler);
+            library.judge(code, "MPI_Comm_set_errhandler", None)?;
+            library.judge(ffi::MPI_Comm_rank(library.comm, &mut rank), "MPI_Comm_rank", None)?;
+            library.judge(ffi::MPI_Comm_size(library.comm, &mut size), "MPI_Comm_size", None)?;
+        }
+        let far = vec![false; size as usize];
+        Ok(World { library, rank: rank as Rank, size: size as Rank, is_ours, far })
+    }
+
+    /// This process.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// Processes.
+    pub fn size(&self) -> Rank {
+        self.size
+    }
+
+    /// What ends the use of MPI.
+    pub fn switch(&self) -> OffSwitch {
+        self.library.switch().clone()
+    }
+
+    /// Sends bytes of process 0 to all; what the others give is not looked at. Collective.
+    ///
+    /// # Errors
+    /// Where MPI fails or may not be called, and where the others do not come in time.
+    pub fn broadcast(&mut self, bytes: &[u8], within: Duration) -> Outcome<Vec<u8>> {
+        let end = deadline(Instant::now(), within);
+        let length = if self.rank == 0 { bytes.len() as u64 } else { 0 };
+        let length = self.broadcast_exactly(length.to_le_bytes().into(), end)?;
+        let length = u64::from_le_bytes(length.try_into().unwrap_or_default()) as usize;
+        if c_int::try_from(length).is_err() {
+            return Err(broken(format!("a broadcast of {length} bytes")));
+        }
+        if length == 0 {
+            // The address of no bytes may be a constant of MPI's.
+            return Ok(Vec::new());
+        }
+        let bytes = if self.rank == 0 { bytes.into() } else { vec![0; length] };
+        self.broadcast_exactly(bytes, end)
+    }
+
+    fn broadcast_exactly(&mut self, bytes: Vec<u8>, end: Instant) -> Outcome<Vec<u8>> {
+        self.collective("broadcast", bytes, end, |comm, bytes, request| {
+            let (base, length) = (bytes.as_mut_ptr().cast::<c_void>(), bytes.len() as c_int);
+            // SAFETY: `collective` keeps the bytes until it is complete.
+            unsafe { ffi::MPI_Ibcast(base, length, byte(), 0, comm, request) }
+        })
+    }
+
+    /// Which processes share a host. Collective.
+    ///
+    /// Hosts are told apart by their name and the kernel's boot.
+    ///
+    /// # Errors
+    /// Where MPI fails or may not be called, and where the others do not come in time.
+    pub fn hosts(&mut self, within: Duration) -> Outcome<Hosts> {
+        let end = deadline(Instant::now(), within);
+        self.library.may_call()?;
+        let own = Lodging::own(self.host_name()?);
+        let mut all = own.bytes().to_vec();
+        all.resize(Lodging::BYTES * (1 + self.size as usize), 0);
+        let all = self.collective("exchange of host names", all, end, |comm, bytes, request| {
+            let (own, all) = bytes.split_at_mut(Lodging::BYTES);
+            let (own, all) = (own.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());
+            let each = Lodging::BYTES as c_int;
+            // SAFETY: there is room for one from each; `collective` keeps it until it is complete.
+            unsafe { ffi::MPI_Iallgather(own, each, byte(), all, each, byte(), comm, request) }
+        })?;
+        let all = all.chunks_exact(Lodging::BYTES).skip(1).map(Lodging::read);
+        let hosts = Hosts::of(&all.collect::<Vec<_>>(), self.rank as usize);
+        let own = hosts.numbers[self.rank as usize];
+        self.far = hosts.numbers.iter().map(|&host| host != own).collect();
+        Ok(hosts)
+    }
+
+    /// A number for the name of this process's host.
+    fn host_name(&self) -> Outcome<u64> {
+        let mut name = [0_u8; ffi::MPI_MAX_PROCESSOR_NAME as usize];
+        let mut length = 0;
+        // SAFETY: the buffer is as long as MPI asks for.
+        let code =
+            unsafe { ffi::MPI_Get_processor_name(name.as_mut_ptr().cast::<c_char>(), &mut length) };
+        self.library.judge(code, "MPI_Get_processor_name", None)?;
+        let name = &name[..(length as usize).min(name.len())];
+        let boot = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        // FNV-1a.
+        let hash = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        Ok(name.iter().chain(&boot).fold(0xcbf2_9ce4_8422_2325, hash))
+    }
+
+    /// A collective on bytes, which are MPI's until it is complete.
+    fn collective(
+        &mut self,
+        what: &str,
+        mut bytes: Vec<u8>,
+        end: Instant,
+        start: impl FnOnce(Comm, &mut Vec<u8>, &mut Request) -> c_int,
+    ) -> Outcome<Vec<u8>> {
+        self.library.may_call()?;
+        let mut request = no_request();
+        let code = start(self.library.comm, &mut bytes, &mut request);
+        let outcome = self.library.judge(code, what, None);
+        let outcome = outcome.and_then(|()| self.complete(&mut request, what, end));
+        match outcome {
+            Ok(()) => Ok(bytes),
+            Err(broken) => {
+                // It cannot be cancelled.
+                std::mem::forget(bytes);
+                Err(broken)
+            }
+        }
+    }
+
+    /// Waits for a collective.
+    fn complete(&self, request: &mut Request, what: &str, end: Instant) -> Outcome<()> {
+        self.complete_while(request, what, end, || Ok(()))
+    }
+
+    /// Waits for a collective, and does something meanwhile.
+    fn complete_while(
+        &self,
+        request: &mut Request,
+        what: &str,
+        end: Instant,
+        mut meanwhile: impl FnMut() -> Outcome<()>,
+    ) -> Outcome<()> {
+        let is_complete = || {
+            meanwhile()?;
+            self.library.is_complete(request, None)
+        };
+        wait(end, is_complete)?.then_some(()).ok_or_else(|| {
+            let reason = format!("not all processes came to a {what} in time");
+            self.library.switch().throw(reason.clone());
+            broken(reason)
+        })
+    }
+
+    /// Each process as if it were alone on its host, for tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn as_if_apart(mut self) -> Self {
+        self.far.fill(true);
+        self
+    }
+
+    /// The network, on which the protocol runs. Long messages go to another host in other ways than on one:
+    /// [`hosts`](Self::hosts) tells, where it was called before.
+    ///
+    /// # Errors
+    /// Where MPI fails or may not be called.
+    pub fn network<C: Control>(self, control: C) -> Outcome<Mpi<C>> {
+        let World { library, rank, is_ours, far, .. } = self;
+        let bodies = tag_limit(&library)?;
+        Ok(Mpi { network: Network::new(library, rank, &far, bodies)?, control, is_ours })
+    }
+
+    /// Ends the use of MPI, as [`Mpi::finish`].
+    ///
+    /// # Errors
+    /// As [`Mpi::finish`].
+    pub fn finish(self, within: Duration) -> Outcome<()> {
+        self.meet(deadline(Instant::now(), within), || Ok(()))?;
+        self.end()
+    }
+
+    /// Waits for all processes, and does something meanwhile.
+    fn meet(&self, end: Instant, meanwhile: impl FnMut() -> Outcome<()>) -> Outcome<()> {
+        self.library.may_call()?;
+        let mut request = no_request();
+        // SAFETY: the communicator is ours.
+        let code = unsafe { ffi::MPI_Ibarrier(self.library.comm, &mut request) };
+        self.library.judge(code, "MPI_Ibarrier", None)?;
+        self.complete_while(&mut request, "last meeting", end, meanwhile)
+    }
+
+    /// Gives the communicator back, and MPI, where it was initialised here. All have met before.
+    fn end(mut self) -> Outcome<()> {
+        self.library.may_call()?;
+        // SAFETY: the communicator is ours, nothing is under way on it, and it is not used again.
+        unsafe {
+            let code = ffi::MPI_Comm_free(&mut self.library.comm);
+            self.library.judge(code, "MPI_Comm_free", None)?;
+            if self.is_ours {
+                self.library.judge(ffi::MPI_Finalize(), "MPI_Finalize", None)?;
+            }
+        }
+        self.library.switch().throw("the use of MPI has ended");
+        Ok(())
+    }
+}
+
+impl<C: Control> Mpi<C> {
+    /// Ends the use of MPI: waits until everything has left and all processes have come here, gives
+    /// the communicator back and, where MPI was initialised here, finalises it. Collective. The
+    /// sections have ended; not to be called when one of them failed because a process died.
+    ///
+    /// # Errors
+    /// Where MPI fails or may not be called, and where the others do not come in time. Nothing is
+    /// finalised then.
+    pub fn finish(self, within: Duration) -> Outcome<()> {
+        let end = deadline(Instant::now(), within);
+        let Mpi { mut network, is_ours, .. } = self;
+        if !wait(end, || network.is_done())? {
+            return Err(broken("what was sent does not leave"));
+        }
+        let (rank, size) = (network.rank, network.size());
+        let (library, far) = (network.library.share(), Vec::new());
+        let world = World { library, rank, size, is_ours, far };
+        // What still comes for an ended context is dropped: until then its sender does not come.
+        world.meet(end, || network.progress())?;
+        wait(end, || network.is_done())?;
+        network.close(end)?;
+        world.end()
+    }
+}

@@ -1,0 +1,118 @@
+//! Heartbeats: who has given no sign of life for how many of this process's own ticks.
+//!
+//! Time is counted in ticks of this process, not in time since a beat: a process that was stopped, or
+//! did not get a core, ticks late, and its late tick clears all counts. So a machine that sleeps or is
+//! overloaded accuses nobody, and beats that came meanwhile are looked at before anything is counted.
+
+use std::time::{Duration, Instant};
+
+/// From one tick to the next.
+pub const BEAT: Duration = Duration::from_millis(250);
+
+/// So many ticks without a sign of life are a failure.
+pub const MISSED: u32 = 6;
+
+/// A tick that comes this much late clears all counts.
+pub(crate) const LATE: Duration = Duration::from_millis(250);
+
+/// Whether processes beat. Process 0 decides for all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Beats {
+    /// A process that says nothing for [`MISSED`] ticks of [`BEAT`] is dead.
+    #[default]
+    On,
+    /// Only a closed connection is a death, so that a debugger may stop a process
+    /// (`LPF_HEARTBEAT=off`). A pulled cable is then not seen.
+    Off,
+}
+
+/// The ticks of one process, and what it heard of others.
+#[derive(Debug)]
+pub(crate) struct Pulse {
+    beats: Beats,
+    due: Instant,
+    /// Of each peer, ticks without a sign of life; `None` where nobody has to give one.
+    silence: Vec<Option<u32>>,
+}
+
+impl Pulse {
+    /// Listens to peers 0 to `peers - 1`.
+    pub(crate) fn new(beats: Beats, peers: usize, now: Instant) -> Self {
+        Pulse { beats, due: now + BEAT, silence: vec![Some(0); peers] }
+    }
+
+    /// When the next tick is due.
+    pub(crate) fn due(&self) -> Instant {
+        self.due
+    }
+
+    /// Something came from a peer.
+    pub(crate) fn heard(&mut self, peer: usize) {
+        if let Some(ticks) = &mut self.silence[peer] {
+            *ticks = 0;
+        }
+    }
+
+    /// Listens to this peer no more.
+    pub(crate) fn forget(&mut self, peer: usize) {
+        self.silence[peer] = None;
+    }
+
+    /// Whether this process has to beat.
+    pub(crate) fn beats(&self) -> bool {
+        self.beats == Beats::On
+    }
+
+    /// Once `due` has come, and all that has come was heard: the peers that are silent for too long.
+    pub(crate) fn tick(&mut self, now: Instant) -> Vec<usize> {
+        let late = now.saturating_duration_since(self.due) > LATE;
+        self.due = now + BEAT;
+        if self.beats == Beats::Off {
+            return Vec::new();
+        }
+        for ticks in self.silence.iter_mut().flatten() {
+            *ticks = if late { 0 } else { *ticks + 1 };
+        }
+        let silent = |ticks: &Option<u32>| ticks.is_some_and(|ticks| ticks >= MISSED);
+        (0..self.silence.len()).filter(|&peer| silent(&self.silence[peer])).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on_time(pulse: &mut Pulse) -> Vec<usize> {
+        let due = pulse.due();
+        pulse.tick(due + Duration::from_millis(3))
+    }
+
+    #[test]
+    fn six_ticks_without_a_beat_are_a_failure() {
+        let mut pulse = Pulse::new(Beats::On, 3, Instant::now());
+        pulse.forget(2);
+        for _ in 0..MISSED - 1 {
+            assert!(on_time(&mut pulse).is_empty());
+            pulse.heard(1);
+        }
+        assert_eq!(on_time(&mut pulse), [0]);
+    }
+
+    #[test]
+    fn a_late_tick_clears_all_counts() {
+        let mut pulse = Pulse::new(Beats::On, 1, Instant::now());
+        for _ in 0..20 {
+            for _ in 0..MISSED - 1 {
+                assert!(on_time(&mut pulse).is_empty());
+            }
+            let due = pulse.due();
+            assert!(pulse.tick(due + LATE + Duration::from_millis(1)).is_empty());
+        }
+    }
+
+    #[test]
+    fn without_beats_nobody_is_missed() {
+        let mut pulse = Pulse::new(Beats::Off, 1, Instant::now());
+        assert!((0..100).all(|_| on_time(&mut pulse).is_empty()));
+    }
+}

@@ -1,0 +1,174 @@
+//! A process of a job: it serves sections, begins them, or hooks into them together with all others.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use lpf_core::messages::{self, Environment, Host, Network, Rank, SectionId, Transport};
+use lpf_core::settings::cores;
+use lpf_core::{Args, Context, Error, Pid, Program, Result, messages::Process};
+
+use crate::control::{ControlPlane, Next};
+use crate::rendezvous::Joined;
+use crate::sockets::Sockets;
+
+/// One process of a section on sockets.
+pub type TcpProcess = Process<Sockets<ControlPlane>>;
+
+/// How long a process that leaves waits for the others to hear of it.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// How long the processes of a job have to close their network, together.
+const CLOSING: Duration = Duration::from_secs(10);
+/// The same after a failure: who has caused it may never come.
+const CLOSING_AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// A process that has joined a job, whose data goes over the network `T`.
+#[derive(Debug)]
+pub struct Job<T: Transport<Control = ControlPlane> = Sockets<ControlPlane>> {
+    network: Network<T>,
+    control: ControlPlane,
+    host: Host,
+    /// Sections that began with all processes outside of any, so far.
+    sections: u64,
+    /// Whether a section has failed.
+    has_failed: AtomicBool,
+}
+
+impl Job<Sockets<ControlPlane>> {
+    /// Takes over what a [`Meeting`](crate::rendezvous::Meeting) has connected.
+    ///
+    /// # Errors
+    /// *Mitigable* where the system refuses what a network needs.
+    pub fn new(joined: Joined) -> Result<Self> {
+        let Joined { rank, size, control, mut streams } = joined;
+        // Alone there is nobody to be connected with.
+        streams.resize_with(size as usize, || None);
+        let is_near = |stream: &std::net::TcpStream| match (stream.local_addr(), stream.peer_addr())
+        {
+            (Ok(here), Ok(there)) => here.ip() == there.ip() || there.ip().is_loopback(),
+            _ => false,
+        };
+        let near = streams.iter().flatten().filter(|stream| is_near(stream)).count();
+        let host = Host { processes: near + 1, cores: cores(), world: size };
+        let sockets = Sockets::new(rank, streams, control.clone());
+        let sockets = sockets.map_err(|error| {
+            let what = "the network".into();
+            Error::refused(lpf_core::Cause::Refused { what, reason: error.to_string() })
+        })?;
+        Ok(Job::on(sockets, host))
+    }
+}
+
+impl<T: Transport<Control = ControlPlane>> Job<T> {
+    /// Takes over a network of the same processes as its control plane's.
+    pub fn on(network: T, host: Host) -> Self {
+        let control = network.control().clone();
+        Job {
+            network: Network::new(network),
+            control,
+            host,
+            sections: 0,
+            has_failed: AtomicBool::new(false),
+        }
+    }
+
+    /// This process.
+    pub fn rank(&self) -> Rank {
+        self.network.with(|net| net.rank())
+    }
+
+    /// Processes of the job.
+    pub fn size(&self) -> Rank {
+        self.network.with(|net| net.size())
+    }
+
+    /// Tells of every death; see [`ControlPlane::on_death`].
+    pub fn on_death(&self, tell: impl FnMut(Rank, &str) + Send + 'static) {
+        self.control.on_death(tell);
+    }
+
+    fn next_section(&mut self) -> SectionId {
+        self.sections += 1;
+        SectionId(0).child(self.sections, None)
+    }
+
+    /// Runs a program on up to `procs` processes of the job, this one, number 0, being process 0 of
+    /// them; the others [serve](Self::serve).
+    ///
+    /// # Errors
+    /// *Mitigable* where memory is refused; *fatal* where the section failed: the job goes on.
+    pub fn exec<P: Program>(
+        &mut self,
+        environment: &Arc<Environment>,
+        procs: Pid,
+        program: P,
+        args: Args<'_>,
+    ) -> Result<()> {
+        let section = self.next_section();
+        let free: Vec<Rank> = (1..self.size()).collect();
+        self.noted(messages::exec(
+            &self.network,
+            environment,
+            self.host,
+            section,
+            procs,
+            &free,
+            program,
+            args,
+        ))
+    }
+
+    fn noted(&self, result: Result<()>) -> Result<()> {
+        if result.as_ref().is_err_and(Error::is_fatal) {
+            self.has_failed.store(true, Ordering::Relaxed);
+        }
+        result
+    }
+
+    /// Runs `f` on all processes of the job, which call this together, each with its own arguments. The
+    /// environment is that of process 0.
+    ///
+    /// # Errors
+    /// *Fatal* where any process of the section failed; all may hook again while they live.
+    pub fn hook<F>(&mut self, environment: Environment, args: Args<'_>, f: F) -> Result<()>
+    where
+        F: for<'s> FnOnce(&mut Context<'s, Process<T>>, Args<'_>) -> Result<()>,
+    {
+        let section = self.next_section();
+        self.noted(messages::hook(&self.network, environment, self.host, section, args, f))
+    }
+
+    /// Begins sections as process 0 orders, until it says that the job is over: then it is time to
+    /// [leave](Self::leave).
+    ///
+    /// # Errors
+    /// *Fatal* where process 0 is gone, or has taken this process for dead.
+    pub fn serve(&self) -> Result<()> {
+        const STEP: Duration = Duration::from_secs(3600);
+        loop {
+            match self.control.next_order(STEP) {
+                // What went wrong is in the section's report, which process 0 returns.
+                Next::Begin(order) => {
+                    drop(self.noted(messages::follow(&self.network, self.host, order)));
+                }
+                Next::Finished => return Ok(()),
+                Next::Gone(error) => return Err(error),
+                Next::Nothing => {}
+            }
+        }
+    }
+
+    /// Leaves the job in order: process 0 says that it is over, and all close their network.
+    pub fn leave(self) {
+        let Job { network, control, has_failed, .. } = self;
+        let within = if has_failed.into_inner() { CLOSING_AFTER_FAILURE } else { CLOSING };
+        if control.rank() == 0 {
+            let _ = control.finish();
+        }
+        // Where the network is broken, or who died is missing, there is nothing to be closed.
+        let closed = network.into_transport().map(|network| network.close(within));
+        drop(closed);
+        control.goodbye(FAREWELL);
+    }
+}

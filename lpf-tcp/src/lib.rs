@@ -1,0 +1,19 @@
+//! LPF between processes that share a network.
+//!
+//! - [`rendezvous`]: how processes that were started separately find each other, with a shared
+//!   secret;
+//! - [`control`]: the control plane, which every backend between processes uses: heartbeats, failures,
+//!   the board, orders to begin a section;
+//! - [`sockets`]: messages between two processes on non-blocking sockets, on which the protocol of
+//!   `lpf_core::messages` runs.
+
+mod at_exit;
+pub mod control;
+mod inherited;
+mod job;
+pub mod rendezvous;
+pub mod sockets;
+
+pub use at_exit::at_exit;
+pub use inherited::inherited;
+pub use job::{Job, TcpProcess};

@@ -1,0 +1,291 @@
+//! How processes that were started separately find each other.
+//!
+//! All know the address of process 0, their own rank, the size of the job and, unless they share a
+//! machine, a secret. [`Meeting::join`] connects each of them with process 0 for the
+//! [control plane](crate::control) and each pair for data.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use lpf_tcp::rendezvous::{Meeting, Secret};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut meeting = Meeting::new("node3:4000", 1, 8);
+//! meeting.secret = Some(Secret::new(std::env::var("JOB_SECRET")?)?);
+//! meeting.time = Duration::from_secs(20);
+//! let joined = meeting.join()?;
+//! assert_eq!(joined.control.size(), 8);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The course
+//! 1. Process 0 listens. The others call it, again and again until it is there, open a listener of their
+//!    own, and say hello.
+//! 2. Each connection is authenticated in both directions (`handshake.rs`).
+//! 3. When all are there, process 0 sends each the addresses of all, as it sees them itself; a process
+//!    that it sees on its own machine is found where it is found.
+//! 4. Each process calls all of lower rank, and says when it is connected to all.
+//! 5. When all have said so, all go, together.
+//!
+//! # Strangers
+//! A connection has five seconds for its handshake, at most 512 bytes a frame, and no effect on others:
+//! one thread serves all of them, and waits for none. Who sends anything else, belongs to another job, has
+//! another secret, size, version or build, or a rank that is taken is refused, is told why if it speaks
+//! this protocol, and the meeting goes on. A caller that is refused fails at once; one that finds
+//! nobody, or somebody else, tries again until its time is up.
+//!
+//! The handshake keeps strangers out. It neither hides nor seals what follows: who can change packets on
+//! the way between two processes is not kept from it. Use a network that you trust, or a tunnel.
+//!
+//! # The end
+//! When the time is up, process 0 tells those who came who is missing, by rank, and all fail with the same
+//! list. Who was let in waits a little longer than its own time, so that process 0's comes first even if
+//! that began last; one that has to leave earlier asks for the list. Once all are there, a process
+//! that ends fails the meeting for all: nothing is left half connected.
+
+mod address;
+mod call;
+mod error;
+mod guest;
+mod handshake;
+mod host;
+mod reception;
+mod secret;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use error::MeetError;
+pub use secret::Secret;
+
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use lpf_core::messages::Rank;
+use lpf_core::settings;
+use lpf_core::wait::deadline;
+use mio::{Events, Poll};
+
+use crate::control::wire::Wire;
+use crate::control::{Beats, ControlPlane};
+use guest::Guest;
+use handshake::Identity;
+use host::Host;
+
+/// What a process knows of a job that it is to join.
+#[derive(Debug)]
+pub struct Meeting {
+    /// Where process 0 is found, `host:port`; or several such, separated by commas, of which one is
+    /// enough.
+    pub address: String,
+    /// This process.
+    pub rank: Rank,
+    /// Processes of the job.
+    pub size: Rank,
+    /// What only processes of the job know; without it, only loopback addresses may be used.
+    pub secret: Option<Secret>,
+    /// After so long without all others, joining fails.
+    pub time: Duration,
+    /// Tells jobs apart.
+    pub job: u64,
+    /// Names the program, in at most 64 bytes: processes that both have one and differ do not meet.
+    pub build: Option<Vec<u8>>,
+    /// Whether processes beat; process 0 decides for all.
+    pub beats: Beats,
+    /// For process 0: listen here, and not at `address`. See [`bind_first`].
+    pub listener: Option<TcpListener>,
+}
+
+/// A process that has joined.
+#[derive(Debug)]
+pub struct Joined {
+    /// This process.
+    pub rank: Rank,
+    /// Processes of the job.
+    pub size: Rank,
+    /// Failures, the board, orders.
+    pub control: ControlPlane,
+    /// A connection to each other process, by rank, for data: non-blocking, without delay for small
+    /// messages, nothing read or written yet. Empty where none were asked for.
+    pub streams: Vec<Option<TcpStream>>,
+}
+
+/// Listens at a free port of `host`, so that the port is known before any process is started: process 0
+/// takes the listener as [`Meeting::listener`].
+///
+/// # Errors
+/// For a name that stands for no address of this machine.
+pub fn bind_first(host: &str) -> Result<TcpListener, MeetError> {
+    let name = match host.contains(':') && !host.starts_with('[') {
+        true => format!("[{host}]:0"),
+        false => format!("{host}:0"),
+    };
+    address::listen(&address::resolve(&name, Duration::from_secs(10))?)
+}
+
+/// Listens at a free port of this machine's addresses, and says which these are, as
+/// [`Meeting::address`] takes them: for process 0 of a job on several machines, whose others have another
+/// way to be told. Where there is no network, the loopback address is all there is.
+///
+/// # Errors
+/// Where the system refuses a socket.
+pub fn bind_everywhere() -> Result<(TcpListener, String), MeetError> {
+    let found = address::own()?;
+    let any = if found.iter().any(|ip| ip.is_ipv6()) { "[::]:0" } else { "0.0.0.0:0" };
+    // A kernel may have no IPv6 although an interface has an address of it.
+    let resolved = |name| address::resolve(name, Duration::from_secs(10));
+    let listener = address::listen(&[resolved(any)?, resolved("0.0.0.0:0")?].concat())?;
+    let port = listener.local_addr().map_err(MeetError::system)?.port();
+    let is_v4 = listener.local_addr().is_ok_and(|address| address.is_ipv4());
+    let usable = found.into_iter().filter(|ip| ip.is_ipv4() || !is_v4);
+    let mut names: Vec<_> = usable.map(|ip| SocketAddr::new(ip, port).to_string()).collect();
+    if names.is_empty() {
+        names.push(SocketAddr::from(([127, 0, 0, 1], port)).to_string());
+    }
+    Ok((listener, names.join(",")))
+}
+
+/// What a course needs to know.
+#[derive(Debug)]
+struct Plan {
+    me: Identity,
+    address: String,
+    time: Duration,
+    deadline: Instant,
+    beats: bool,
+}
+
+/// What a course ends with: connections of the control plane, and those for data.
+#[derive(Debug)]
+struct Connected {
+    wires: Vec<Option<Wire>>,
+    streams: Vec<Option<Wire>>,
+    beats: bool,
+}
+
+impl Meeting {
+    /// A meeting at `address`, for 30 seconds, without a secret, job 0.
+    pub fn new(address: impl Into<String>, rank: Rank, size: Rank) -> Self {
+        Meeting {
+            address: address.into(),
+            rank,
+            size,
+            secret: None,
+            time: Duration::from_secs(30),
+            job: 0,
+            build: None,
+            beats: Beats::On,
+            listener: None,
+        }
+    }
+
+    /// Joins, with a connection to each other process for data.
+    ///
+    /// # Errors
+    /// After [`time`](Self::time) at the latest; where process 0 was found but others are missing up to half
+    /// as long again, and at most four seconds, to hear from it who.
+    pub fn join(self) -> Result<Joined, MeetError> {
+        self.meet(true)
+    }
+
+    /// Joins for the control plane alone, where data goes over a network of its own.
+    ///
+    /// # Errors
+    /// As [`join`](Self::join).
+    pub fn join_without_streams(self) -> Result<Joined, MeetError> {
+        self.meet(false)
+    }
+
+    fn check(&self) -> Result<(), MeetError> {
+        let refuse = |text: String| Err(MeetError::Setting(text));
+        let Meeting { rank, size, .. } = *self;
+        if size == 0 || size > settings::MAX_PROCS {
+            return refuse(format!("a job has 1 to {} processes, not {size}", settings::MAX_PROCS));
+        }
+        if rank >= size {
+            return refuse(format!("rank {rank} is none of 0 to {}", size - 1));
+        }
+        if self.build.as_ref().is_some_and(|build| build.len() > words::LONGEST_BUILD) {
+            return refuse(format!("a build id has at most {} bytes", words::LONGEST_BUILD));
+        }
+        match self.listener.is_some() && rank > 0 {
+            true => refuse("only process 0 is given a listener".into()),
+            false => Ok(()),
+        }
+    }
+
+    fn meet(self, streams: bool) -> Result<Joined, MeetError> {
+        self.check()?;
+        let Meeting { rank, size, beats, .. } = self;
+        let began = Instant::now();
+        let connected = match size {
+            1 => Connected { wires: vec![None], streams: Vec::new(), beats: beats == Beats::On },
+            _ => self.connect(streams, began)?,
+        };
+        let streams = connected.streams.into_iter().map(|wire| match wire {
+            None => Ok(None),
+            Some(wire) => match wire.into_stream() {
+                Some(stream) => Ok(Some(stream)),
+                None => Err(MeetError::Failed("a process spoke before all were there".into())),
+            },
+        });
+        let streams = streams.collect::<Result<Vec<_>, _>>()?;
+        let beats = if connected.beats { Beats::On } else { Beats::Off };
+        let control = ControlPlane::start(rank, size, connected.wires, beats);
+        Ok(Joined { rank, size, control: control.map_err(MeetError::system)?, streams })
+    }
+
+    fn connect(self, streams: bool, began: Instant) -> Result<Connected, MeetError> {
+        let plan = Plan {
+            deadline: deadline(began, self.time),
+            address: self.address,
+            time: self.time,
+            beats: self.beats == Beats::On,
+            me: Identity {
+                rank: self.rank,
+                size: self.size,
+                job: self.job,
+                secret: self.secret,
+                build: self.build,
+                streams,
+            },
+        };
+        let secret = plan.me.secret.as_ref();
+        if let Some(listener) = self.listener {
+            address::may_use(listener.local_addr().map_err(MeetError::system)?, secret)?;
+            return Host::new(&plan, listener)?.meet();
+        }
+        let (addresses, is_hidden) = match self.rank {
+            0 => address::to_listen(&plan.address, plan.time, secret)?,
+            _ => (address::resolve(&plan.address, plan.time)?, false),
+        };
+        addresses.iter().try_for_each(|&address| address::may_use(address, secret))?;
+        match self.rank {
+            0 => {
+                let mut host = Host::new(&plan, address::listen(&addresses)?)?;
+                host.is_hidden = is_hidden;
+                host.meet()
+            }
+            _ => Guest::new(&plan, addresses)?.meet(),
+        }
+    }
+}
+
+/// Sleeps until something comes.
+fn sleep(poll: &mut Poll, events: &mut Events, until: Instant) -> Result<(), MeetError> {
+    let time = until.saturating_duration_since(Instant::now());
+    match poll.poll(events, Some(time)) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::Interrupted => {
+            events.clear();
+            Ok(())
+        }
+        Err(error) => Err(MeetError::system(error)),
+    }
+}
+
+/// Whether a connection is there and stands.
+fn taken(stream: &Option<Wire>) -> bool {
+    stream.as_ref().is_some_and(|wire| !matches!(wire.stream().peek(&mut [0]), Ok(0)))
+}

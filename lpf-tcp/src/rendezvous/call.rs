@@ -1,0 +1,239 @@
+//! Calling another process: again and again until it answers, without waiting for it.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use lpf_core::messages::Rank;
+use mio::net::TcpStream;
+use mio::{Registry, Token};
+
+use super::handshake::{Called, Caller, Fault};
+use super::reception::HANDSHAKE;
+use super::secret::Secret;
+use super::words::{Hello, LONGEST_GREETING};
+use crate::control::frame;
+use crate::control::wire::{Filled, Wire};
+
+/// An address out of several is given so long at first, and twice as long each time that all were tried: what
+/// neither answers nor refuses, such as one of a network that is not there, does not hold up the others.
+const FIRST_PATIENCE: Duration = Duration::from_millis(200);
+
+/// The first pause before another attempt; it doubles up to the last.
+const FIRST_PAUSE: Duration = Duration::from_millis(2);
+const LAST_PAUSE: Duration = Duration::from_millis(100);
+
+#[derive(Debug)]
+enum Stage {
+    /// The next attempt is then.
+    Pausing(Instant),
+    Connecting(Wire, Instant),
+    /// The connection stands; the course has to say hello.
+    Connected(Wire),
+    Greeting(Wire, Caller, Instant),
+    Done,
+}
+
+/// What came of a call so far.
+#[derive(Debug)]
+pub(super) enum Progress {
+    /// Nothing is to be done.
+    Pending,
+    /// It stands: [`Call::greet`] is to be called, with what this end of the connection is.
+    Connected(SocketAddr),
+    /// The other side is who was called.
+    Welcome(Wire),
+    /// The other side refuses this process, and would again.
+    Refused(String),
+}
+
+/// A call to one process.
+#[derive(Debug)]
+pub(super) struct Call {
+    token: Token,
+    addresses: Vec<SocketAddr>,
+    attempts: usize,
+    pause: Duration,
+    stage: Stage,
+    wanted: Rank,
+    /// Why the last attempt failed.
+    trouble: String,
+}
+
+impl Call {
+    /// Calls process `wanted` at the first of `addresses` that answers as one.
+    pub(super) fn new(
+        token: Token,
+        wanted: Rank,
+        addresses: Vec<SocketAddr>,
+        now: Instant,
+    ) -> Self {
+        let stage = Stage::Pausing(now);
+        let trouble = "nobody answers there".into();
+        Call { token, addresses, attempts: 0, pause: FIRST_PAUSE, stage, wanted, trouble }
+    }
+
+    /// Why there is no connection yet.
+    pub(super) fn trouble(&self) -> &str {
+        &self.trouble
+    }
+
+    /// The process called.
+    pub(super) fn wanted(&self) -> Rank {
+        self.wanted
+    }
+
+    pub(super) fn note(&mut self, event: &mio::event::Event) {
+        if event.token() != self.token {
+            return;
+        }
+        if let Stage::Connecting(wire, _) | Stage::Connected(wire) | Stage::Greeting(wire, _, _) =
+            &mut self.stage
+        {
+            wire.note(event);
+        }
+    }
+
+    /// When something has to be done though nothing comes.
+    pub(super) fn due(&self) -> Option<Instant> {
+        match self.stage {
+            Stage::Pausing(due) | Stage::Connecting(_, due) | Stage::Greeting(_, _, due) => {
+                Some(due)
+            }
+            Stage::Connected(_) | Stage::Done => None,
+        }
+    }
+
+    fn fail(&mut self, trouble: String, now: Instant) -> Progress {
+        self.trouble = trouble;
+        self.stage = Stage::Pausing(now + self.pause);
+        self.pause = (2 * self.pause).min(LAST_PAUSE);
+        Progress::Pending
+    }
+
+    /// Does what can be done now.
+    pub(super) fn step(
+        &mut self,
+        registry: &Registry,
+        secret: Option<&Secret>,
+        now: Instant,
+    ) -> Progress {
+        match std::mem::replace(&mut self.stage, Stage::Done) {
+            Stage::Pausing(due) if now < due => {
+                self.stage = Stage::Pausing(due);
+                Progress::Pending
+            }
+            Stage::Pausing(_) => self.connect(registry, now),
+            Stage::Connecting(wire, due) => self.look(wire, due, now),
+            Stage::Connected(wire) => {
+                self.stage = Stage::Connected(wire);
+                Progress::Pending
+            }
+            Stage::Greeting(wire, caller, due) => self.hear(wire, caller, due, secret, now),
+            Stage::Done => Progress::Pending,
+        }
+    }
+
+    /// How long the address that was tried last may take.
+    fn patience(&self) -> Duration {
+        let tried = self.attempts.saturating_sub(1) / self.addresses.len().max(1);
+        match self.addresses.len() {
+            0 | 1 => HANDSHAKE,
+            // After so many times it is the longest.
+            _ => HANDSHAKE.min(FIRST_PATIENCE * (1 << tried.min(8))),
+        }
+    }
+
+    fn connect(&mut self, registry: &Registry, now: Instant) -> Progress {
+        let Some(&address) = self.addresses.get(self.attempts % self.addresses.len().max(1)) else {
+            return self.fail("it has no address".into(), now);
+        };
+        self.attempts += 1;
+        let connecting = TcpStream::connect(address).and_then(|stream| {
+            let mut wire = Wire::new(stream);
+            wire.register(registry, self.token)?;
+            Ok(wire)
+        });
+        match connecting {
+            Ok(wire) => self.look(wire, now + self.patience(), now),
+            Err(error) => self.fail(error.to_string(), now),
+        }
+    }
+
+    /// Whether the connection stands.
+    fn look(&mut self, wire: Wire, due: Instant, now: Instant) -> Progress {
+        match wire.stream().take_error() {
+            Ok(None) => {}
+            Ok(Some(error)) | Err(error) => return self.fail(error.to_string(), now),
+        }
+        let (peer, local) = match (wire.peer(), wire.stream().local_addr()) {
+            (Ok(peer), Ok(local)) => (peer, local),
+            (Err(error), _) if error.kind() == ErrorKind::NotConnected => {
+                if now >= due {
+                    return self.fail("nothing answers there".into(), now);
+                }
+                self.stage = Stage::Connecting(wire, due);
+                return Progress::Pending;
+            }
+            (Err(error), _) | (_, Err(error)) => return self.fail(error.to_string(), now),
+        };
+        // Where nobody listens at a port of the range that callers' ports come from, a socket may
+        // find itself there.
+        if peer == local {
+            return self.fail("nobody answers there".into(), now);
+        }
+        self.stage = Stage::Connected(wire);
+        Progress::Connected(local)
+    }
+
+    /// Says hello on the connection that stands.
+    pub(super) fn greet(&mut self, hello: &Hello, now: Instant) {
+        let Stage::Connected(mut wire) = std::mem::replace(&mut self.stage, Stage::Done) else {
+            return;
+        };
+        let (caller, first) = Caller::new(hello, self.wanted);
+        frame::append(wire.out(), &first);
+        self.stage = Stage::Greeting(wire, caller, now + self.patience());
+    }
+
+    /// Takes what came.
+    fn hear(
+        &mut self,
+        mut wire: Wire,
+        mut caller: Caller,
+        due: Instant,
+        secret: Option<&Secret>,
+        now: Instant,
+    ) -> Progress {
+        if let Err(reason) = wire.flush() {
+            return self.fail(reason, now);
+        }
+        let filled = wire.fill();
+        loop {
+            let heard = match wire.next(LONGEST_GREETING) {
+                Ok(None) => break,
+                Ok(Some(frame)) => caller.hear(frame, secret),
+                Err(_) => Err(Fault::Stranger("what answers there is no process of LPF".into())),
+            };
+            match heard {
+                Ok(Called::Welcome) => return Progress::Welcome(wire),
+                Ok(Called::Answer(answer)) => {
+                    frame::append(wire.out(), &answer);
+                    if let Err(reason) = wire.flush() {
+                        return self.fail(reason, now);
+                    }
+                }
+                Err(Fault::Refused(reason)) => return Progress::Refused(reason),
+                Err(Fault::Stranger(reason)) => return self.fail(reason, now),
+            }
+        }
+        match filled {
+            Filled::Closed(_) => self.fail("the connection was closed there".into(), now),
+            _ if now >= due => self.fail("what answers there says nothing".into(), now),
+            _ => {
+                self.stage = Stage::Greeting(wire, caller, due);
+                Progress::Pending
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Why a process could not join.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use lpf_core::messages::Rank;
+use lpf_core::{Cause, Error};
+
+/// Why a process could not join. The job may be tried again.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MeetError {
+    /// What was asked for cannot be.
+    #[error("{0}")]
+    Setting(String),
+    /// Process 0 cannot listen.
+    #[error(
+        "no port to meet at: {address}: {reason}; another job may meet there: choose another port"
+    )]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// The system's words.
+        reason: String,
+    },
+    /// Process 0 was not found.
+    #[error(
+        "process 0 was not found at {address} within {time:?}: {reason}; does it run, and is this its address?"
+    )]
+    Unreachable {
+        /// Where.
+        address: String,
+        /// After how long.
+        time: Duration,
+        /// What happened last.
+        reason: String,
+    },
+    /// Another process refused this one.
+    #[error("process {by} refused this process: {reason}")]
+    Refused {
+        /// Which.
+        by: Rank,
+        /// Its words.
+        reason: String,
+    },
+    /// Some processes have not come.
+    #[error("{} not come within {time:?}{}", names(ranks, "has", "have"), note(notes))]
+    Missing {
+        /// Which.
+        ranks: Vec<Rank>,
+        /// After how long.
+        time: Duration,
+        /// What process 0 saw of others, for people.
+        notes: String,
+    },
+    /// All have come, but could not connect to each other.
+    #[error("{} not connected to all others within {time:?}", names(ranks, "was", "were"))]
+    Unconnected {
+        /// Which.
+        ranks: Vec<Rank>,
+        /// After how long.
+        time: Duration,
+    },
+    /// A process ended during the rendezvous.
+    #[error("process {rank} ended during the rendezvous: {reason}")]
+    Ended {
+        /// Which.
+        rank: Rank,
+        /// How.
+        reason: String,
+    },
+    /// What process 0 says of a meeting that failed.
+    #[error("the rendezvous failed: {0}")]
+    Failed(String),
+    /// The system refused something else.
+    #[error("the system refused what the rendezvous needs: {0}")]
+    System(String),
+}
+
+impl MeetError {
+    pub(super) fn system(error: std::io::Error) -> Self {
+        MeetError::System(error.to_string())
+    }
+}
+
+/// *Misuse* for what this process was told wrong, *mitigable* for what the system refused, and *fatal*
+/// where another process is the cause: it began there, before the first superstep.
+impl From<MeetError> for Error {
+    fn from(error: MeetError) -> Self {
+        let text = error.to_string();
+        let at = |rank| Error::fatal(rank, 0, Cause::Setting(text.clone()));
+        match error {
+            MeetError::Setting(_) | MeetError::Refused { .. } => Error::setting(text),
+            MeetError::Listen { .. } => Error::refused(Cause::Setting(text)),
+            MeetError::System(reason) => {
+                Error::refused(Cause::Refused { what: "what the rendezvous needs".into(), reason })
+            }
+            MeetError::Missing { ranks, .. } | MeetError::Unconnected { ranks, .. } => {
+                at(ranks.first().copied().unwrap_or(0))
+            }
+            MeetError::Ended { rank, .. } => at(rank),
+            MeetError::Unreachable { .. } | MeetError::Failed(_) => at(0),
+        }
+    }
+}
+
+/// "processes 2, 5 to 7 and 9 have"
+pub(super) fn names(ranks: &[Rank], one: &str, many: &str) -> String {
+    const MOST: usize = 16;
+    let mut runs: Vec<(Rank, Rank)> = Vec::new();
+    for &rank in ranks {
+        match runs.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(rank) => *last = rank,
+            _ => runs.push((rank, rank)),
+        }
+    }
+    let more = runs.len().saturating_sub(MOST);
+    let mut list: Vec<String> = Vec::new();
+    for &(first, last) in runs.iter().take(MOST) {
+        match last - first {
+            0 => list.push(first.to_string()),
+            1 => list.extend([first.to_string(), last.to_string()]),
+            _ => list.push(format!("{first} to {last}")),
+        }
+    }
+    if more > 0 {
+        list.push(format!("{more} more ranges"));
+    }
+    let text = match list.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => list.concat(),
+    };
+    match ranks.len() {
+        1 => format!("process {text} {one}"),
+        _ => format!("processes {text} {many}"),
+    }
+}
+
+fn note(notes: &str) -> String {
+    match notes {
+        "" => String::new(),
+        notes => format!("; {notes}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lpf_core::Kind;
+
+    use super::*;
+
+    #[test]
+    fn what_a_caller_can_do_is_told_by_the_kind() {
+        let time = Duration::from_secs(30);
+        let (address, reason) = (SocketAddr::from(([127, 0, 0, 1], 4711)), String::from("why"));
+        let unreachable =
+            MeetError::Unreachable { address: "node3:4711".into(), time, reason: reason.clone() };
+        let cases = [
+            (MeetError::Setting("rank 3 is none of 0 to 2".into()), Kind::Misuse, None),
+            (MeetError::Refused { by: 0, reason: reason.clone() }, Kind::Misuse, None),
+            (MeetError::Listen { address, reason: reason.clone() }, Kind::Mitigable, None),
+            (MeetError::System(reason.clone()), Kind::Mitigable, None),
+            (unreachable, Kind::Fatal, Some(0)),
+            (
+                MeetError::Missing { ranks: vec![2, 3], time, notes: String::new() },
+                Kind::Fatal,
+                Some(2),
+            ),
+            (MeetError::Unconnected { ranks: vec![1], time }, Kind::Fatal, Some(1)),
+            (MeetError::Ended { rank: 3, reason }, Kind::Fatal, Some(3)),
+            (MeetError::Failed("over".into()), Kind::Fatal, Some(0)),
+        ];
+        for (error, kind, process) in cases {
+            let (text, error) = (error.to_string(), Error::from(error));
+            assert_eq!((error.kind(), error.process()), (kind, process), "{error}");
+            assert!(error.to_string().ends_with(&text), "{error}");
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! The course of every process but 0: find process 0, be let in, connect to all others.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use lpf_core::messages::Rank;
+use mio::{Events, Poll, Token};
+
+use super::address::{address_of, listen_for_pairs, may_use};
+use super::call::{Call, Progress};
+use super::handshake::Refusal;
+use super::reception::{Arrival, Reception};
+use super::secret::Nonce;
+use super::words::{Hello, Place, Purpose, ToGuest, ToHost, already_there, printable, short};
+use super::{Connected, MeetError, Plan, sleep, taken};
+use crate::control::frame::{decode, encode};
+use crate::control::wire::{Filled, Wire};
+
+/// Who gives up still waits so long to hear who was missing.
+const LAST_WORD: Duration = Duration::from_secs(1);
+
+/// Who was let in waits so much longer than its own time, at most half of that again: processes do not begin
+/// in the same moment, and the list of process 0, whose time may end later, is the right one.
+const LEEWAY: Duration = Duration::from_secs(3);
+
+/// Of the connection to process 0.
+const HOST: Token = Token(0);
+
+#[derive(Debug)]
+pub(super) struct Guest<'a> {
+    plan: &'a Plan,
+    poll: Poll,
+    /// The call to process 0, until it is answered.
+    call: Call,
+    host: Option<Wire>,
+    /// How process 0 was reached.
+    address: Option<SocketAddr>,
+    reception: Option<Reception>,
+    port: Option<u16>,
+    /// Calls to processes of lower rank.
+    calls: Vec<Call>,
+    streams: Vec<Option<Wire>>,
+    has_roster: bool,
+    ready: bool,
+    /// Its time is up, and it has asked who is missing: it waits until then for the answer.
+    last_word: Option<Instant>,
+}
+
+impl<'a> Guest<'a> {
+    pub(super) fn new(plan: &'a Plan, addresses: Vec<SocketAddr>) -> Result<Self, MeetError> {
+        let poll = Poll::new().map_err(MeetError::system)?;
+        let now = Instant::now();
+        Ok(Guest {
+            call: Call::new(HOST, 0, addresses, now),
+            plan,
+            poll,
+            host: None,
+            address: None,
+            reception: None,
+            port: None,
+            calls: Vec::new(),
+            streams: (0..plan.me.size).map(|_| None).collect(),
+            has_roster: false,
+            ready: false,
+            last_word: None,
+        })
+    }
+
+    /// Meets the others.
+    pub(super) fn meet(mut self) -> Result<Connected, MeetError> {
+        let mut events = Events::with_capacity(256);
+        loop {
+            match self.step() {
+                Ok(None) => {}
+                Ok(Some(beats)) => return self.go(beats),
+                Err(error) => return Err(self.fail(error)),
+            }
+            let until = self.due();
+            sleep(&mut self.poll, &mut events, until)?;
+            for event in events.iter() {
+                self.note(event);
+            }
+        }
+    }
+
+    fn due(&self) -> Instant {
+        let deadline = self.deadline();
+        let calls = self.calls.iter().filter_map(Call::due);
+        let reception = self.reception.as_ref().and_then(Reception::due);
+        calls.chain(reception).chain(self.call.due()).fold(deadline, Instant::min)
+    }
+
+    /// When it gives up, or has waited long enough for the answer to that.
+    fn deadline(&self) -> Instant {
+        let Plan { deadline, time, .. } = *self.plan;
+        let leeway = if self.host.is_some() { LEEWAY.min(time / 2) } else { Duration::ZERO };
+        self.last_word.or(deadline.checked_add(leeway)).unwrap_or(deadline)
+    }
+
+    fn note(&mut self, event: &mio::event::Event) {
+        self.call.note(event);
+        self.calls.iter_mut().for_each(|call| call.note(event));
+        if let (HOST, Some(wire)) = (event.token(), &mut self.host) {
+            wire.note(event);
+        }
+        if let Some(reception) = &mut self.reception {
+            reception.note(event);
+        }
+    }
+
+    /// Takes what came. When process 0 says so, all begin together; whether with heartbeats.
+    fn step(&mut self) -> Result<Option<bool>, MeetError> {
+        let now = Instant::now();
+        self.call_host(now)?;
+        if let Some(beats) = self.hear_host(now)? {
+            return Ok(Some(beats));
+        }
+        self.receive_callers(now);
+        self.call_others(now)?;
+        self.report();
+        if now >= self.deadline() {
+            self.give_up(now)?;
+        }
+        Ok(None)
+    }
+
+    fn hello(&self, purpose: Purpose) -> Result<Hello, MeetError> {
+        let me = &self.plan.me;
+        Ok(Hello {
+            purpose,
+            rank: me.rank,
+            size: me.size,
+            job: me.job,
+            secret: me.secret.is_some(),
+            streams: me.streams,
+            build: me.build.clone(),
+            port: self.port.filter(|_| purpose == Purpose::Control),
+            nonce: Nonce::new()?,
+        })
+    }
+
+    fn call_host(&mut self, now: Instant) -> Result<(), MeetError> {
+        let secret = self.plan.me.secret.as_ref();
+        match self.call.step(self.poll.registry(), secret, now) {
+            Progress::Pending => {}
+            Progress::Connected(local) => {
+                self.open_reception(local)?;
+                self.call.greet(&self.hello(Purpose::Control)?, now);
+                return self.call_host(now);
+            }
+            Progress::Welcome(wire) => {
+                self.address = wire.peer().ok();
+                self.host = Some(wire);
+            }
+            Progress::Refused(reason) => return Err(MeetError::Refused { by: 0, reason }),
+        }
+        Ok(())
+    }
+
+    /// Listens for those of higher rank, once.
+    fn open_reception(&mut self, local: SocketAddr) -> Result<(), MeetError> {
+        let me = &self.plan.me;
+        if self.reception.is_some() || !me.streams || me.rank + 1 == me.size {
+            return Ok(());
+        }
+        let listener = listen_for_pairs(local, me.secret.as_ref())?;
+        self.port = Some(listener.local_addr().map_err(MeetError::system)?.port());
+        self.reception = Some(Reception::new(listener, me.clone(), self.poll.registry())?);
+        Ok(())
+    }
+
+    fn hear_host(&mut self, now: Instant) -> Result<Option<bool>, MeetError> {
+        let Some(wire) = &mut self.host else { return Ok(None) };
+        if let Err(reason) = wire.flush() {
+            return Err(MeetError::Ended { rank: 0, reason });
+        }
+        // What came behind the welcome is here already.
+        let filled = if wire.is_readable() { wire.fill() } else { Filled::All };
+        let longest = 64 + 24 * self.plan.me.size as usize;
+        loop {
+            let Some(wire) = &mut self.host else { return Ok(None) };
+            let word = match wire.next(longest) {
+                Ok(Some(frame)) => decode::<ToGuest>(frame),
+                Ok(None) => break,
+                Err(_) => None,
+            };
+            match word {
+                Some(ToGuest::Go { beats }) if self.ready => return Ok(Some(beats)),
+                Some(ToGuest::Roster(places)) if !self.has_roster => self.call_all(&places, now)?,
+                Some(ToGuest::Missing(mut ranks)) => {
+                    ranks.truncate(self.plan.me.size as usize);
+                    let time = self.plan.time;
+                    return Err(MeetError::Missing { ranks, time, notes: String::new() });
+                }
+                Some(ToGuest::Failed(reason)) => {
+                    return Err(MeetError::Failed(printable(&reason)));
+                }
+                _ => {
+                    let reason = "it did not keep to the protocol".into();
+                    return Err(MeetError::Ended { rank: 0, reason });
+                }
+            }
+        }
+        match filled {
+            Filled::Closed(reason) => Err(MeetError::Ended { rank: 0, reason }),
+            _ => Ok(None),
+        }
+    }
+
+    /// Calls all of lower rank.
+    fn call_all(&mut self, places: &[Place], now: Instant) -> Result<(), MeetError> {
+        let me = &self.plan.me;
+        self.has_roster = true;
+        if !me.streams {
+            return Ok(());
+        }
+        let Some(host) = self.address.filter(|_| places.len() as u32 == me.size - 1) else {
+            let reason = "it did not keep to the protocol".into();
+            return Err(MeetError::Ended { rank: 0, reason });
+        };
+        let others = places.iter().map(|&place| address_of(place, host));
+        for (rank, address) in std::iter::once(host).chain(others).enumerate() {
+            let rank = rank as Rank;
+            if rank < me.rank {
+                may_use(address, me.secret.as_ref())?;
+                // The token 0 is taken by the control connection; no rank is as great as the size.
+                let token = if rank == 0 { me.size } else { rank };
+                self.calls.push(Call::new(Token(token as usize), rank, vec![address], now));
+            }
+        }
+        Ok(())
+    }
+
+    fn call_others(&mut self, now: Instant) -> Result<(), MeetError> {
+        for mut call in std::mem::take(&mut self.calls) {
+            let secret = self.plan.me.secret.as_ref();
+            let mut progress = call.step(self.poll.registry(), secret, now);
+            if let Progress::Connected(_) = progress {
+                call.greet(&self.hello(Purpose::Data)?, now);
+                progress = call.step(self.poll.registry(), secret, now);
+            }
+            match progress {
+                Progress::Pending | Progress::Connected(_) => self.calls.push(call),
+                Progress::Refused(reason) => {
+                    return Err(MeetError::Refused { by: call.wanted(), reason });
+                }
+                Progress::Welcome(mut wire) => {
+                    wire.deregister(self.poll.registry()).map_err(MeetError::system)?;
+                    self.streams[call.wanted() as usize] = Some(wire);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn receive_callers(&mut self, now: Instant) {
+        let rank = self.plan.me.rank;
+        while let Some(reception) = &mut self.reception {
+            let streams = &self.streams;
+            let admit = |hello: &Hello| admit(hello, rank, streams);
+            let Some(arrival) = reception.next(self.poll.registry(), now, admit) else { return };
+            let Arrival { hello, mut wire } = arrival;
+            // A connection that broke in this very moment may come again.
+            if wire.deregister(self.poll.registry()).is_ok() {
+                self.streams[hello.rank as usize] = Some(wire);
+            }
+        }
+    }
+
+    /// Tells process 0 once all connections stand.
+    fn report(&mut self) {
+        let me = &self.plan.me;
+        let stands = |rank: Rank| rank == me.rank || self.streams[rank as usize].is_some();
+        let all_stand = !me.streams || (0..me.size).all(stands);
+        if self.has_roster && !self.ready && all_stand {
+            self.ready = true;
+            self.tell(&ToHost::Ready);
+        }
+    }
+
+    fn tell(&mut self, word: &ToHost) {
+        if let Some(wire) = &mut self.host {
+            wire.out().extend_from_slice(&encode(word));
+            // If process 0 is gone, reading will say so.
+            let _ = wire.flush();
+        }
+    }
+
+    /// The time is up: process 0 knows who is missing.
+    fn give_up(&mut self, now: Instant) -> Result<(), MeetError> {
+        let time = self.plan.time;
+        if self.host.is_none() {
+            let (address, reason) = (self.plan.address.clone(), self.call.trouble().into());
+            return Err(MeetError::Unreachable { address, time, reason });
+        }
+        if self.last_word.is_some() {
+            let reason = "it gave no answer".into();
+            return Err(MeetError::Ended { rank: 0, reason });
+        }
+        self.last_word = Some(now + LAST_WORD);
+        match self.calls.first() {
+            Some(call) => {
+                let text =
+                    format!("no connection to process {}: {}", call.wanted(), call.trouble());
+                self.tell(&ToHost::GaveUp(short(&text)));
+            }
+            None => self.tell(&ToHost::Who),
+        }
+        Ok(())
+    }
+
+    fn fail(mut self, error: MeetError) -> MeetError {
+        self.tell(&ToHost::GaveUp(short(&error.to_string())));
+        error
+    }
+
+    fn go(mut self, beats: bool) -> Result<Connected, MeetError> {
+        if let Some(wire) = &mut self.host {
+            wire.deregister(self.poll.registry()).map_err(MeetError::system)?;
+        }
+        if !self.plan.me.streams {
+            self.streams.clear();
+        }
+        Ok(Connected { wires: vec![self.host], streams: self.streams, beats })
+    }
+}
+
+/// Whether one who knows the secret is waited for.
+fn admit(hello: &Hello, rank: Rank, streams: &[Option<Wire>]) -> Result<(), Refusal> {
+    if hello.purpose != Purpose::Data || hello.rank < rank {
+        return Err("only processes of higher rank call here, for data".into());
+    }
+    match taken(&streams[hello.rank as usize]) {
+        true => Err(already_there(hello.rank)),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,314 @@
+//! Process 0's course: let the others in, tell them where they find each other, let them go together.
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener};
+use std::time::Instant;
+
+use lpf_core::messages::Rank;
+use mio::{Events, Poll, Token};
+
+use super::address::place;
+use super::handshake::Refusal;
+use super::reception::{Arrival, Reception};
+use super::words::{Hello, Place, Purpose, ToGuest, ToHost, already_there, printable, short};
+use super::{Connected, MeetError, Plan, sleep, taken};
+use crate::control::frame::{decode, encode};
+use crate::control::wire::{Filled, Wire};
+
+/// The longest word of a guest.
+const LONGEST: usize = 1024;
+
+#[derive(Debug)]
+struct Guest {
+    wire: Wire,
+    seen: SocketAddr,
+    port: u16,
+    ready: bool,
+    closed: Option<String>,
+}
+
+/// What a guest's wire brought.
+enum Came {
+    Ready,
+    Who,
+    Left(String),
+}
+
+#[derive(Debug)]
+pub(super) struct Host<'a> {
+    plan: &'a Plan,
+    poll: Poll,
+    reception: Reception,
+    guests: Vec<Option<Guest>>,
+    streams: Vec<Option<Wire>>,
+    /// Who came and left again, and why.
+    left: BTreeMap<Rank, String>,
+    complete: bool,
+    /// It listens at a loopback address, which other machines may not know to be one.
+    pub(super) is_hidden: bool,
+}
+
+impl<'a> Host<'a> {
+    pub(super) fn new(plan: &'a Plan, listener: TcpListener) -> Result<Self, MeetError> {
+        let poll = Poll::new().map_err(MeetError::system)?;
+        let reception = Reception::new(listener, plan.me.clone(), poll.registry())?;
+        let size = plan.me.size as usize;
+        Ok(Host {
+            plan,
+            poll,
+            reception,
+            guests: (0..size).map(|_| None).collect(),
+            streams: (0..size).map(|_| None).collect(),
+            left: BTreeMap::new(),
+            complete: false,
+            is_hidden: false,
+        })
+    }
+
+    /// Meets the others.
+    pub(super) fn meet(mut self) -> Result<Connected, MeetError> {
+        let mut events = Events::with_capacity(256);
+        loop {
+            match self.step() {
+                Ok(false) => {}
+                Ok(true) => return self.go(),
+                Err(error) => return Err(self.fail(error)),
+            }
+            let until =
+                self.reception.due().map_or(self.plan.deadline, |due| due.min(self.plan.deadline));
+            sleep(&mut self.poll, &mut events, until)?;
+            for event in events.iter() {
+                match self.guests.get_mut(event.token().0) {
+                    Some(Some(guest)) => guest.wire.note(event),
+                    _ => self.reception.note(event),
+                }
+            }
+        }
+    }
+
+    /// Takes what came. True when all are connected to all.
+    fn step(&mut self) -> Result<bool, MeetError> {
+        self.hear_guests()?;
+        self.receive_callers();
+        if !self.complete && self.missing().is_empty() {
+            self.complete = true;
+            self.send_rosters();
+        }
+        for guest in self.guests.iter_mut().flatten() {
+            // If it is gone, reading will say so.
+            let _ = guest.wire.flush();
+        }
+        if self.complete && self.unconnected().is_empty() {
+            return Ok(true);
+        }
+        match Instant::now() < self.plan.deadline {
+            true => Ok(false),
+            false => Err(self.late()),
+        }
+    }
+
+    fn others(&self) -> std::ops::Range<Rank> {
+        1..self.plan.me.size
+    }
+
+    fn missing(&self) -> Vec<Rank> {
+        self.others().filter(|&rank| self.guests[rank as usize].is_none()).collect()
+    }
+
+    /// Who is not connected to all.
+    fn unconnected(&self) -> Vec<Rank> {
+        let is_ready = |rank: &Rank| {
+            let guest = self.guests[*rank as usize].as_ref();
+            let stream = self.streams[*rank as usize].is_some() || !self.plan.me.streams;
+            stream && guest.is_some_and(|guest| guest.ready)
+        };
+        self.others().filter(|rank| !is_ready(rank)).collect()
+    }
+
+    fn late(&self) -> MeetError {
+        let time = self.plan.time;
+        if self.complete {
+            return MeetError::Unconnected { ranks: self.unconnected(), time };
+        }
+        let mut notes: Vec<String> = self
+            .missing()
+            .iter()
+            .filter_map(|rank| Some((rank, self.left.get(rank)?)))
+            .map(|(rank, reason)| format!("process {rank} came and left: {reason}"))
+            .take(3)
+            .collect();
+        if let Some(refusal) = self.reception.last_refusal() {
+            notes.push(format!("the last connection that was refused came from {refusal}"));
+        }
+        if self.is_hidden {
+            let address = &self.plan.address;
+            notes.push(format!(
+                "{address} is a loopback address at process 0, where no other machine finds it: for several \
+                 machines set LPF_SECRET"
+            ));
+        }
+        let notes = notes.join("; ");
+        MeetError::Missing { ranks: self.missing(), time, notes }
+    }
+
+    fn hear_guests(&mut self) -> Result<(), MeetError> {
+        for rank in self.others() {
+            while let Some(guest) = &mut self.guests[rank as usize]
+                && let Some(came) = guest.hear()
+            {
+                self.heed(rank, came)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn heed(&mut self, rank: Rank, came: Came) -> Result<(), MeetError> {
+        match came {
+            Came::Ready => {
+                if let Some(guest) = &mut self.guests[rank as usize] {
+                    guest.ready = self.complete;
+                }
+            }
+            Came::Who => {
+                let word = match self.complete {
+                    false => ToGuest::Missing(self.missing()),
+                    true => ToGuest::Failed(self.late().to_string()),
+                };
+                self.tell(rank, &word);
+            }
+            Came::Left(reason) if self.complete => return Err(MeetError::Ended { rank, reason }),
+            Came::Left(reason) => {
+                self.guests[rank as usize] = None;
+                self.left.insert(rank, reason);
+            }
+        }
+        Ok(())
+    }
+
+    fn receive_callers(&mut self) {
+        loop {
+            let (guests, streams, complete) = (&self.guests, &self.streams, self.complete);
+            let admit = |hello: &Hello| admit(hello, guests, streams, complete);
+            let now = Instant::now();
+            let Some(arrival) = self.reception.next(self.poll.registry(), now, admit) else {
+                return;
+            };
+            if let Err(error) = self.receive(arrival) {
+                // A connection that broke in this very moment: it may come again.
+                drop(error);
+            }
+        }
+    }
+
+    fn receive(&mut self, Arrival { hello, mut wire }: Arrival) -> std::io::Result<()> {
+        let (rank, registry) = (hello.rank as usize, self.poll.registry());
+        match hello.purpose {
+            Purpose::Data => {
+                wire.deregister(registry)?;
+                self.streams[rank] = Some(wire);
+            }
+            Purpose::Control => {
+                wire.reregister(registry, Token(rank))?;
+                let (seen, port) = (wire.peer()?, hello.port.unwrap_or(0));
+                self.guests[rank] = Some(Guest { wire, seen, port, ready: false, closed: None });
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, rank: Rank, word: &ToGuest) {
+        if let Some(guest) = &mut self.guests[rank as usize] {
+            guest.wire.out().extend_from_slice(&encode(word));
+        }
+    }
+
+    fn send_rosters(&mut self) {
+        for to in self.others() {
+            let Some(by) = self.guests[to as usize].as_ref().map(|guest| guest.seen) else {
+                continue;
+            };
+            let places: Vec<Place> = self.guests[1..]
+                .iter()
+                .flatten()
+                .map(|guest| place(guest.seen, guest.port, by))
+                .collect();
+            self.tell(to, &ToGuest::Roster(places));
+        }
+    }
+
+    /// All begin together.
+    fn go(mut self) -> Result<Connected, MeetError> {
+        let beats = self.plan.beats;
+        let mut wires: Vec<Option<Wire>> = Vec::new();
+        for guest in self.guests {
+            let wire = guest.map(|guest| {
+                let mut wire = guest.wire;
+                wire.out().extend_from_slice(&encode(&ToGuest::Go { beats }));
+                // What does not leave now, or cannot, is the control plane's to send or to find out.
+                let _ = wire.flush();
+                wire.deregister(self.poll.registry()).map(|()| wire)
+            });
+            wires.push(wire.transpose().map_err(MeetError::system)?);
+        }
+        if !self.plan.me.streams {
+            self.streams.clear();
+        }
+        Ok(Connected { wires, streams: self.streams, beats })
+    }
+
+    /// The meeting is over: those who came are told why.
+    fn fail(mut self, error: MeetError) -> MeetError {
+        let word = match &error {
+            MeetError::Missing { ranks, .. } => ToGuest::Missing(ranks.clone()),
+            other => ToGuest::Failed(short(&other.to_string())),
+        };
+        for rank in self.others() {
+            self.tell(rank, &word);
+            if let Some(guest) = &mut self.guests[rank as usize] {
+                // A connection that is closed with something unread may lose what was sent last.
+                let _ = (guest.wire.flush(), guest.wire.fill());
+            }
+        }
+        error
+    }
+}
+
+/// Whether one who knows the secret is waited for.
+fn admit(
+    hello: &Hello,
+    guests: &[Option<Guest>],
+    streams: &[Option<Wire>],
+    complete: bool,
+) -> Result<(), Refusal> {
+    let at = hello.rank as usize;
+    let is_taken = match hello.purpose {
+        Purpose::Control => guests[at].is_some(),
+        Purpose::Data if !complete => return Err("pairs are connected when all are there".into()),
+        Purpose::Data => taken(&streams[at]),
+    };
+    match is_taken {
+        true => Err(already_there(hello.rank)),
+        false => Ok(()),
+    }
+}
+
+impl Guest {
+    /// The next that came, if anything did.
+    fn hear(&mut self) -> Option<Came> {
+        if self.wire.is_readable()
+            && let Filled::Closed(reason) = self.wire.fill()
+        {
+            self.closed = Some(reason);
+        }
+        match self.wire.next(LONGEST) {
+            Ok(Some(frame)) => Some(match decode::<ToHost>(frame) {
+                Some(ToHost::Ready) => Came::Ready,
+                Some(ToHost::Who) => Came::Who,
+                Some(ToHost::GaveUp(reason)) => Came::Left(printable(&reason)),
+                None => Came::Left("it did not keep to the protocol".into()),
+            }),
+            Err(fault) => Some(Came::Left(fault.to_string())),
+            Ok(None) => self.closed.take().map(Came::Left),
+        }
+    }
+}

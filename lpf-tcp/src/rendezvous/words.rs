@@ -1,0 +1,149 @@
+//! The words of the rendezvous.
+
+use std::net::{IpAddr, SocketAddr};
+
+use lpf_core::messages::Rank;
+use serde::{Deserialize, Serialize};
+
+use super::secret::{Nonce, Tag};
+
+/// What the first frames begin with, so that neither side takes a stranger for one of us.
+pub(super) const MAGIC: [u8; 8] = *b"LPF/meet";
+
+/// The version of this protocol and of what follows it, the control plane and the data network.
+pub(super) const VERSION: u32 = 1;
+
+/// The longest frame of a handshake.
+pub(super) const LONGEST_GREETING: usize = 512;
+
+/// The longest build id.
+pub(super) const LONGEST_BUILD: usize = 64;
+
+/// The longest reason that is told, in bytes.
+const LONGEST_REASON: usize = 256;
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Purpose {
+    /// The control plane, at process 0.
+    Control,
+    /// The data of a pair.
+    Data,
+}
+
+/// The first word of who calls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Hello {
+    pub(super) purpose: Purpose,
+    pub(super) rank: Rank,
+    pub(super) size: Rank,
+    pub(super) job: u64,
+    /// Whether there is a secret.
+    pub(super) secret: bool,
+    /// Whether pairs are to be connected.
+    pub(super) streams: bool,
+    pub(super) build: Option<Vec<u8>>,
+    /// Where processes of higher rank find this one.
+    pub(super) port: Option<u16>,
+    pub(super) nonce: Nonce,
+}
+
+/// The answer of who accepts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Reply {
+    /// Show that you know the secret; I am this process.
+    Challenge { rank: Rank, nonce: Nonce },
+    /// You are in, and I know the secret too.
+    Welcome(Tag),
+    /// You are not.
+    Refused(String),
+}
+
+/// The second word of who calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Proof(pub(super) Tag);
+
+/// Where a process is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Place {
+    /// There.
+    At(IpAddr, u16),
+    /// On the machine of process 0, by the address that you found that at.
+    WithHost(u16),
+}
+
+/// From process 0 to those that it let in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum ToGuest {
+    /// All are there; by rank, process 0 apart.
+    Roster(Vec<Place>),
+    /// These have not come. The meeting is over, for you at least.
+    Missing(Vec<Rank>),
+    /// The meeting is over, for all.
+    Failed(String),
+    /// All are connected. This is the last word; what follows is the control plane's.
+    Go { beats: bool },
+}
+
+/// To process 0, once let in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum ToHost {
+    /// I am connected to all.
+    Ready,
+    /// My time is up: who is missing?
+    Who,
+    /// I leave.
+    GaveUp(String),
+}
+
+/// A frame of a handshake: magic, version, word.
+pub(super) fn sealed<T: Serialize>(word: &T) -> Vec<u8> {
+    let mut payload = MAGIC.to_vec();
+    payload.extend_from_slice(&VERSION.to_le_bytes());
+    postcard::to_extend(word, payload).expect("every word can be written")
+}
+
+/// Why a frame is none of a handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unsealed {
+    /// It comes from something else.
+    Stranger,
+    /// It comes from another version.
+    Version(u32),
+}
+
+/// The word in a frame of a handshake.
+pub(super) fn unsealed<T: for<'de> Deserialize<'de>>(payload: &[u8]) -> Result<T, Unsealed> {
+    let rest = payload.strip_prefix(&MAGIC).ok_or(Unsealed::Stranger)?;
+    let (version, word) = rest.split_first_chunk::<4>().ok_or(Unsealed::Stranger)?;
+    match u32::from_le_bytes(*version) {
+        VERSION => crate::control::frame::decode(word).ok_or(Unsealed::Stranger),
+        other => Err(Unsealed::Version(other)),
+    }
+}
+
+/// A reason no longer than may be told.
+pub(super) fn short(reason: &str) -> String {
+    reason[..reason.floor_char_boundary(LONGEST_REASON)].into()
+}
+
+/// That somebody has this number already: a process that was started twice, or one of another job.
+pub(super) fn already_there(rank: Rank) -> String {
+    format!(
+        "rank {rank} is taken, by another job if it was not started twice: jobs at one port each need an \
+         LPF_JOB or LPF_SECRET of their own"
+    )
+}
+
+/// A reason that somebody gave, fit for printing.
+pub(super) fn printable(reason: &str) -> String {
+    reason.chars().filter(|char| !char.is_control()).take(LONGEST_REASON).collect()
+}
+
+/// An address that is the same for all who see the machine by IPv4.
+pub(super) fn canonical(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V4(ip) => SocketAddr::from((ip, address.port())),
+        IpAddr::V6(_) => address,
+    }
+}

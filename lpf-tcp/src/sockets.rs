@@ -1,0 +1,146 @@
+//! The network on sockets: messages between processes that have a stream to each other.
+//!
+//! # What travels
+//! One stream a pair, in both directions, carries *frames*: a header of 16 bytes (tag and length),
+//! then the message. Frames of a pair arrive in the order in which they were sent, so equal tags
+//! match in order without numbers.
+//!
+//! # Receiving
+//! A message whose receive is posted goes from the socket straight into its pieces, except for what
+//! comes in the same read as its header: that is copied out of a buffer of a few kilobytes, which
+//! makes short messages one read and no more. A message that nobody waits for is kept, 64 MiB from
+//! one process at most; the rest of a long one stays in the connection, with all that is behind it,
+//! until its receive is posted. A receive that is posted while its message arrives takes over its rest.
+//!
+//! # Sending
+//! A send writes from its pieces at once and keeps what the socket does not take by reference; a
+//! copied message is copied only as far as the socket does not take it. A send is finished when the
+//! socket has taken all of it. One that is cancelled halfway is filled up with zeros, which its
+//! receiver cannot tell from the message: who cancels knows that the context is over on both sides.
+//!
+//! # Who drives it
+//! Nobody but the caller: `test`, `progress` and `idle`. With one connection a look is one read; with
+//! more it is one question which of them have something to do, and a read of each. A sender whose
+//! socket is full makes progress while it waits for anything, so two processes that send to each
+//! other without end do not wait for each other.
+//!
+//! # When a connection breaks
+//! At its end, at a frame that is none, at a message longer than its receive, and at a short one that
+//! nobody waits for beyond the 64 MiB.
+//! What had come by then is delivered; whatever else was asked of that process fails. Others are not
+//! concerned.
+
+mod connection;
+mod farewell;
+mod frame;
+mod incoming;
+mod matching;
+mod network;
+mod outgoing;
+mod own;
+mod pieces;
+mod readiness;
+mod system;
+
+use std::io;
+use std::net::TcpStream;
+use std::time::Duration;
+
+use lpf_core::messages::{Control, Outcome, Piece, Rank, Tag, Ticket, Transport};
+use lpf_core::wait::Patience;
+
+use network::Network;
+
+/// The network of one process, on a stream to each of the others.
+///
+/// Dropping it cancels what is not finished, and takes up to a second where messages that were
+/// copied have not left.
+pub struct Sockets<C> {
+    network: Network,
+    control: C,
+}
+
+impl<C: Control> Sockets<C> {
+    /// The network of process `rank`, with a connected stream to process `i` in `streams[i]`, `None`
+    /// for itself. Who is at the other end has been made sure of.
+    ///
+    /// # Errors
+    /// Where a stream is missing or one too many, and where the system refuses.
+    pub fn new(rank: Rank, streams: Vec<Option<TcpStream>>, control: C) -> io::Result<Self> {
+        Ok(Sockets { network: Network::new(rank, streams)?, control })
+    }
+}
+
+impl<C> std::fmt::Debug for Sockets<C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (rank, size) = (self.network.rank, self.network.connections.len());
+        f.debug_struct("Sockets").field("rank", &rank).field("size", &size).finish_non_exhaustive()
+    }
+}
+
+// SAFETY:
+// - the pieces of an operation are reached through its list, or through its number in a queue or
+//   in `Incoming::place`. `test` returns `Some` only once it is finished: then it is in none of
+//   them. `cancel` takes it out of them. Both clear the list;
+// - a receive's bytes are written by `Pieces::write`, `Pieces::copy_to` and `readv`, which all start
+//   from what is not done and end with the piece or the message; `Matching::fits` has compared
+//   the lengths before.
+unsafe impl<C: Control> Transport for Sockets<C> {
+    type Control = C;
+
+    fn rank(&self) -> Rank {
+        self.network.rank
+    }
+
+    fn size(&self) -> Rank {
+        self.network.connections.len() as Rank
+    }
+
+    fn control(&self) -> &C {
+        &self.control
+    }
+
+    fn send_copy(&mut self, to: Rank, tag: Tag, bytes: &[u8]) -> Outcome<()> {
+        self.network.send_copy(to, tag, bytes)
+    }
+
+    unsafe fn send(&mut self, to: Rank, tag: Tag, pieces: &[Piece]) -> Outcome<Ticket> {
+        // SAFETY: the caller's promise.
+        unsafe { self.network.send(to, tag, pieces) }
+    }
+
+    unsafe fn receive(&mut self, from: Rank, tag: Tag, pieces: &[Piece]) -> Outcome<Ticket> {
+        // SAFETY: the caller's promise.
+        unsafe { self.network.receive(from, tag, pieces) }
+    }
+
+    fn test(&mut self, ticket: &Ticket) -> Outcome<Option<usize>> {
+        self.network.test(ticket)
+    }
+
+    fn progress(&mut self) -> Outcome<()> {
+        self.network.progress()
+    }
+
+    fn cancel(&mut self, ticket: Ticket) -> bool {
+        self.network.cancel(&ticket);
+        true
+    }
+
+    fn forget(&mut self, context: u32) {
+        self.network.forget(context);
+    }
+
+    fn patience(&self, usual: Patience) -> Patience {
+        usual.yielding()
+    }
+
+    fn idle(&mut self, time: Duration) {
+        self.network.idle(time);
+    }
+
+    /// Counts what was handed over, to oneself and half sent too.
+    fn messages(&self) -> u64 {
+        self.network.messages
+    }
+}

@@ -1,0 +1,151 @@
+//! The connection to one process.
+//!
+//! A connection breaks once, for both directions, and after everything that came before has been
+//! read: where writing fails first, what has come is still delivered.
+
+use std::io;
+use std::net::Shutdown;
+
+use lpf_core::messages::{Broken, Outcome, Piece, Rank};
+use mio::net::TcpStream;
+
+use super::frame::Header;
+use super::incoming::{Incoming, Read, Scratch};
+use super::matching::Matching;
+use super::outgoing::{Outgoing, Written};
+use super::system;
+
+/// Frames up to this length are put together before they are sent: copying so little costs less
+/// than the system's work on a list of two pieces.
+const SHORT: usize = 4 << 10;
+
+pub(super) struct Connection {
+    peer: Rank,
+    /// `None` to oneself, and where it is broken.
+    pub(super) stream: Option<TcpStream>,
+    pub(super) incoming: Incoming,
+    pub(super) outgoing: Outgoing,
+    /// Why nothing comes any more, and nothing goes.
+    broken: Option<String>,
+    /// Why nothing goes any more.
+    unsendable: Option<String>,
+    /// There may be something to read; it is read until the system says that nothing is there.
+    pub(super) readable: bool,
+    pub(super) to_the_end: bool,
+    /// The socket may have room.
+    pub(super) writable: bool,
+    /// See [`Readiness`](super::readiness::Readiness): is it listed there, is its writing watched.
+    pub(super) listed: bool,
+    pub(super) watched: bool,
+}
+
+impl Connection {
+    pub(super) fn new(peer: Rank, stream: Option<TcpStream>) -> Self {
+        Connection {
+            peer,
+            stream,
+            incoming: Incoming::new(peer),
+            outgoing: Outgoing::default(),
+            broken: None,
+            unsendable: None,
+            readable: false,
+            to_the_end: false,
+            writable: true,
+            listed: false,
+            watched: false,
+        }
+    }
+
+    fn error(&self, reason: &Option<String>) -> Outcome<()> {
+        match reason {
+            Some(reason) => Err(Broken { peer: Some(self.peer), reason: reason.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// # Errors
+    /// Where nothing comes any more.
+    pub(super) fn can_receive(&self) -> Outcome<()> {
+        self.error(&self.broken)
+    }
+
+    /// # Errors
+    /// Where nothing goes any more.
+    pub(super) fn can_send(&self) -> Outcome<()> {
+        self.error(&self.broken)?;
+        self.error(&self.unsendable)
+    }
+
+    /// Whether a read or write may find something to do.
+    pub(super) fn has_more(&self) -> bool {
+        self.stream.is_some() && (self.readable || self.writable && !self.outgoing.is_empty())
+    }
+
+    /// Reads what is there.
+    pub(super) fn read(&mut self, matching: &mut Matching, scratch: &mut Scratch) {
+        let Some(stream) = &self.stream else { return };
+        match self.incoming.read(stream, self.to_the_end, matching, scratch) {
+            Ok(Read::More) => self.readable = true,
+            Ok(Read::Nothing) => {
+                self.readable = false;
+                if let Some(reason) = self.unsendable.take() {
+                    self.break_off(reason, matching);
+                }
+            }
+            Err(reason) => self.break_off(reason, matching),
+        }
+    }
+
+    /// Writes what is queued, as far as there is room.
+    pub(super) fn write(&mut self, matching: &mut Matching, scratch: &mut Scratch) {
+        let Some(stream) = &self.stream else { return };
+        match self.outgoing.flush(stream, &mut matching.operations, &mut scratch.vectors) {
+            Ok(written) => self.writable = written != Written::Full,
+            Err(error) => self.cannot_send(&error),
+        }
+    }
+
+    /// Sends a message that is the caller's again on return.
+    pub(super) fn send_copy(&mut self, header: Header, bytes: &[u8], scratch: &mut Scratch) {
+        let header = header.encode();
+        let mut out = 0;
+        if let Some(stream) = &self.stream
+            && self.outgoing.is_empty()
+        {
+            let Scratch { vectors, buffer } = scratch;
+            vectors.clear();
+            if let Some(frame) = buffer[..SHORT].get_mut(..header.len() + bytes.len()) {
+                frame[..header.len()].copy_from_slice(&header);
+                frame[header.len()..].copy_from_slice(bytes);
+                vectors.push(Piece::of(frame));
+            } else {
+                let _ = vectors.push(Piece::of(&header)) && vectors.push(Piece::of(bytes));
+            }
+            // SAFETY: what is sent lives through the call.
+            match unsafe { system::send(stream, vectors) } {
+                Ok(sent) => out = sent.unwrap_or(0),
+                Err(error) => return self.cannot_send(&error),
+            }
+            self.writable = out == header.len() + bytes.len();
+        }
+        self.outgoing.copy(header.get(out..).unwrap_or_default());
+        self.outgoing.copy(&bytes[out.saturating_sub(header.len())..]);
+    }
+
+    fn cannot_send(&mut self, error: &io::Error) {
+        self.outgoing.abandon();
+        self.unsendable = Some(format!("the connection to process {} broke: {error}", self.peer));
+        (self.readable, self.to_the_end) = (true, true);
+    }
+
+    /// The connection is broken from now on.
+    pub(super) fn break_off(&mut self, reason: String, matching: &mut Matching) {
+        self.incoming.abandon(matching);
+        self.outgoing.abandon();
+        self.broken.get_or_insert(reason);
+        if let Some(stream) = self.stream.take() {
+            // So that the other side notices too; it may have closed already.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}

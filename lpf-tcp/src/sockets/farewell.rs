@@ -1,0 +1,72 @@
+//! The end of a network: what was copied still leaves.
+//!
+//! A message that was copied has been sent, as far as its sender can tell, and who has sent its
+//! last one may go. So what the sockets have not taken yet is given a second. What has come is read
+//! and thrown away: a socket that is closed with unread bytes resets the connection, and loses what
+//! it has not sent yet. Sends that are not finished are cancelled.
+
+use std::io::Read;
+use std::net::Shutdown;
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::{Duration, Instant};
+
+use mio::net::TcpStream;
+
+use super::network::Network;
+use super::system;
+
+/// How long the last messages have to leave.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// What is read and thrown away at most, in buffers: more than a socket holds.
+const BUFFERS: usize = 1 << 12;
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        for connection in &mut self.connections {
+            connection.outgoing.withdraw_all(&self.matching.operations);
+        }
+        let end = Instant::now() + LINGER;
+        while let Some(descriptor) = self.flush()
+            && Instant::now() < end
+        {
+            system::wait(Some(descriptor), true, end.saturating_duration_since(Instant::now()));
+        }
+        for connection in &self.connections {
+            if let Some(stream) = &connection.stream {
+                // It may be closed already.
+                let _ = stream.shutdown(Shutdown::Write);
+                throw_away(stream, &mut self.scratch.buffer);
+            }
+        }
+    }
+}
+
+impl Network {
+    /// Writes what is queued; a socket that has not taken all, if there is one.
+    fn flush(&mut self) -> Option<RawFd> {
+        let mut full = None;
+        for connection in &mut self.connections {
+            if !connection.outgoing.is_empty() {
+                connection.write(&mut self.matching, &mut self.scratch);
+            }
+            if let Some(stream) = &connection.stream
+                && !connection.outgoing.is_empty()
+            {
+                // The other side may not read before it has written.
+                throw_away(stream, &mut self.scratch.buffer);
+                full = Some(stream.as_raw_fd());
+            }
+        }
+        full
+    }
+}
+
+/// Reads what is there, or notices the end, which is of no interest any more.
+fn throw_away(mut stream: &TcpStream, buffer: &mut [u8]) {
+    for _ in 0..BUFFERS {
+        if !matches!(stream.read(buffer), Ok(1..)) {
+            return;
+        }
+    }
+}

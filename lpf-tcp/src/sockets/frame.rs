@@ -1,0 +1,84 @@
+//! What travels on a connection: frames, each a header of fixed length and then the message.
+//!
+//! | bytes | little-endian |
+//! |---|---|
+//! | 4 | context |
+//! | 3 | channel |
+//! | 1 | `L` |
+//! | 6 | length of the message |
+//! | 2 | `PF` |
+//!
+//! The letters are there so that a stream out of step is noticed. The header's length is a multiple
+//! of 16 for a reason. The system copies a message into pages that begin with its header, with
+//! `rep movsb`, and on AMD's processors that is three times slower between places whose offsets in
+//! their pages differ by less than 16 and not by 0 (256 KiB there and back: 106 µs, and 34 else).
+//! What has been allocated begins at a multiple of 16, often right at the beginning of a page.
+
+use lpf_core::messages::Tag;
+
+/// Length of a header.
+pub(super) const HEADER: usize = 16;
+
+/// The longest message: no memory holds more.
+pub(super) const LONGEST: usize = (1 << 48) - 1;
+
+/// The tag of nothing.
+pub(super) const NO_TAG: Tag = Tag { context: 0, channel: 0 };
+
+/// The letters, where they are in a header's two words.
+const L: u64 = (b'L' as u64) << 56;
+const PF: u64 = (b'P' as u64) << 48 | (b'F' as u64) << 56;
+
+/// What a header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) tag: Tag,
+    pub(super) bytes: usize,
+}
+
+impl Header {
+    pub(super) fn encode(self) -> [u8; HEADER] {
+        let Header { tag: Tag { context, channel }, bytes } = self;
+        debug_assert!(channel < 1 << 24 && bytes <= LONGEST, "{self:?}");
+        let first = u64::from(context) | u64::from(channel) << 32 | L;
+        let second = bytes as u64 | PF;
+        (u128::from(first) | u128::from(second) << 64).to_le_bytes()
+    }
+
+    /// What a header says, or that it is none.
+    pub(super) fn decode(header: [u8; HEADER]) -> Result<Self, String> {
+        let words = u128::from_le_bytes(header);
+        let (first, second) = (words as u64, (words >> 64) as u64);
+        let (tag, bytes) = (first ^ L, (second ^ PF) as usize);
+        if tag >> 56 != 0 || bytes > LONGEST {
+            return Err(format!("{header:02x?} begins no frame"));
+        }
+        Ok(Header { tag: Tag { context: tag as u32, channel: (tag >> 32) as u32 }, bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_says_what_was_put_into_it() {
+        for (context, channel, bytes) in
+            [(0, 0, 0), (1, (1 << 24) - 1, 1), (u32::MAX, 77, LONGEST), (1, 1, 1 << 40)]
+        {
+            let header = Header { tag: Tag { context, channel }, bytes };
+            assert_eq!(Header::decode(header.encode()), Ok(header));
+        }
+    }
+
+    #[test]
+    fn what_is_no_header_is_refused() {
+        let good = Header { tag: Tag { context: 1, channel: 2 }, bytes: 3 }.encode();
+        assert_eq!(&good, b"\x01\0\0\0\x02\0\0L\x03\0\0\0\0\0PF");
+        for letter in [7, 14, 15] {
+            let mut bad = good;
+            bad[letter] ^= 1;
+            assert!(Header::decode(bad).unwrap_err().contains("begins no frame"));
+        }
+    }
+}

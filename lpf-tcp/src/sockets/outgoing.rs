@@ -1,0 +1,224 @@
+//! The sending side of a connection: what the socket has not taken yet, in order.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::io;
+
+use lpf_core::messages::Piece;
+use lpf_core::messages::network::Slab;
+use mio::net::TcpStream;
+
+use super::frame::HEADER;
+use super::matching::{Operation, Stage};
+use super::system::{self, Vectors};
+
+/// Writes in a row to one connection, before others have their turn.
+const WRITES: usize = 4;
+
+/// Memory for copies that is kept when all of them are out.
+const KEPT: usize = 1 << 20;
+
+/// What goes out where the message is not its sender's to give any more.
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+
+/// A stretch of the stream.
+enum Part {
+    /// So many bytes of the copies: frames of messages that were copied.
+    Copied(usize),
+    /// A frame whose message stays with its sender: a send's.
+    Message(u32),
+    /// The rest of a frame whose send was cancelled, in zeros.
+    Filler(usize),
+}
+
+/// The parts that are not out.
+#[derive(Default)]
+pub(super) struct Outgoing {
+    parts: VecDeque<Part>,
+    copies: VecDeque<u8>,
+    /// Bytes of its header that are out, where the first part is a message.
+    header_out: usize,
+}
+
+/// What is left to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    /// Nothing.
+    All,
+    /// Something, and the socket is full.
+    Full,
+    /// Something, for which the socket may have room.
+    More,
+}
+
+impl Outgoing {
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Queues bytes, the caller's again on return.
+    pub(super) fn copy(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.copies.extend(bytes);
+        match self.parts.back_mut() {
+            Some(Part::Copied(count)) => *count += bytes.len(),
+            _ => self.parts.push_back(Part::Copied(bytes.len())),
+        }
+    }
+
+    /// Queues a send.
+    pub(super) fn push(&mut self, send: u32) {
+        self.parts.push_back(Part::Message(send));
+    }
+
+    /// Writes what the socket takes. Never waits.
+    ///
+    /// # Errors
+    /// Where nothing can be written any more.
+    pub(super) fn flush(
+        &mut self,
+        stream: &TcpStream,
+        operations: &mut Slab<Operation>,
+        vectors: &mut Vectors,
+    ) -> io::Result<Written> {
+        for _ in 0..WRITES {
+            if self.parts.is_empty() {
+                return Ok(Written::All);
+            }
+            self.gather(operations, vectors);
+            // SAFETY: the memory is that of copies, of headers, of zeros, or of sends that are
+            // neither finished nor cancelled: valid by the promise of who made them.
+            let Some(bytes) = (unsafe { system::send(stream, vectors)? }) else {
+                return Ok(Written::Full);
+            };
+            self.out(bytes, operations);
+            if bytes < vectors.bytes() {
+                return Ok(Written::Full);
+            }
+        }
+        Ok(if self.parts.is_empty() { Written::All } else { Written::More })
+    }
+
+    /// The beginning of the stream, as much as one call takes.
+    fn gather(&self, operations: &Slab<Operation>, vectors: &mut Vectors) {
+        vectors.clear();
+        let mut copied = 0;
+        for (nth, part) in self.parts.iter().enumerate() {
+            let all = match part {
+                Part::Copied(count) => {
+                    let (front, back) = self.copies.as_slices();
+                    let range = copied..copied + count;
+                    copied += count;
+                    let (here, there) = split(range, front.len());
+                    vectors.push(Piece::of(&front[here])) && vectors.push(Piece::of(&back[there]))
+                }
+                Part::Message(send) => {
+                    let send = &operations[*send];
+                    let out = if nth == 0 { self.header_out } else { 0 };
+                    vectors.push(Piece::of(&send.header[out..]))
+                        && vectors.extend(send.pieces.rest(), send.pieces.left())
+                }
+                Part::Filler(count) => {
+                    let mut left = *count;
+                    std::iter::from_fn(|| {
+                        let bytes = left.min(ZEROS.len());
+                        left -= bytes;
+                        (bytes > 0).then(|| vectors.push(Piece::of(&ZEROS[..bytes])))
+                    })
+                    .all(|all| all)
+                }
+            };
+            if !all {
+                return;
+            }
+        }
+    }
+
+    /// So many bytes are out.
+    fn out(&mut self, mut bytes: usize, operations: &mut Slab<Operation>) {
+        while bytes > 0
+            && let Some(part) = self.parts.front_mut()
+        {
+            let done = match part {
+                Part::Copied(count) => {
+                    let now = bytes.min(*count);
+                    self.copies.drain(..now);
+                    (*count, bytes) = (*count - now, bytes - now);
+                    *count == 0
+                }
+                Part::Message(send) => {
+                    let send = &mut operations[*send];
+                    let header = bytes.min(HEADER - self.header_out);
+                    let now = (bytes - header).min(send.pieces.left());
+                    send.pieces.advance(now);
+                    self.header_out += header;
+                    bytes -= header + now;
+                    let done = self.header_out == HEADER && send.pieces.left() == 0;
+                    send.stage = if done { Stage::Finished } else { Stage::Moving };
+                    done
+                }
+                Part::Filler(count) => {
+                    let now = bytes.min(*count);
+                    (*count, bytes) = (*count - now, bytes - now);
+                    *count == 0
+                }
+            };
+            if done {
+                self.parts.pop_front();
+                self.header_out = 0;
+            }
+        }
+        if self.parts.is_empty() {
+            self.copies.shrink_to(KEPT);
+        }
+    }
+
+    /// A send is cancelled: its memory is not read any more. If none of its frame is out, none will
+    /// be; else the rest must follow, or the receiver would be out of step: it follows in zeros.
+    pub(super) fn withdraw(&mut self, send: u32, operations: &Slab<Operation>) {
+        let found =
+            self.parts.iter().position(|part| matches!(part, Part::Message(s) if *s == send));
+        let Some(nth) = found else { return };
+        if nth > 0 || self.header_out == 0 {
+            self.parts.remove(nth);
+            return;
+        }
+        let Operation { header, pieces, .. } = &operations[send];
+        self.parts.pop_front();
+        if pieces.left() > 0 {
+            self.parts.push_front(Part::Filler(pieces.left()));
+        }
+        let header = &header[std::mem::take(&mut self.header_out)..];
+        if !header.is_empty() {
+            self.parts.push_front(Part::Copied(header.len()));
+            header.iter().rev().for_each(|byte| self.copies.push_front(*byte));
+        }
+    }
+
+    /// Cancels all sends.
+    pub(super) fn withdraw_all(&mut self, operations: &Slab<Operation>) {
+        for nth in (0..self.parts.len()).rev() {
+            if let Some(Part::Message(send)) = self.parts.get(nth) {
+                self.withdraw(*send, operations);
+            }
+        }
+    }
+
+    /// The connection is broken: nothing goes out any more.
+    pub(super) fn abandon(&mut self) {
+        *self = Outgoing::default();
+    }
+}
+
+/// A range of two slices, one behind the other, as ranges of each; `front` is the first's length.
+fn split(
+    range: std::ops::Range<usize>,
+    front: usize,
+) -> (std::ops::Range<usize>, std::ops::Range<usize>) {
+    let here = range.start.min(front)..range.end.min(front);
+    (here, range.start.saturating_sub(front)..range.end.saturating_sub(front))
+}

@@ -1,0 +1,128 @@
+//! The stream that goes out, whatever the socket takes at a time.
+
+use lpf_core::messages::Tag;
+use proptest::prelude::*;
+
+use super::super::frame::Header;
+use super::*;
+
+/// A sending side, and a socket that takes as much as it is told to.
+struct Sender {
+    outgoing: Outgoing,
+    operations: Slab<Operation>,
+    vectors: Vectors,
+    stream: Vec<u8>,
+}
+
+impl Sender {
+    fn new() -> Self {
+        let (operations, vectors) = (Slab::new(), Vectors::new());
+        Sender { outgoing: Outgoing::default(), operations, vectors, stream: Vec::new() }
+    }
+
+    fn copy(&mut self, message: &[u8]) {
+        self.outgoing.copy(&header(message));
+        self.outgoing.copy(message);
+    }
+
+    /// Queues a send of a message that lives longer than this.
+    fn send(&mut self, message: &[u8], cut: usize) -> u32 {
+        let send = self.operations.take();
+        let operation = &mut self.operations[send];
+        operation.header = header(message);
+        assert!(operation.pieces.set(&message.chunks(cut).map(Piece::of).collect::<Vec<_>>()));
+        self.outgoing.push(send);
+        send
+    }
+
+    /// The socket takes at most so many bytes.
+    fn take(&mut self, bytes: usize) {
+        self.outgoing.gather(&self.operations, &mut self.vectors);
+        let bytes = bytes.min(self.vectors.bytes());
+        // SAFETY: all messages live longer than the sender.
+        self.stream.extend(unsafe { self.vectors.read(bytes) });
+        self.outgoing.out(bytes, &mut self.operations);
+    }
+}
+
+fn header(message: &[u8]) -> [u8; HEADER] {
+    Header { tag: Tag { context: 1, channel: 2 }, bytes: message.len() }.encode()
+}
+
+fn frame(message: &[u8]) -> Vec<u8> {
+    [&header(message)[..], message].concat()
+}
+
+#[test]
+fn a_send_cancelled_after_any_number_of_bytes_leaves_whole_frames() {
+    let (before, message, after) = (b"before", b"message", b"after");
+    let whole = frame(before).len() + frame(message).len();
+    for out in 0..whole {
+        let mut sender = Sender::new();
+        sender.copy(before);
+        let send = sender.send(message, 3);
+        sender.copy(after);
+        sender.take(out);
+        sender.outgoing.withdraw(send, &sender.operations);
+        while !sender.outgoing.is_empty() {
+            sender.take(5);
+        }
+        let begun = out.saturating_sub(frame(before).len());
+        let mut expected = frame(before);
+        if begun > 0 {
+            let zeros = [&header(message)[..], &[0; 7]].concat();
+            expected.extend(&frame(message)[..begun]);
+            expected.extend(&zeros[begun..]);
+        }
+        expected.extend(frame(after));
+        assert_eq!(sender.stream, expected, "after {out} bytes");
+    }
+}
+
+#[test]
+fn more_pieces_than_a_call_takes_go_out_in_order() {
+    let message: Vec<u8> = (0..5000_u32).map(|byte| byte as u8).collect();
+    let mut sender = Sender::new();
+    let send = sender.send(&message, 1);
+    sender.copy(b"after");
+    sender.take(usize::MAX);
+    assert_eq!(sender.operations[send].stage, Stage::Moving);
+    while !sender.outgoing.is_empty() {
+        sender.take(usize::MAX);
+    }
+    assert_eq!(sender.operations[send].stage, Stage::Finished);
+    assert_eq!(sender.stream, [frame(&message), frame(b"after")].concat());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_stream_is_what_was_sent(
+        messages in prop::collection::vec((0..300_usize, 1..40_usize, any::<bool>()), 1..40),
+        taken in prop::collection::vec(1..500_usize, 1..20),
+    ) {
+        let bytes: Vec<Vec<u8>> =
+            messages.iter().enumerate().map(|(nth, (bytes, ..))| vec![nth as u8; *bytes]).collect();
+        let mut taken = taken.into_iter().cycle();
+        let mut sender = Sender::new();
+        let mut sends = Vec::new();
+        for (message, (_, cut, copied)) in std::iter::zip(&bytes, messages) {
+            if copied {
+                sender.copy(message);
+            } else {
+                sends.push(sender.send(message, cut));
+            }
+            if cut % 3 == 0 {
+                sender.take(taken.next().unwrap_or(1));
+            }
+        }
+        while !sender.outgoing.is_empty() {
+            sender.take(taken.next().unwrap_or(1));
+        }
+        prop_assert_eq!(sender.stream, bytes.iter().flat_map(|message| frame(message)).collect::<Vec<_>>());
+        for send in sends {
+            prop_assert_eq!(sender.operations[send].stage, Stage::Finished);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The system calls that the standard library does not have.
+
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::Duration;
+
+use lpf_core::messages::Piece;
+use mio::net::TcpStream;
+
+/// The most pieces that one call takes: `UIO_MAXIOV` of Linux, `IOV_MAX` elsewhere.
+const MOST: usize = 1024;
+
+/// The most bytes that one call is offered: more than a socket's buffers hold, and little enough
+/// that other connections have their turn.
+const MOST_BYTES: usize = 8 << 20;
+
+/// The pieces of one call.
+pub(super) struct Vectors {
+    list: Vec<libc::iovec>,
+    bytes: usize,
+}
+
+// SAFETY: addresses are only numbers; who may touch the memory is said where they are used.
+unsafe impl Send for Vectors {}
+
+impl Vectors {
+    pub(super) fn new() -> Self {
+        Vectors { list: Vec::with_capacity(MOST), bytes: 0 }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.list.clear();
+        self.bytes = 0;
+    }
+
+    /// Bytes of all pieces.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Adds a piece, or as much of it as one call may take; false where that is not all.
+    pub(super) fn push(&mut self, piece: Piece) -> bool {
+        let bytes = piece.bytes.min(MOST_BYTES - self.bytes);
+        if bytes > 0 && self.list.len() < MOST {
+            self.list.push(libc::iovec { iov_base: piece.base.cast(), iov_len: bytes });
+            self.bytes += bytes;
+            return bytes == piece.bytes;
+        }
+        piece.bytes == 0
+    }
+
+    /// The first `bytes` bytes of the pieces.
+    ///
+    /// # Safety
+    /// They are valid for reads.
+    #[cfg(test)]
+    pub(super) unsafe fn read(&self, bytes: usize) -> Vec<u8> {
+        let mut read = Vec::new();
+        for piece in &self.list {
+            let length = piece.iov_len.min(bytes - read.len());
+            // SAFETY: the caller's promise.
+            read.extend(unsafe { std::slice::from_raw_parts(piece.iov_base.cast::<u8>(), length) });
+        }
+        read
+    }
+
+    /// Adds the first `bytes` bytes of pieces; false where that was not all.
+    pub(super) fn extend(&mut self, pieces: impl Iterator<Item = Piece>, bytes: usize) -> bool {
+        let mut left = bytes;
+        for piece in pieces {
+            let piece = Piece { bytes: piece.bytes.min(left), ..piece };
+            left -= piece.bytes;
+            if !self.push(piece) {
+                return false;
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        true
+    }
+}
+
+/// Calls again what a signal interrupted; `None` where it would have to wait.
+fn unless_blocked(mut call: impl FnMut() -> isize) -> io::Result<Option<usize>> {
+    loop {
+        if let Ok(bytes) = usize::try_from(call()) {
+            return Ok(Some(bytes));
+        }
+        let error = io::Error::last_os_error();
+        match error.kind() {
+            io::ErrorKind::WouldBlock => return Ok(None),
+            io::ErrorKind::Interrupted => {}
+            _ => return Err(error),
+        }
+    }
+}
+
+/// Reads what is there into the pieces; 0 at the end of the stream, `None` where nothing is there.
+///
+/// # Safety
+/// The pieces are valid for writes.
+pub(super) unsafe fn receive(stream: &TcpStream, vectors: &Vectors) -> io::Result<Option<usize>> {
+    let descriptor = stream.as_raw_fd();
+    unless_blocked(|| match vectors.list[..] {
+        // The plain call is quicker by a tenth of a microsecond.
+        // SAFETY: the caller's promise.
+        [piece] => unsafe { libc::recv(descriptor, piece.iov_base, piece.iov_len, 0) },
+        // SAFETY: the list holds so many pieces, valid for writes by the caller's promise.
+        ref list => unsafe { libc::readv(descriptor, list.as_ptr(), list.len() as libc::c_int) },
+    })
+}
+
+/// Writes what there is room for; `None` where there is none.
+///
+/// # Safety
+/// The pieces are valid for reads.
+pub(super) unsafe fn send(stream: &TcpStream, vectors: &Vectors) -> io::Result<Option<usize>> {
+    // A broken connection is an error here and no signal: a program in another language may not
+    // ignore SIGPIPE as Rust's do. (Elsewhere the standard library has set this for the socket.)
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    const FLAGS: libc::c_int = libc::MSG_NOSIGNAL;
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    const FLAGS: libc::c_int = 0;
+    let descriptor = stream.as_raw_fd();
+    if let [piece] = vectors.list[..] {
+        // SAFETY: the caller's promise.
+        return unless_blocked(|| unsafe {
+            libc::send(descriptor, piece.iov_base, piece.iov_len, FLAGS)
+        });
+    }
+    // SAFETY: all zero is a message header without name, pieces and control data.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = vectors.list.as_ptr().cast_mut();
+    message.msg_iovlen = vectors.list.len() as _;
+    // SAFETY: the header names the list's pieces, which the caller promises to be valid for reads;
+    // none of them is written.
+    unless_blocked(|| unsafe { libc::sendmsg(descriptor, &raw const message, FLAGS) })
+}
+
+/// Sleeps until the descriptor is readable, or writable if `writable`, for `time` at most. Without
+/// a descriptor it only sleeps. May return early.
+pub(super) fn wait(descriptor: Option<RawFd>, writable: bool, time: Duration) {
+    let events = if writable { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
+    // A negative descriptor is one that is not looked at.
+    let mut wanted = libc::pollfd { fd: descriptor.unwrap_or(-1), events, revents: 0 };
+    // SAFETY: one entry that lives through the call; an error of any kind is an early return.
+    unsafe { wait_for(&raw mut wanted, time) };
+}
+
+/// # Safety
+/// `wanted` is one entry, valid for reads and writes.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+unsafe fn wait_for(wanted: *mut libc::pollfd, time: Duration) {
+    let time = libc::timespec {
+        tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: time.subsec_nanos() as libc::c_long,
+    };
+    // SAFETY: the entry by the caller's promise; no set of signals is given.
+    unsafe { libc::ppoll(wanted, 1, &raw const time, std::ptr::null()) };
+}
+
+/// # Safety
+/// `wanted` is one entry, valid for reads and writes.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+unsafe fn wait_for(wanted: *mut libc::pollfd, time: Duration) {
+    let milliseconds = time.as_micros().div_ceil(1000);
+    // SAFETY: the caller's promise.
+    unsafe {
+        libc::poll(wanted, 1, libc::c_int::try_from(milliseconds).unwrap_or(libc::c_int::MAX))
+    };
+}
