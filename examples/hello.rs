@@ -1,7 +1,8 @@
-//! Up to four processes say hello; each learns its left neighbour's number in one superstep.
+//! Processes say hello; each learns its left neighbour's number in one superstep. They are threads, or
+//! what a launcher starts: `lpf run -n 4 target/release/examples/hello`.
 
-fn main() -> lpf::Result<()> {
-    lpf::exec(4, |ctx, _args| {
+lpf::program! {
+    fn Hello(ctx, _args) {
         // Room for 2 slots and 2 requests (the put made here and the one that arrives).
         ctx.resize(2, 2)?;
         ctx.sync()?;
@@ -16,5 +17,9 @@ fn main() -> lpf::Result<()> {
         let left = ctx.read(&left)[0];
         println!("hello from {} of {}, right of {left}", ctx.pid(), ctx.nprocs());
         Ok(())
-    })
+    }
+}
+
+fn main() -> lpf::Result<()> {
+    lpf::run(Hello)
 }

@@ -1,6 +1,6 @@
 //! The inner product of two block-distributed vectors: one superstep of p puts each.
 
-use lpf::{Args, Context, Lpf, Result};
+use lpf::{Context, Lpf, Result};
 
 /// x·y, known to every process; x and y are this process's blocks.
 fn inner_product<L: Lpf>(ctx: &mut Context<'_, L>, x: &[f64], y: &[f64]) -> Result<f64> {
@@ -18,18 +18,20 @@ fn inner_product<L: Lpf>(ctx: &mut Context<'_, L>, x: &[f64], y: &[f64]) -> Resu
     Ok(ctx.read(&all).iter().sum())
 }
 
-/// x = (1, 2, ..., n), y = (1, 1, ..., 1), in blocks.
-fn spmd<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
-    let (s, p, n) = (ctx.pid() as usize, ctx.nprocs() as usize, 1_000_000);
-    let block = s * n / p..(s + 1) * n / p;
-    let x: Vec<f64> = block.map(|i| (i + 1) as f64).collect();
-    let product = inner_product(ctx, &x, &vec![1.0; x.len()])?;
-    if s == 0 {
-        println!("1 + 2 + ... + {n} = {product}");
+lpf::program! {
+    /// x = (1, 2, ..., n), y = (1, 1, ..., 1), in blocks.
+    fn Spmd(ctx, _args) {
+        let (s, p, n) = (ctx.pid() as usize, ctx.nprocs() as usize, 1_000_000);
+        let block = s * n / p..(s + 1) * n / p;
+        let x: Vec<f64> = block.map(|i| (i + 1) as f64).collect();
+        let product = inner_product(ctx, &x, &vec![1.0; x.len()])?;
+        if s == 0 {
+            println!("1 + 2 + ... + {n} = {product}");
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn main() -> Result<()> {
-    lpf::exec(4, spmd)
+    lpf::run(Spmd)
 }

@@ -1,23 +1,28 @@
 //! The command line: one definition gives parser, help and errors.
 
+use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use lpf::Pid;
 use lpf::settings::{MAX_PROCS, Settings};
 
 use crate::failure::{Failure, Result};
+use crate::misspelt;
+use crate::place::Place;
+use crate::started;
 
-/// Measures, checks and shows what communication costs on this machine.
+/// Starts programs on several processes; measures what communication costs on this machine.
 #[derive(Debug, Parser)]
 #[command(
     name = "lpf",
     version,
     after_help = "Examples:
+  lpf run -n 4 PROGRAM   four processes of a program, over TCP
   lpf probe              r, g and l of this machine, saved for programs to use
   lpf comply -p 4        does every pattern cost at most 1.2 (h g + l)?
   lpf bench --json       each pattern beside what the machine can do
@@ -32,6 +37,34 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Start N processes of a program on this machine, watch them and end them.
+    ///
+    /// lpf::run in the program joins them over TCP. What stands before it in main runs in every
+    /// process and should have no side effects; what stands behind it runs in process 0 alone.
+    /// Standard input goes to process 0. Ctrl-C, SIGTERM, SIGHUP and SIGQUIT go to all, and who has
+    /// not ended after --grace is killed; a second one kills at once. When process 0 has ended the
+    /// others have as long to follow. What went wrong is said on standard error, its root cause last.
+    #[command(override_usage = "lpf run [OPTIONS] [--] PROGRAM [ARGS]...")]
+    #[command(after_help = "Examples:
+  lpf run -n 4 target/release/my-program --size 1000
+  lpf run -n 2 --tag -- python3 solve.py
+
+Exit status: that of process 0 (128 + N if signal N ended it), or if that is 0 that of the first other
+process that failed; 128 + N if signal N to lpf ended
+the job; 1 if the system has no room for so many processes; 2 if PROGRAM or an argument cannot be
+used. Nothing is started then.
+
+With --backend mpi the launcher of an MPI starts them, with the flags that it needs as root, on few
+cores, and for survivors of a failure to live on.
+
+Over TCP each process finds LPF_RANK, LPF_SIZE, LPF_MEET, LPF_SECRET, LPF_JOB and LPF_BACKEND in its
+environment, process 0 also LPF_MEET_FD.")]
+    Run(Run),
+
+    /// Look after one process that an MPI's launcher starts.
+    #[command(hide = true)]
+    Shepherd(Shepherd),
+
     /// Measure r, g and l by the method of the LPF paper and save them.
     ///
     /// Total exchanges of 8, 64, 1024 and 1048576-byte words are timed in random order until the
@@ -43,39 +76,61 @@ pub(crate) enum Command {
   lpf probe
   lpf probe -p 2,4 --seconds 120
   lpf probe --quick --json
+  lpf probe --backend tcp -p 4       between processes, which it starts
+  lpf run -n 4 lpf probe             the same, in a job
   lpf probe --svg probe.svg          T(h), the fit and its interval
 
 Rows of --json and --csv: backend, p, word_bytes, r_ns_per_byte, g_ns_per_byte, g_ci95 (half of
-the interval), l_ns, l_ci95, g_over_r, l_words (l in units of r * word), samples, host.")]
+the interval; as much as the value or more says that it is not known at all), l_ns, l_ci95,
+g_over_r, l_words (l in units of r * word), samples, host, remarks (on a busy machine, on LPF_CHECK,
+or a g below r).")]
     Probe(Measuring),
 
     /// Check that every pattern costs at most 1.2 (h g + l).
     ///
-    /// g and l are measured first, in the same run. Exit status 1 if any pattern costs more.
+    /// g and l are measured first, in the same run. Where they are known to +-50 % or worse, what a
+    /// pattern costs is compared with noise: it is undecided. Exit status 0 if no pattern costs more
+    /// and at least half are decided, 1 if one costs more, 3 if none does but more than half are
+    /// undecided.
     #[command(after_help = "Examples:
   lpf comply
   lpf comply -p 2,4 --json
+  lpf comply --pattern random-8B,mixed-8B
   lpf comply --quick --svg comply.svg
+  lpf comply --backend tcp -p 2
 
 Rows of --json and --csv: backend, p, pattern, h_bytes, median_ns, bound_ns, ratio (median to
-h g + l; compliant up to 1.2), compliant.")]
-    Comply(Measuring),
+h g + l; compliant up to 1.2), compliant (true or false; null, in CSV empty, where undecided),
+decided (whether h g + l is known better than to +-50 %), remarks (on a busy machine, on LPF_CHECK).")]
+    Comply(Chosen),
 
-    /// Time each pattern beside the physical limit, measured in the same run.
+    /// Time each pattern beside a bare program, measured in the same run.
     ///
-    /// A limit is a bare program of pinned threads that moves the same bytes and promises nothing
-    /// else. Owners rewrite their sources and read their destinations before each superstep, in
-    /// both. Both sides take turns; medians over all turns. Without -p: 2 and 4 processes, and 8
-    /// for sync; on 16 cores and more 2, 8 and 16.
+    /// The bare program, the reference, moves the same bytes and promises nothing else: the best one
+    /// known, and no law of nature. It is one of pinned threads, or of the processes that are
+    /// measured, on bare sockets or raw MPI. Owners rewrite their sources and read their destinations
+    /// before each superstep, in both. Both sides take turns; medians over all turns. Without -p: 2
+    /// and 4 processes, and 8 for sync; on 16 cores and more 2, 8 and 16; in a job as many as it has.
     #[command(after_help = "Examples:
   lpf bench
   lpf bench --pattern sync,put8 -p 2
   lpf bench --json --seconds 120
   LPF_PIN=compact lpf bench --pattern sync
+  lpf bench --backend tcp -p 2                  beside bare sockets; starts the processes
+  mpirun -n 4 lpf bench                         beside raw MPI, in this job
+  LPF_EXCHANGE=bruck lpf bench --backend tcp -p 2,4,8,16,32 --pattern sync --json
 
-Rows of --json and --csv: backend, p, pattern, bytes, median_ns, min_ns, max_ns, limit, limit_ns,
-samples. bytes is what a process sends in one superstep.")]
-    Bench(Bench),
+Rows of --json and --csv: backend, p, pattern, bytes, median_ns, min_ns, max_ns, limit and limit_ns
+(the reference and its median), samples, messages_meta, messages_data, messages_barrier and exchange
+(between processes), remarks (on a busy machine, on LPF_CHECK, on patterns that were left out, or a
+ratio below 1). bytes is what a process sends in one superstep, as are messages: to say who has what
+for whom and to answer that, from memory to memory, only to synchronise; exchange is how it is said,
+direct or bruck. The patterns put-call and exec are of threads alone.")]
+    Bench(Chosen),
+
+    /// Measure what another lpf orders, which started this one as a process of a job.
+    #[command(hide = true)]
+    Measure,
 
     /// Show topology, cores, backends, tables and every setting.
     #[command(after_help = "Examples:
@@ -97,7 +152,12 @@ pub(crate) struct Measuring {
     #[arg(long)]
     pub(crate) quick: bool,
 
-    /// Seconds to measure: for each number of processes, in bench for all
+    /// Seconds to measure: for each number of processes; in bench for all rows together
+    ///
+    /// What would not end in time does not begin. But every pattern is measured once, however short
+    /// the time is, and memory is prepared and given back outside it: a second or a few for each
+    /// number of processes, more where processes outnumber cores. With less than 10 seconds for g
+    /// and l (in comply they get 40 % of the time) less is moved, as with --quick.
     #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) seconds: Option<Duration>,
 
@@ -113,19 +173,99 @@ pub(crate) struct Measuring {
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 
-    /// Backend to measure (default: LPF_BACKEND, else threads)
+    /// Backend to measure: threads, tcp, mpi (default: LPF_BACKEND, else what fits how lpf was started)
+    ///
+    /// Between processes (tcp, mpi) the command starts them itself, by lpf run, for each number of
+    /// processes. Under lpf run, mpirun or srun it measures in that job, and process 0 prints.
     #[arg(long, value_name = "NAME")]
     pub(crate) backend: Option<String>,
 }
 
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Bench {
+pub(crate) struct Chosen {
     #[command(flatten)]
     pub(crate) measuring: Measuring,
 
-    /// Only these patterns, as sync,put8
-    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
-    pub(crate) pattern: Vec<String>,
+    /// Only this pattern; may be repeated, and have several names with commas
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pattern: Vec<String>,
+}
+
+impl Chosen {
+    /// Whether a pattern shall be measured.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.pattern.is_empty() || self.pattern.iter().any(|wanted| wanted == name)
+    }
+
+    /// Whether no pattern was named.
+    pub(crate) fn has_all(&self) -> bool {
+        self.pattern.is_empty()
+    }
+
+    /// That all names are among those that there are.
+    pub(crate) fn check_names<'a>(&self, all: impl IntoIterator<Item = &'a str>) -> Result<()> {
+        let all: Vec<_> = all.into_iter().collect();
+        match self.pattern.iter().find(|wanted| !all.contains(&wanted.as_str())) {
+            None => Ok(()),
+            Some(name) => Err(Failure::Usage(misspelt::pattern(name, &all))),
+        }
+    }
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Run {
+    /// Number of processes (default: LPF_PROCS, else the cores); more than cores is allowed
+    #[arg(short, value_name = "N", value_parser = size, allow_negative_numbers = true)]
+    n: Option<Pid>,
+
+    /// Backend between the processes: tcp, or mpi if PROGRAM has it built in (default: LPF_BACKEND, else tcp)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) backend: Option<String>,
+
+    /// Begin each line of output with the number of its process, as 3| text
+    #[arg(long)]
+    pub(crate) tag: bool,
+
+    /// Seconds that processes have to end: after process 0, and again when asked to
+    #[arg(long, value_name = "S", value_parser = seconds, default_value = "5")]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) grace: Duration,
+
+    /// The program, found as a shell finds it, and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+impl Run {
+    /// The number of processes.
+    pub(crate) fn size(&self) -> Result<Pid> {
+        match self.n {
+            Some(n) => Ok(n),
+            None => Ok(Settings::from_environment()?.procs.value),
+        }
+    }
+
+    /// What each process runs.
+    pub(crate) fn program(&self) -> Result<(&OsString, &[OsString])> {
+        self.command.split_first().ok_or(Failure::Usage("PROGRAM is missing".into()))
+    }
+}
+
+/// What `lpf run` has an MPI's launcher start in place of the program.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Shepherd {
+    #[arg(long)]
+    pub(crate) tag: bool,
+
+    #[arg(required = true, trailing_var_arg = true)]
+    command: Vec<OsString>,
+}
+
+impl Shepherd {
+    /// What it looks after.
+    pub(crate) fn program(&self) -> Result<(&OsString, &[OsString])> {
+        self.command.split_first().ok_or(Failure::Usage("PROGRAM is missing".into()))
+    }
 }
 
 #[derive(Args, Clone, Debug)]
@@ -136,12 +276,10 @@ pub(crate) struct Info {
 }
 
 impl Measuring {
-    /// The numbers of processes: those named, else the machine's size.
-    pub(crate) fn processes(&self) -> Result<Vec<Pid>> {
-        match self.p.is_empty() {
-            true => Ok(vec![Settings::from_environment()?.procs.value]),
-            false => Ok(self.p.clone()),
-        }
+    /// The numbers of processes named, each once.
+    pub(crate) fn named(&self) -> Vec<Pid> {
+        let first = |(nth, p): (usize, &Pid)| (!self.p[..nth].contains(p)).then_some(*p);
+        self.p.iter().enumerate().filter_map(first).collect()
     }
 
     /// Whether standard output is rows and nothing else.
@@ -154,11 +292,9 @@ impl Measuring {
         self.seconds.unwrap_or(Duration::from_secs(if self.quick { quick } else { full }))
     }
 
-    /// Everything that can be wrong before measuring begins is found here, not after it.
-    pub(crate) fn check(&self) -> Result<&'static str> {
-        let settings = Settings::from_environment()?;
-        let backend = lpf::backend(self.backend.as_ref().unwrap_or(&settings.backend.value))?;
-        if let Some(path) = &self.svg {
+    /// That a plot can be written, by the process that does: found before measuring begins, not after it.
+    pub(crate) fn check(&self, place: &Place) -> Result<()> {
+        if let Some(path) = self.svg.as_ref().filter(|_| place.is_first()) {
             let fresh = !path.exists();
             let open = OpenOptions::new().create(true).append(true).open(path);
             open.and_then(|mut file| file.flush()).map_err(|error| {
@@ -171,7 +307,7 @@ impl Measuring {
                 drop(std::fs::remove_file(path));
             }
         }
-        Ok(backend)
+        Ok(())
     }
 }
 
@@ -181,6 +317,11 @@ fn processes(text: &str) -> std::result::Result<Pid, String> {
         "it has to be a number of processes from 1 to {most} ({PER_CORE} for each core: more cannot be measured in useful time)"
     );
     text.parse().ok().filter(|p| (1..=most).contains(p)).ok_or(wanted)
+}
+
+fn size(text: &str) -> std::result::Result<Pid, String> {
+    let wanted = format!("it has to be a number of processes from 1 to {MAX_PROCS}");
+    text.parse().ok().filter(|n| (1..=MAX_PROCS).contains(n)).ok_or(wanted)
 }
 
 /// Processes that share a core at the most where something is measured: each pair of them has
@@ -206,12 +347,12 @@ pub(crate) fn parse() -> Result<Command> {
             drop(error.print());
             Err(Failure::ClosedPipe)
         }
-        Err(error) => Err(Failure::Usage(explain(&error))),
+        Err(error) => Err(Failure::Usage(explain(&error, std::env::args_os().nth(1)))),
     }
 }
 
-/// One plain sentence and what to do, from clap's error.
-fn explain(error: &clap::Error) -> String {
+/// One plain sentence and what to do, from clap's error; `first` is the first argument, most often a command.
+fn explain(error: &clap::Error, first: Option<OsString>) -> String {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(texts)) => Some(texts.join(", ")),
@@ -234,11 +375,14 @@ fn explain(error: &clap::Error) -> String {
             let name = text(ContextKind::InvalidSubcommand).unwrap_or_default();
             let suggestion = suggestion(ContextKind::SuggestedSubcommand);
             format!(
-                "there is no command {name}{suggestion}; there are probe, comply, bench and info"
+                "there is no command {name}{suggestion}; there are run, probe, comply, bench and info"
             )
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            "a command is missing; there are probe, comply, bench and info".into()
+            "a command is missing; there are run, probe, comply, bench and info".into()
+        }
+        ErrorKind::MissingRequiredArgument => {
+            format!("{} is missing", argument.trim_matches(['<', '>', '.']))
         }
         ErrorKind::ArgumentConflict => {
             let other = text(ContextKind::PriorArg).unwrap_or_default();
@@ -250,7 +394,11 @@ fn explain(error: &clap::Error) -> String {
         }
         _ => error.to_string().lines().next().unwrap_or_default().replace("error: ", ""),
     };
-    format!("{sentence} (lpf --help tells more)")
+    let commands = Cli::command();
+    let first = first.as_ref().and_then(|first| first.to_str());
+    let command = first.and_then(|first| commands.find_subcommand(first));
+    let help = command.map_or("--help".into(), |command| format!("{} --help", command.get_name()));
+    format!("{sentence} ({} tells more)", started::command(&help))
 }
 
 #[cfg(test)]
@@ -259,13 +407,28 @@ mod tests {
 
     fn sentence(arguments: &[&str]) -> String {
         let all = ["lpf"].iter().chain(arguments);
-        explain(&Cli::try_parse_from(all).expect_err("these arguments are wrong"))
+        let error = Cli::try_parse_from(all).expect_err("these arguments are wrong");
+        explain(&error, arguments.first().map(OsString::from))
     }
 
     #[test]
     fn the_definitions_are_consistent() {
-        use clap::CommandFactory;
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_follows_a_program_is_its_own() {
+        let cases: &[&[&str]] = &[
+            &["run", "-n", "3", "prog", "-n", "4", "--tag", "--help", "--", "x"],
+            &["run", "-n", "3", "--", "prog", "-n", "4", "--tag", "--help", "--", "x"],
+        ];
+        for arguments in cases {
+            let all = ["lpf"].iter().chain(*arguments);
+            let Command::Run(run) = Cli::try_parse_from(all).unwrap().command else { panic!() };
+            let (program, own) = run.program().unwrap();
+            assert_eq!((run.n, run.tag, program.to_str()), (Some(3), false, Some("prog")));
+            assert_eq!(own, ["-n", "4", "--tag", "--help", "--", "x"]);
+        }
     }
 
     #[test]
@@ -279,12 +442,26 @@ mod tests {
             (&["bench", "--json", "--csv"], "exclude each other"),
             (&["probe", "--jsn"], "did you mean --json?"),
             (&["prob"], "did you mean probe?"),
+            (&["run", "-n", "2"], "PROGRAM is missing"),
+            (
+                &["run", "-n", "0", "true"],
+                "-n <N> is \"0\"; it has to be a number of processes from 1",
+            ),
+            (&["run", "-n", "-1", "true"], "-n <N> is \"-1\""),
+            (&["run", "-n", "70000", "true"], "from 1 to 65536"),
+            (&["run", "--tagg", "true"], "did you mean --tag?"),
+            (&["run", "--grace", "0", "true"], "above 0"),
             (&[], "a command is missing"),
         ];
         for (arguments, expected) in cases {
             let said = sentence(arguments);
             assert!(said.contains(expected), "{arguments:?}: {said}");
             assert!(!said.contains('\n'), "{arguments:?}: {said}");
+            let help = match arguments.first() {
+                Some(&command) if command != "prob" => format!("{command} --help tells more)"),
+                _ => "--help tells more)".into(),
+            };
+            assert!(said.ends_with(&format!(" {help}")), "{arguments:?}: {said}");
         }
     }
 }

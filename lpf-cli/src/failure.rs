@@ -11,9 +11,15 @@ pub(crate) enum Failure {
     Failed(String),
     /// The output already says what is wrong; status 1.
     Said,
+    /// This status, and what there is to say is said: that of a program that was run, or
+    /// [`UNDECIDED`].
+    Ended(u8),
     /// Nobody reads the output any more, which is no error; status 0.
     ClosedPipe,
 }
+
+/// The status of a check that came to no verdict.
+pub(crate) const UNDECIDED: u8 = 3;
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 

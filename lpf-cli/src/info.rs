@@ -5,13 +5,16 @@ use std::io::{self, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lpf::host::Host;
-use lpf::settings::{Setting, Settings, cores};
+use lpf::machine::Row;
+use lpf::settings::{Launched, Setting, Settings, Source, by_mpi_launcher, cores, unknown};
 use lpf::tables::{Found, Store, Table};
 use serde::Serialize;
 
 use crate::args::Info;
 use crate::failure::Result;
-use crate::output::{digits, size, table, time};
+use crate::misspelt;
+use crate::output::{digits, size, table, time, within};
+use crate::started;
 
 /// The object of `--json`.
 #[derive(Debug, Serialize)]
@@ -24,11 +27,15 @@ struct Shown {
     last_cache_bytes: usize,
     topology: String,
     backends: &'static [&'static str],
+    /// Why no program can run here: what the settings and the launcher say does not fit.
+    backend_problem: Option<String>,
     table_path: Option<String>,
     /// Why the file of tables is not used.
     table_problem: Option<String>,
     tables: Vec<TableShown>,
     settings: Vec<SettingShown>,
+    /// Variables that begin with `LPF_` and are no setting.
+    unknown_settings: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -38,10 +45,13 @@ struct TableShown {
     quick: bool,
     measured_unix_s: u64,
     g_ns_per_byte: Vec<(usize, f64)>,
+    /// Half of the 95 % interval.
+    g_ci95: Vec<(usize, f64)>,
     l_ns: Vec<(usize, f64)>,
+    l_ci95: Vec<(usize, f64)>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct SettingShown {
     name: &'static str,
     value: String,
@@ -63,6 +73,10 @@ pub(crate) fn run(options: &Info) -> Result<()> {
 fn gather() -> Result<Shown> {
     let settings = Settings::from_environment()?;
     let host = Host::this();
+    let (backend, backend_problem) = match chosen(&settings) {
+        Ok(backend) => (backend, None),
+        Err(error) => (one("LPF_BACKEND", settings.backend.clone(), Clone::clone), Some(error)),
+    };
     let store = Store::this();
     let (tables, table_problem) = match &store {
         Err(error) => (Vec::new(), Some(error.to_string())),
@@ -80,31 +94,84 @@ fn gather() -> Result<Shown> {
         last_cache_bytes: host.last_cache_bytes,
         topology: lpf::threads::topology().to_string().trim_end().to_string(),
         backends: lpf::BACKENDS,
+        backend_problem: backend_problem.map(|error| error.reason()),
         table_path: store.ok().map(|store| store.path().display().to_string()),
         table_problem,
         tables: tables.iter().map(TableShown::new).collect(),
-        settings: settings_shown(settings),
+        settings: [settings_shown(settings, backend), place_in_a_job()].concat(),
+        unknown_settings: unknown(),
     })
 }
 
 impl TableShown {
     fn new(table: &Table) -> Self {
-        let rows = &table.parameters.rows;
+        let by_word = |value: fn(&Row) -> f64| {
+            table.parameters.rows.iter().map(|row| (row.word_bytes, value(row))).collect()
+        };
         TableShown {
             backend: table.backend.clone(),
             p: table.parameters.p,
             quick: table.quick,
             measured_unix_s: table.measured_unix_s,
-            g_ns_per_byte: rows.iter().map(|row| (row.word_bytes, row.g_ns_per_byte)).collect(),
-            l_ns: rows.iter().map(|row| (row.word_bytes, row.l_ns)).collect(),
+            g_ns_per_byte: by_word(|row| row.g_ns_per_byte),
+            g_ci95: by_word(|row| row.g_ci95),
+            l_ns: by_word(|row| row.l_ns),
+            l_ci95: by_word(|row| row.l_ci95),
         }
     }
 }
 
+/// The backend that [`lpf::run`] would use, and what has decided that.
+fn chosen(settings: &Settings) -> lpf::Result<SettingShown> {
+    let value = lpf::chosen(settings)?.to_owned();
+    let source = match (&*value, settings.backend.source) {
+        (_, Source::Default) if Launched::from_environment()?.is_some() => "LPF_MEET".into(),
+        ("mpi", Source::Default) => LAUNCHER.into(),
+        (_, source) => source.to_string(),
+    };
+    Ok(SettingShown { name: "LPF_BACKEND", value, source })
+}
+
+/// What has numbered the processes, where `LPF_RANK` and `LPF_SIZE` have not.
+const LAUNCHER: &str = "MPI's or Slurm's launcher";
+
+/// The variables of a job, as they stand: also where they make none together.
+fn place_in_a_job() -> Vec<SettingShown> {
+    let said = |name| std::env::var(name).ok().filter(|value: &String| !value.trim().is_empty());
+    let shown = |name, default: &str| match said(name) {
+        Some(value) => SettingShown { name, value, source: Source::Environment.to_string() },
+        None => SettingShown { name, value: default.into(), source: Source::Default.to_string() },
+    };
+    let [mut rank, mut size] = ["LPF_RANK", "LPF_SIZE"].map(|name| shown(name, "none"));
+    let are_free = said("LPF_RANK").is_none() && said("LPF_SIZE").is_none();
+    if let Some((its_rank, its_size)) = by_mpi_launcher().filter(|_| are_free) {
+        (rank.value, rank.source) = (its_rank.to_string(), LAUNCHER.into());
+        (size.value, size.source) = (its_size.to_string(), LAUNCHER.into());
+    }
+    let mut secret = shown("LPF_SECRET", "none");
+    if said("LPF_SECRET").is_some() {
+        secret.value = "not shown".into();
+    }
+    let (meet, job) = (shown("LPF_MEET", "none"), shown("LPF_JOB", "0"));
+    vec![rank, size, meet, shown("LPF_MEET_FD", "none"), secret, job]
+}
+
 /// Every setting: taken apart completely, so that a new one cannot be forgotten here.
-fn settings_shown(settings: Settings) -> Vec<SettingShown> {
-    let Settings { procs, pin, topology, check, strict, timeout, probe, backend, copy, table } =
-        settings;
+fn settings_shown(settings: Settings, backend_shown: SettingShown) -> Vec<SettingShown> {
+    let Settings {
+        procs,
+        pin,
+        topology,
+        check,
+        strict,
+        timeout,
+        probe,
+        backend: _,
+        copy,
+        table,
+        exchange,
+        heartbeat,
+    } = settings;
     let duration = |time: &Option<Duration>| match time {
         Some(time) => format!("{} s", time.as_secs_f64()),
         None => "off".into(),
@@ -116,7 +183,7 @@ fn settings_shown(settings: Settings) -> Vec<SettingShown> {
     let lower = |value: &dyn Debug| format!("{value:?}").to_lowercase();
     vec![
         one("LPF_PROCS", procs, |n| n.to_string()),
-        one("LPF_BACKEND", backend, Clone::clone),
+        backend_shown,
         one("LPF_PIN", pin, |pin| lower(pin)),
         one("LPF_TOPOLOGY", topology, levels),
         one("LPF_CHECK", check, |on| on_off(*on)),
@@ -128,6 +195,11 @@ fn settings_shown(settings: Settings) -> Vec<SettingShown> {
             Some(folder) => folder.clone(),
             None => "the user's data folder".into(),
         }),
+        one("LPF_EXCHANGE", exchange, |way| match way {
+            Some(way) => lower(way),
+            None => "auto".into(),
+        }),
+        one("LPF_HEARTBEAT", heartbeat, |on| on_off(*on)),
     ]
 }
 
@@ -149,12 +221,19 @@ fn print(out: &mut dyn Write, shown: &Shown) -> io::Result<()> {
         size(shown.memory_bytes)
     )?;
     writeln!(out, "backends built in: {}", shown.backends.join(", "))?;
+    if let Some(problem) = &shown.backend_problem {
+        writeln!(out, "no program runs here: {problem}")?;
+    }
+    let probe = started::command("probe");
     match (&shown.table_path, &shown.table_problem) {
         (Some(path), None) if shown.tables.is_empty() => {
-            writeln!(out, "tables: none in {path}; lpf probe makes one")?;
+            writeln!(out, "tables: none in {path}; {probe} makes one")?;
         }
         (Some(path), None) => writeln!(out, "tables in {path}:")?,
-        (Some(path), Some(problem)) => writeln!(out, "tables: {path} is not used: {problem}")?,
+        (Some(path), Some(problem)) => writeln!(
+            out,
+            "tables: {path} is not used: {problem}; g and l are a guess until {probe} replaces it"
+        )?,
         (None, problem) => writeln!(out, "tables: none ({})", problem.as_deref().unwrap_or(""))?,
     }
     if !shown.tables.is_empty() {
@@ -164,6 +243,9 @@ fn print(out: &mut dyn Write, shown: &Shown) -> io::Result<()> {
     for setting in &shown.settings {
         all.add_row([setting.name, &setting.value, &setting.source]);
     }
+    for name in &shown.unknown_settings {
+        all.add_row([name, &misspelt::verdict(name), "environment"]);
+    }
     writeln!(out, "{all}")
 }
 
@@ -171,8 +253,10 @@ fn tables(tables: &[TableShown]) -> comfy_table::Table {
     let mut all = table(["backend", "p", "words", "g (ns/byte)", "l", "measured"], 1);
     for table in tables {
         let words = table.g_ns_per_byte.iter().map(|(word, _)| size(*word));
-        let g = table.g_ns_per_byte.iter().map(|(_, g)| digits(*g));
-        let l = table.l_ns.iter().map(|(_, l)| time(*l));
+        let g = table.g_ns_per_byte.iter().zip(&table.g_ci95);
+        let g = g.map(|((_, g), (_, half))| within(*g, *half, digits));
+        let l = table.l_ns.iter().zip(&table.l_ci95);
+        let l = l.map(|((_, l), (_, half))| within(*l, *half, time));
         let quick = if table.quick { ", --quick" } else { "" };
         all.add_row([
             table.backend.clone(),

@@ -1,17 +1,24 @@
-//! The program `lpf`: what communication costs on this machine.
+//! The program `lpf`: starts programs, and tells what communication costs on this machine.
 //!
-//! `probe` measures r, g and l and saves them; `comply` checks that every pattern keeps h·g + l;
-//! `bench` compares with what the machine can do; `info` shows machine, tables and settings.
+//! `run` starts the processes of a program; `probe` measures r, g and l and saves them; `comply`
+//! checks that every pattern keeps h·g + l; `bench` compares with what the machine can do; `info`
+//! shows machine, tables and settings.
 
 mod args;
 mod bench;
+mod busy;
 mod comply;
 mod failure;
 mod info;
+mod misspelt;
 mod output;
+mod place;
 mod plot;
 mod probe;
 mod progress;
+mod remarks;
+mod run;
+mod started;
 
 use std::process::ExitCode;
 
@@ -19,21 +26,32 @@ use crate::args::Command;
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
-    let done = args::parse().and_then(|command| match command {
-        Command::Probe(options) => probe::run(&options),
-        Command::Comply(options) => comply::run(&options),
-        Command::Bench(options) => bench::run(&options),
-        Command::Info(options) => info::run(&options),
+    let done = args::parse().and_then(|command| {
+        if !matches!(command, Command::Measure | Command::Shepherd(_)) && place::speaks() {
+            misspelt::say();
+        }
+        match command {
+            Command::Run(options) => run::run(&options),
+            Command::Shepherd(options) => run::shepherd(&options),
+            Command::Measure => place::answer_orders(),
+            Command::Probe(options) => probe::run(&options),
+            Command::Comply(options) => comply::run(&options),
+            Command::Bench(options) => bench::run(&options),
+            Command::Info(options) => info::run(&options),
+        }
     });
     match done {
         Ok(()) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Err(Failure::Said) => ExitCode::FAILURE,
+        Err(Failure::Ended(status)) => ExitCode::from(status),
         Err(Failure::Failed(text)) => {
             eprintln!("lpf: {text}");
             ExitCode::FAILURE
         }
         Err(Failure::Usage(text)) => {
-            eprintln!("lpf: {text}");
+            if place::speaks() {
+                eprintln!("lpf: {text}");
+            }
             ExitCode::from(2)
         }
     }

@@ -6,6 +6,8 @@ use std::time::Duration;
 use comfy_table::{CellAlignment, ContentArrangement, Row, Table, TableComponent, presets};
 use serde::Serialize;
 
+use lpf::Pid;
+
 use crate::args::Measuring;
 use crate::failure::Result;
 
@@ -81,6 +83,27 @@ pub(crate) fn digits(value: f64) -> String {
     format!("{value:.*}", (2 - magnitude).clamp(0, 6) as usize)
 }
 
+/// A value and half of its 95 % interval. Half an interval as wide as the value, or wider, is no
+/// measure of anything; it also stands for no interval, where there are too few samples for one.
+pub(crate) fn within(value: f64, half: f64, show: impl Fn(f64) -> String) -> String {
+    match is_unknown(value, half) {
+        true => format!("{} +- 100 % or more", show(value)),
+        false => format!("{} +- {}", show(value), show(half)),
+    }
+}
+
+/// Whether half of an interval is as wide as the value.
+fn is_unknown(value: f64, half: f64) -> bool {
+    /// Medians from which the fallback is made differ a little from the value.
+    const ALL: f64 = 0.99;
+    half.is_nan() || half >= ALL * value
+}
+
+/// So many processes.
+pub(crate) fn processes(p: Pid) -> String {
+    format!("{p} process{}", if p == 1 { "" } else { "es" })
+}
+
 /// A time for people.
 pub(crate) fn seconds(time: Duration) -> String {
     format!("{} s", digits(time.as_secs_f64()))
@@ -100,5 +123,15 @@ mod tests {
         assert_eq!(size(128 << 20), "128 MiB");
         assert_eq!(size(4096), "4 KiB");
         assert_eq!(size(100), "100 B");
+    }
+
+    #[test]
+    fn an_interval_as_wide_as_its_value_is_not_shown_as_if_it_were_measured() {
+        assert_eq!(within(9.02, 0.31, digits), "9.02 +- 0.310");
+        assert_eq!(within(9.02, 9.02, digits), "9.02 +- 100 % or more");
+        assert_eq!(within(9.0, 8.97, digits), "9.00 +- 100 % or more");
+        assert_eq!(within(900.0, 2000.0, time), "900 ns +- 100 % or more");
+        assert_eq!(processes(1), "1 process");
+        assert_eq!(processes(2), "2 processes");
     }
 }

@@ -1,8 +1,10 @@
 //! A bar with the current estimate, on standard error and only on a terminal.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lpf::measure::task::Watch;
 
 /// A command's progress. Nothing is drawn where standard error is no terminal.
 #[derive(Debug)]
@@ -19,6 +21,11 @@ impl Bar {
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
         bar.set_prefix(what.to_string());
         Bar(bar)
+    }
+
+    /// The bar as one who is told how far a task is; it goes with it.
+    pub(crate) fn watch(self) -> Watch {
+        Rc::new(move |elapsed, estimate| self.show(elapsed, estimate))
     }
 
     /// How far it is, and the estimate.

@@ -82,7 +82,7 @@ fn rows(output: &Output, fields: &[&str]) -> Vec<Value> {
     rows
 }
 
-const PROBE: [&str; 12] = [
+const PROBE: [&str; 13] = [
     "backend",
     "p",
     "word_bytes",
@@ -95,10 +95,21 @@ const PROBE: [&str; 12] = [
     "l_words",
     "samples",
     "host",
+    "remarks",
 ];
-const COMPLY: [&str; 8] =
-    ["backend", "p", "pattern", "h_bytes", "median_ns", "bound_ns", "ratio", "compliant"];
-const BENCH: [&str; 10] = [
+const COMPLY: [&str; 10] = [
+    "backend",
+    "p",
+    "pattern",
+    "h_bytes",
+    "median_ns",
+    "bound_ns",
+    "ratio",
+    "compliant",
+    "decided",
+    "remarks",
+];
+const BENCH: [&str; 15] = [
     "backend",
     "p",
     "pattern",
@@ -109,6 +120,11 @@ const BENCH: [&str; 10] = [
     "limit",
     "limit_ns",
     "samples",
+    "messages_meta",
+    "messages_data",
+    "messages_barrier",
+    "exchange",
+    "remarks",
 ];
 
 const QUICK_PROBE: [&str; 6] = ["probe", "--quick", "--seconds", "0.2", "-p", "2"];
@@ -186,10 +202,139 @@ fn a_bench_prints_its_rows_also_with_more_processes_than_cores() {
         let number = |field: &str| row[field].as_f64().unwrap();
         assert!(0.0 < number("min_ns") && number("min_ns") <= number("median_ns"), "{row}");
         assert!(number("median_ns") <= number("max_ns") && number("limit_ns") > 0.0, "{row}");
-        assert!(number("samples") >= 20.0 && !row["limit"].as_str().unwrap().is_empty(), "{row}");
+        assert!(number("samples") >= 1.0 && !row["limit"].as_str().unwrap().is_empty(), "{row}");
     }
     let patterns: Vec<_> = rows.iter().map(|row| row["pattern"].as_str().unwrap()).collect();
     assert_eq!(patterns[..4], ["sync", "sync", "put8", "put8"]);
+    for row in &rows {
+        let below = row["median_ns"].as_f64() < row["limit_ns"].as_f64();
+        assert_eq!(row["remarks"].as_str().unwrap().contains("ratio below 1"), below, "{row}");
+    }
+}
+
+#[test]
+fn comply_measures_only_the_patterns_named() {
+    let place = Place::new("named");
+    let base = ["comply", "--quick", "--seconds", "0.5", "-p", "2", "--json"];
+    let names = ["--pattern", "random-8B,empty", "--pattern", "oneself-get-8B"];
+    let output = place.run(&with(&base, &names));
+    let rows = rows(&output, &COMPLY);
+    let patterns: Vec<_> = rows.iter().map(|row| row["pattern"].as_str().unwrap()).collect();
+    assert_eq!(patterns, ["empty", "random-8B", "oneself-get-8B"]);
+}
+
+#[test]
+fn a_misspelt_setting_is_said_by_every_command_and_listed_by_info() {
+    let place = Place::new("misspelt");
+    let commands: [&[&str]; 5] = [
+        &["info"],
+        &["probe", "--quick", "--seconds", "0.1", "-p", "1"],
+        &["comply", "--quick", "--seconds", "0.1", "-p", "1", "--pattern", "empty"],
+        &["bench", "--quick", "--seconds", "0.1", "--pattern", "sync", "-p", "1"],
+        &[
+            "bench",
+            "--quick",
+            "--seconds",
+            "0.1",
+            "--pattern",
+            "sync",
+            "--backend",
+            "tcp",
+            "-p",
+            "1",
+        ],
+    ];
+    for arguments in commands {
+        let mut command = place.command(arguments);
+        let output = command.env("LPF_PINN", "none").env("LPF_HEARTBEAT", "on").output().unwrap();
+        let said = stderr(&output);
+        let sentence = "lpf: LPF_PINN is no setting; did you mean LPF_PIN? (";
+        assert_eq!(said.matches(sentence).count(), 1, "{arguments:?}: {said}");
+        assert!(!said.contains("LPF_HEARTBEAT"), "another part knows it: {said}");
+    }
+    let mut command = place.command(&["info", "--json"]);
+    let info = command.env("LPF_PINN", "none").output().unwrap();
+    let shown: Value = serde_json::from_slice(&info.stdout).unwrap();
+    assert_eq!(shown["unknown_settings"], serde_json::json!(["LPF_PINN"]));
+    let text = stdout(&place.command(&["info"]).env("LPF_PINN", "none").output().unwrap());
+    let listed =
+        |line: &str| line.trim().starts_with("LPF_PINN ") && line.contains("no setting; did");
+    assert!(text.lines().any(listed), "{text}");
+}
+
+#[test]
+fn info_says_each_thing_once_and_hints_can_be_pasted() {
+    let place = Place::new("once");
+    let typed = env!("CARGO_BIN_EXE_lpf");
+    for (package, expected) in [("lpf-cli", "cargo run --release --"), ("another", typed)] {
+        let mut command = place.command(&["info"]);
+        let text = stdout(&command.env("CARGO_PKG_NAME", package).output().unwrap());
+        assert!(text.contains(&format!("; {expected} probe makes one")), "{text}");
+        for once in ["cache ", "memory "] {
+            let lines = text.lines().filter(|line| line.contains(once) && line.contains("B"));
+            assert_eq!(lines.count(), 1, "{once} in {text}");
+        }
+    }
+}
+
+/// Value and source of a setting, as `lpf info` shows it under these variables.
+fn shown(place: &Place, variables: &[(&str, &str)], name: &str) -> (String, String) {
+    let output = place.command(&["info", "--json"]).envs(variables.iter().copied()).output();
+    let shown: Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
+    let settings = shown["settings"].as_array().unwrap();
+    let of_name = settings.iter().find(|setting| setting["name"] == name).unwrap();
+    let [value, source] = ["value", "source"].map(|field| of_name[field].as_str().unwrap().into());
+    (value, source)
+}
+
+#[test]
+fn info_shows_a_processs_place_in_its_job_and_the_backend_that_follows_from_it() {
+    let place = Place::new("in-a-job");
+    let secret = "correct horse battery staple";
+    let job: &[(&str, &str)] = &[
+        ("LPF_RANK", "1"),
+        ("LPF_SIZE", "3"),
+        ("LPF_MEET", "node3:4711"),
+        ("LPF_SECRET", secret),
+        ("LPF_JOB", "7"),
+    ];
+    let expected = [
+        ("LPF_RANK", "1"),
+        ("LPF_SIZE", "3"),
+        ("LPF_MEET", "node3:4711"),
+        ("LPF_SECRET", "not shown"),
+        ("LPF_JOB", "7"),
+    ];
+    for (name, value) in expected {
+        assert_eq!(shown(&place, job, name), (value.into(), "environment".into()), "{name}");
+    }
+    let text = stdout(&place.command(&["info"]).envs(job.iter().copied()).output().unwrap());
+    assert!(!text.contains(secret), "{text}");
+    assert_eq!(shown(&place, job, "LPF_BACKEND"), ("tcp".into(), "LPF_MEET".into()));
+    let launcher: &[(&str, &str)] =
+        &[("PMI_RANK", "0"), ("PMI_SIZE", "2"), ("LPF_MEET", "localhost:4711")];
+    let by_launcher = |value: &str| (value.to_owned(), "MPI's or Slurm's launcher".to_owned());
+    assert_eq!(shown(&place, launcher, "LPF_RANK"), by_launcher("0"));
+    assert_eq!(shown(&place, launcher, "LPF_SIZE"), by_launcher("2"));
+    assert_eq!(shown(&place, launcher, "LPF_BACKEND"), ("tcp".into(), "LPF_MEET".into()));
+    let alone = |name| shown(&place, &[], name);
+    assert_eq!(alone("LPF_BACKEND"), ("threads".into(), "default".into()));
+    assert_eq!(alone("LPF_MEET"), ("none".into(), "default".into()));
+    assert_eq!(alone("LPF_JOB"), ("0".into(), "default".into()));
+}
+
+#[test]
+fn info_says_what_does_not_fit_in_a_job() {
+    let place = Place::new("unfit");
+    let output = place.command(&["info"]).env("LPF_RANK", "1").output().unwrap();
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("no program runs here: a job needs LPF_RANK, LPF_SIZE and"), "{text}");
+    #[cfg(not(feature = "mpi"))]
+    {
+        let output = place.command(&["info"]).env("LPF_BACKEND", "mpi").output().unwrap();
+        assert!(stdout(&output).contains("build it with --features mpi"), "{}", stdout(&output));
+    }
 }
 
 #[test]
@@ -217,12 +362,20 @@ fn comply_prints_its_rows_and_its_status_is_the_verdict() {
     let rows = rows(&output, &COMPLY);
     for row in &rows {
         let number = |field: &str| row[field].as_f64().unwrap();
-        assert_eq!(row["compliant"] == true, number("median_ns") <= number("bound_ns"), "{row}");
+        let kept = number("median_ns") <= number("bound_ns");
+        let verdict = if row["decided"] == true { Value::Bool(kept) } else { Value::Null };
+        assert_eq!(row["compliant"], verdict, "{row}");
         let ratio = 1.2 * number("median_ns") / number("bound_ns");
         assert!((ratio - number("ratio")).abs() < 1e-9 * ratio.max(1.0), "{row}");
     }
-    let all = rows.iter().all(|row| row["compliant"] == true);
-    assert_eq!(output.status.code(), Some(if all { 0 } else { 1 }), "{}", stderr(&output));
+    let decided = rows.iter().filter(|row| row["decided"] == true).count();
+    let status = match () {
+        () if rows.iter().any(|row| row["compliant"] == false) => 1,
+        () if 2 * decided >= rows.len() => 0,
+        () => 3,
+    };
+    assert_eq!(output.status.code(), Some(status), "{}", stderr(&output));
+    assert_eq!(stderr(&output).contains("or worse only"), decided < rows.len());
     let kinds = "total-exchange-1B total-exchange-get-1048576B one-line-written-by-all-8B \
                  hot-spot-in-8B hot-spot-out-get-4096B overlapping-8B random-8B mixed-8B \
                  oneself-8B one-idle-8B h-sweep-8B empty";
@@ -242,12 +395,14 @@ fn wrong_arguments_and_settings_give_one_sentence_and_status_2() {
         (&["probe", "-p", "99999999999"], "from 1 to"),
         (&["comply", "--seconds", "0"], "seconds above 0"),
         (&["comply", "--seconds", "nan"], "seconds above 0"),
-        (&["bench", "--pattern", "synk"], "there are sync"),
         (&["bench", "--pattern", "put8", "-p", "1"], "at least two processes"),
         (&["bench", "--json", "--csv"], "exclude each other"),
         (&["probe", "--svg", "/no/such/folder/a.svg"], "name another file"),
-        (&["probe", "--backend", "mpi"], "not built into this program"),
+        (&["probe", "--backend", "ibverbs"], "not built into this program"),
         (&["probe", "--backend", "pigeons"], "is no backend"),
+        (&["comply", "--backend", "pigeons"], "is no backend"),
+        (&["bench", "--backend", "tcp", "--pattern", "exec"], "on threads alone"),
+        (&["measure"], "of no use by itself"),
         (&["probe", "--frobnicate"], "there is no argument --frobnicate"),
         (&["probe", "extra"], "extra"),
         (&["frobnicate"], "there is no command frobnicate"),
@@ -256,10 +411,16 @@ fn wrong_arguments_and_settings_give_one_sentence_and_status_2() {
     for (arguments, expected) in cases {
         check_refused(&place.run(arguments), expected, &format!("{arguments:?}"));
     }
+    #[cfg(not(feature = "mpi"))]
+    for command in ["probe", "comply", "bench"] {
+        let output = place.run(&[command, "--backend", "mpi"]);
+        check_refused(&output, "not built into this program", command);
+        check_refused(&output, "build it with --features mpi", command);
+    }
     let settings = [
         ("LPF_PIN", "sideways", "none, compact, scatter or auto"),
         ("LPF_PROCS", "0", "from 1 to"),
-        ("LPF_BACKEND", "mpi", "not built into this program"),
+        ("LPF_BACKEND", "hybrid", "not built into this program"),
         ("LPF_TOPOLOGY", "2xx", "sizes of levels"),
         ("LPF_TIMEOUT", "soon", "number of seconds"),
     ];
@@ -267,6 +428,181 @@ fn wrong_arguments_and_settings_give_one_sentence_and_status_2() {
         let output = place.command(&["probe", "--quick"]).env(name, value).output().unwrap();
         check_refused(&output, expected, name);
     }
+}
+
+/// A job of `n` processes of this program, as a user starts it.
+fn in_a_job<'a>(n: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
+    with(&["run", "-n", n, "--", env!("CARGO_BIN_EXE_lpf")], arguments)
+}
+
+#[test]
+fn between_processes_a_probe_starts_them_and_saves_a_table_that_programs_use() {
+    let place = Place::new("tcp-probe");
+    let base = ["probe", "--quick", "--seconds", "1", "-p", "2", "--json"];
+    let probed = rows(&place.run(&with(&base, &["--backend", "tcp"])), &PROBE);
+    assert_eq!(probed.len(), 4);
+    assert!(probed.iter().all(|row| row["backend"] == "tcp" && row["p"] == 2), "{probed:?}");
+    let table: Value = serde_json::from_str(&fs::read_to_string(place.table()).unwrap()).unwrap();
+    assert_eq!(table["tables"][0]["backend"], "tcp");
+    assert_eq!(table["tables"][0]["parameters"]["growth"], "message-passing");
+    let mut program = Command::new(std::env::current_exe().unwrap());
+    program.args(["--exact", "a_program_on_tcp", "--ignored", "--nocapture"]);
+    let said = stdout(&program.env("LPF_TABLE", &place.folder).output().unwrap());
+    assert!(said.contains("l is Extrapolated"), "{said}");
+}
+
+#[test]
+fn a_probe_of_many_processes_saves_the_cheaper_way_to_exchange() {
+    let place = Place::new("exchange");
+    let arguments = ["probe", "--backend", "tcp", "--quick", "--seconds", "0.2", "-p", "8"];
+    let output = place.run(&arguments);
+    let said = stdout(&output);
+    assert!(said.contains("an empty superstep takes "), "{said}{}", stderr(&output));
+    let table: Value = serde_json::from_str(&fs::read_to_string(place.table()).unwrap()).unwrap();
+    let way = table["tables"][0]["exchange"].as_str().unwrap();
+    assert!(["direct", "bruck"].contains(&way), "{way}");
+    assert!(said.contains(&format!("to be used, is {way}")), "{said}");
+}
+
+/// One process of a job of one, which says where its g and l come from.
+#[test]
+#[ignore = "another test runs it, in a process of its own"]
+fn a_program_on_tcp() {
+    let meeting = lpf::tcp::rendezvous::Meeting::new("127.0.0.1:0", 0, 1);
+    let mut member = lpf::Member::new(meeting).unwrap();
+    let told = member.hook(lpf::Args::none(), |ctx, _args| {
+        println!("l is {:?}", ctx.probe().origin());
+        Ok(())
+    });
+    told.unwrap();
+}
+
+#[test]
+fn in_a_job_process_0_prints_and_a_p_beyond_it_is_refused_once() {
+    let place = Place::new("job");
+    let base = ["comply", "--quick", "--seconds", "0.5", "--pattern", "empty,random-8B", "--json"];
+    let found = rows(&place.run(&in_a_job("2", &base)), &COMPLY);
+    let of_tcp = |row: &Value| row["backend"] == "tcp" && row["p"] == 2;
+    assert!(found.len() == 2 && found.iter().all(of_tcp), "{found:?}");
+    let cases: [(&[&str], &str); 3] = [
+        (&["probe", "-p", "3"], "-p 3 cannot be measured in this job of 2 processes"),
+        (&["bench", "--backend", "threads"], "one of a job of 2"),
+        (&["bench", "--pattern", "snyc"], "did you mean sync?"),
+    ];
+    for (arguments, expected) in cases {
+        let output = place.run(&in_a_job("2", arguments));
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert_eq!(said.matches(expected).count(), 1, "{said}");
+        assert_eq!(stdout(&output), "");
+    }
+}
+
+#[test]
+fn between_processes_bench_counts_messages_of_both_ways_to_exchange() {
+    let place = Place::new("tcp-bench");
+    let base = ["bench", "--backend", "tcp", "--quick", "--seconds", "0.1", "-p", "2,3", "--json"];
+    let arguments = with(&base, &["--pattern", "sync,exchange-1000x8"]);
+    for (way, sync) in [("direct", [1, 2]), ("bruck", [2, 4])] {
+        let mut command = place.command(&arguments);
+        let found = rows(&command.env("LPF_EXCHANGE", way).output().unwrap(), &BENCH);
+        assert_eq!(found.len(), 4);
+        for row in &found {
+            let p = row["p"].as_u64().unwrap() as usize;
+            assert_eq!((&row["backend"], &row["exchange"]), (&"tcp".into(), &way.into()), "{row}");
+            assert!(row["limit_ns"].as_f64().unwrap() > 0.0, "{row}");
+            assert_eq!(row["messages_barrier"], 0, "{row}");
+            if row["pattern"] == "sync" {
+                assert_eq!(
+                    (&row["messages_meta"], &row["messages_data"]),
+                    (&sync[p - 2].into(), &0.into())
+                );
+            }
+        }
+    }
+    let threads = place.run(&[
+        "bench",
+        "--quick",
+        "--seconds",
+        "0.1",
+        "-p",
+        "2",
+        "--pattern",
+        "sync",
+        "--json",
+    ]);
+    let row = &rows(&threads, &BENCH)[0];
+    assert!(row["messages_meta"].is_null() && row["exchange"].is_null(), "{row}");
+}
+
+#[test]
+fn a_misspelt_pattern_is_refused_with_the_one_meant_and_a_list() {
+    let place = Place::new("pattern");
+    let cases: &[(&[&str], &str)] = &[
+        (&["bench", "--pattern", "snyc"], "\"snyc\"; did you mean sync? There are:\n  sync\n"),
+        (
+            &["comply", "--pattern", "empty,random8B"],
+            "did you mean random-8B? There are:\n  empty\n",
+        ),
+    ];
+    for (arguments, expected) in cases {
+        let output = place.run(arguments);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn checked_mode_has_no_part_in_what_is_measured_and_that_is_said() {
+    let place = Place::new("checked");
+    let commands: [&[&str]; 3] = [
+        &["probe", "--quick", "--seconds", "0.1", "-p", "1"],
+        &["comply", "--quick", "--seconds", "0.1", "-p", "1", "--pattern", "empty"],
+        &["bench", "--quick", "--seconds", "0.1", "--pattern", "sync", "-p", "2"],
+    ];
+    for arguments in commands {
+        for (value, times) in [("1", 1), ("0", 0)] {
+            let output = place.command(arguments).env("LPF_CHECK", value).output().unwrap();
+            let said = stdout(&output);
+            assert_eq!(said.matches("LPF_CHECK=1 has no effect here").count(), times, "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_number_of_processes_named_twice_is_measured_once_and_one_alone_says_what_it_lacks() {
+    let place = Place::new("twice");
+    let base = ["bench", "--quick", "--seconds", "0.1", "--json", "-p", "1,2,1"];
+    let output = place.run(&with(&base, &["--pattern", "sync,put8,exec"]));
+    let rows = rows(&output, &BENCH);
+    let left_out = |row: &Value| row["remarks"].as_str().unwrap().contains("left out: put8, exec");
+    let found: Vec<_> =
+        rows.iter().map(|row| (row["p"].as_u64().unwrap(), left_out(row))).collect();
+    assert_eq!(found, [(1, true), (2, false), (2, false), (2, false)]);
+    let output = place.run(&["probe", "--quick", "--seconds", "0.1", "-p", "1,1"]);
+    let text = stdout(&output);
+    assert_eq!(text.matches(", 1 process\n").count(), 1, "{text}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_plot_that_cannot_be_written_costs_neither_the_rows_nor_the_table() {
+    let place = Place::new("full");
+    let output = place.run(&with(&QUICK_PROBE, &["--svg", "/dev/full"]));
+    let (text, said) = (stdout(&output), stderr(&output));
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(text.contains("g (ns/byte)") && text.contains("saved in"), "{text}");
+    assert!(said.contains("/dev/full"), "{said}");
+}
+
+#[test]
+fn an_interval_is_shown_by_info_too() {
+    let place = Place::new("interval");
+    place.run(&QUICK_PROBE);
+    assert!(stdout(&place.run(&["info"])).contains(" +- "));
+    let info = place.run(&["info", "--json"]);
+    let shown: Value = serde_json::from_slice(&info.stdout).unwrap();
+    assert_eq!(shown["tables"][0]["g_ci95"].as_array().unwrap().len(), 4);
 }
 
 fn check_refused(output: &Output, expected: &str, what: &str) {
@@ -315,8 +651,8 @@ fn a_damaged_or_foreign_table_is_named_by_info_and_replaced_by_probe() {
     let mut foreign: Value = serde_json::from_str(&good).unwrap();
     foreign["host"] = "elsewhere".into();
     for (text, reason) in [
-        ("{ \"format\": 1, ", "damaged"),
-        ("", "damaged"),
+        ("{ \"format\": 1, ", "damaged: it ends in the middle, in line 1"),
+        ("", "damaged: it is empty"),
         (&foreign.to_string(), "another machine"),
     ] {
         fs::write(&table, text).unwrap();
@@ -324,6 +660,7 @@ fn a_damaged_or_foreign_table_is_named_by_info_and_replaced_by_probe() {
         assert_eq!(info.status.code(), Some(0));
         assert!(stdout(&info).contains("is not used: it "), "{}", stdout(&info));
         assert!(stdout(&info).contains(reason), "{}", stdout(&info));
+        assert!(stdout(&info).contains("g and l are a guess until"), "{}", stdout(&info));
         let probe = place.run(&with(&QUICK_PROBE, &["--json"]));
         assert_eq!(probe.status.code(), Some(0), "{}", stderr(&probe));
         let now: Value = serde_json::from_str(&fs::read_to_string(&table).unwrap()).unwrap();
@@ -344,6 +681,7 @@ fn a_table_that_cannot_be_written_is_said_and_costs_nothing_else() {
     let said = stderr(&output);
     assert!(said.contains("not saved") && said.contains("cannot be written"), "{said}");
     assert_eq!(said.matches("cannot be written").count(), 1, "{said}");
+    assert!(said.contains("is no folder"), "{said}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "not a folder");
 }
 

@@ -1,7 +1,7 @@
 //! Starting a section of threads with this machine's settings and parameters.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Duration;
 
 use lpf_core::machine::{Growth, Parameters};
@@ -39,7 +39,12 @@ where
 {
     let settings = Settings::from_environment()?;
     // A closure runs on threads alone: another backend that was asked for is not silently theirs.
-    crate::run::backend(&settings.backend.value)?;
+    if crate::run::backend(&settings.backend.value)? != "threads" {
+        let backend = &settings.backend.value;
+        return Err(lpf_core::Error::setting(format!(
+            "LPF_BACKEND is \"{backend}\", but a closure runs on threads alone: between processes a program travels by name, see lpf::run"
+        )));
+    }
     configure(&settings, procs)?.exec(procs, args, f)
 }
 
@@ -76,7 +81,7 @@ pub fn parameters(settings: &Settings, procs: Pid) -> Result<Arc<Parameters>> {
     }
     // Not under the lock: measuring takes seconds and runs sections itself.
     let found = Arc::new(match settings.probe.value {
-        Some(time) => measured(procs, time)?,
+        Some(time) => measured(settings, procs, time)?,
         None => tables::parameters("threads", procs)
             .unwrap_or_else(|| Parameters::guess(Growth::SharedMemory)),
     });
@@ -84,9 +89,16 @@ pub fn parameters(settings: &Settings, procs: Pid) -> Result<Arc<Parameters>> {
     Ok(found)
 }
 
-/// `LPF_PROBE`: under ten seconds the quick method, which moves less.
-fn measured(procs: Pid, time: Duration) -> Result<Parameters> {
-    let quick = time < Duration::from_secs(10);
-    let plan = Plan::new(procs, time, quick);
+/// `LPF_PROBE`.
+fn measured(settings: &Settings, procs: Pid, time: Duration) -> Result<Parameters> {
+    if settings.check.value {
+        static SAID: Once = Once::new();
+        SAID.call_once(|| {
+            eprintln!(
+                "lpf: LPF_PROBE measures without the checked mode that LPF_CHECK asks for: supersteps of this program cost more than that"
+            );
+        });
+    }
+    let plan = Plan::new(procs, Growth::SharedMemory, time, false);
     Ok(measure_threads(&Config::from_environment()?, &plan, &|_| {})?.parameters)
 }

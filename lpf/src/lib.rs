@@ -32,11 +32,24 @@ pub mod prelude;
 pub mod tables;
 
 mod exec;
+mod job;
+#[doc(hidden)]
+pub mod launcher;
+mod member;
 mod run;
 
 pub use exec::{exec, exec_args, parameters, team};
+pub use job::leave;
 pub use lpf_core::*;
-pub use run::{BACKENDS, backend, run, run_args};
+pub use member::Member;
+pub use run::{BACKENDS, backend, chosen, run, run_args};
+
+/// Sections between processes that MPI connects. Only with the feature `mpi`.
+#[cfg(feature = "mpi")]
+pub use lpf_mpi as mpi;
+
+/// Sections between processes that share a network: jobs of processes, and hooks.
+pub use lpf_tcp as tcp;
 
 /// The shared-memory backend: sections of threads, hooks from existing threads.
 pub use lpf_pthreads as threads;

@@ -1,12 +1,14 @@
 //! The boundary of a program that chooses its backend at start.
 
-use lpf_core::settings::Settings;
+use lpf_core::settings::{Launched, Settings, Source, by_mpi_launcher};
 use lpf_core::{Args, Error, MAX_P, Pid, Program, Result};
 
 use crate::exec::configure;
+use crate::job;
 
 /// The backends built into this program, by the names that `LPF_BACKEND` takes.
-pub const BACKENDS: &[&str] = &["threads"];
+pub const BACKENDS: &[&str] =
+    if cfg!(feature = "mpi") { &["threads", "tcp", "mpi"] } else { &["threads", "tcp"] };
 
 /// All backends that a build can have.
 const KNOWN: &[&str] =
@@ -21,16 +23,23 @@ pub fn backend(name: &str) -> Result<&'static str> {
     if let Some(built_in) = BACKENDS.iter().find(|&&built_in| built_in == name) {
         return Ok(built_in);
     }
-    let built_in = BACKENDS.join(", ");
     Err(Error::setting(if KNOWN.contains(&name) {
-        format!("backend \"{name}\" is not built into this program, which has {built_in}")
+        not_built_in(name)
     } else {
-        format!("\"{name}\" is no backend; this program has {built_in}")
+        format!("\"{name}\" is no backend; this program has {}", BACKENDS.join(", "))
     }))
 }
 
+/// That this program was built without a backend, and what to do: in the same words wherever it is found.
+fn not_built_in(name: &str) -> String {
+    let built_in = BACKENDS.join(", ");
+    let how = if name == "mpi" { ": build it with --features mpi" } else { "" };
+    format!("backend \"{name}\" is not built into this program, which has {built_in}{how}")
+}
+
 /// Runs an SPMD program on all processes that are available, on the backend that `LPF_BACKEND`
-/// names (default: threads).
+/// names: by default tcp where `lpf run` started this process, mpi where MPI's or Slurm's launcher did,
+/// else threads.
 ///
 /// What stands before this call in `main` runs on every process of a launcher, and should have no
 /// side effects; what stands behind it runs on process 0 alone.
@@ -62,8 +71,32 @@ pub fn run<P: Program>(program: P) -> Result<()> {
 /// As [`run`].
 pub fn run_args<P: Program>(procs: Pid, program: P, args: Args<'_>) -> Result<()> {
     let settings = Settings::from_environment()?;
-    backend(&settings.backend.value)?;
-    configure(&settings, procs)?.exec_program(procs, program, args)
+    match chosen(&settings)? {
+        "threads" => configure(&settings, procs)?.exec_program(procs, program, args),
+        backend => job::run(backend, procs, program, args),
+    }
+}
+
+/// The backend that the settings name, or that fits how this process was started.
+///
+/// # Errors
+/// *Misuse* for a backend that is not built in, and for a job of which something is missing; the text
+/// says what to do.
+pub fn chosen(settings: &Settings) -> Result<&'static str> {
+    if settings.backend.source != Source::Default {
+        return backend(&settings.backend.value);
+    }
+    if Launched::from_environment()?.is_some() {
+        return Ok("tcp");
+    }
+    match by_mpi_launcher() {
+        Some((_, size)) if !cfg!(feature = "mpi") => Err(Error::setting(format!(
+            "MPI's or Slurm's launcher started {size} processes: {}, or start it with lpf run, or set LPF_BACKEND=tcp and LPF_MEET=HOST:PORT, or LPF_BACKEND=threads for each on its own",
+            not_built_in("mpi")
+        ))),
+        Some(_) => Ok("mpi"),
+        None => Ok("threads"),
+    }
 }
 
 #[cfg(test)]
@@ -73,9 +106,17 @@ mod tests {
     #[test]
     fn a_backend_that_is_not_built_in_is_a_plain_error() {
         assert_eq!(backend("threads").unwrap(), "threads");
-        let known = backend("mpi").unwrap_err();
+        let known = backend("ibverbs").unwrap_err();
         assert!(known.is_misuse());
-        assert!(known.to_string().contains("\"mpi\" is not built into this program"));
+        assert!(known.to_string().contains("\"ibverbs\" is not built into this program"));
         assert!(backend("pigeons").unwrap_err().to_string().contains("is no backend"));
+    }
+
+    #[test]
+    #[cfg(not(feature = "mpi"))]
+    fn without_mpi_it_is_said_how_to_build_it() {
+        let text = backend("mpi").unwrap_err().to_string();
+        assert!(text.contains("\"mpi\" is not built into this program, which has"), "{text}");
+        assert!(text.ends_with("build it with --features mpi"), "{text}");
     }
 }

@@ -4,7 +4,7 @@
 //! The file is `lpf/<host>.json` in the user's data folder (`$XDG_DATA_HOME`, else
 //! `~/.local/share`), or `<host>.json` in the folder that `LPF_TABLE` names. It is replaced in one
 //! step, so that an interrupted `probe` leaves the old one whole. A table that is damaged or from
-//! another machine is said once on standard error, and numbers are measured or guessed instead.
+//! another machine is said once on standard error, and numbers are guessed instead.
 
 use std::fs;
 use std::io::{self, Write};
@@ -14,9 +14,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
+use serde_json::error::Category;
 
 use lpf_core::Pid;
-use lpf_core::machine::Parameters;
+use lpf_core::machine::{Parameters, Row};
+use lpf_core::messages::Way;
 
 use crate::host::Host;
 
@@ -32,6 +34,10 @@ pub struct Table {
     pub measured_unix_s: u64,
     /// Whether less was moved than the method asks for.
     pub quick: bool,
+    /// How processes of a job exchange what they have for each other, where both ways were measured: the
+    /// one that took less time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exchange: Option<Way>,
     /// g and l.
     pub parameters: Parameters,
 }
@@ -40,7 +46,14 @@ impl Table {
     /// A table measured now.
     pub fn now(backend: &str, quick: bool, parameters: Parameters) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-        Table { backend: backend.into(), measured_unix_s: now, quick, parameters }
+        let (backend, exchange) = (backend.into(), None);
+        Table { backend, measured_unix_s: now, quick, exchange, parameters }
+    }
+
+    /// The way to exchange that took less time for `p` processes, if that was measured: for another number
+    /// it says nothing.
+    pub fn exchange_for(&self, p: Pid) -> Option<Way> {
+        self.exchange.filter(|_| self.parameters.p == p)
     }
 
     fn is_for(&self, backend: &str, p: Pid) -> bool {
@@ -73,7 +86,8 @@ pub enum Found {
 pub enum Saved {
     /// It is in the file.
     Replaced,
-    /// The file has a better one for this backend and number of processes: this one was quick.
+    /// The file has a better one for this backend and number of processes: this one was quick, or
+    /// much less is known.
     KeptBetter,
 }
 
@@ -117,6 +131,7 @@ impl Store {
         // A pipe of that name would be waited for.
         let is_file = fs::metadata(&self.path).map(|data| data.is_file());
         let read = match is_file {
+            Err(_) if self.folder_is_none() => Err(self.no_folder()),
             Ok(false) => Err(io::Error::other("it is no file")),
             _ => fs::read_to_string(&self.path),
         };
@@ -127,7 +142,9 @@ impl Store {
         };
         let file: File = match serde_json::from_str(&text) {
             Ok(file) => file,
-            Err(error) => return Found::Unusable(format!("it is damaged: {error}")),
+            Err(error) => {
+                return Found::Unusable(format!("it is damaged: {}", damage(&text, &error)));
+            }
         };
         if file.format != FORMAT {
             return Found::Unusable(format!("it has format {}, not {FORMAT}", file.format));
@@ -136,9 +153,9 @@ impl Store {
             let other = format!("{} ({})", file.host, file.cpu);
             return Found::Unusable(format!("it was measured on another machine, {other}"));
         }
-        match file.tables.iter().find(|table| !table.parameters.is_sound()) {
+        match file.tables.iter().find(|table| !is_possible(&table.parameters)) {
             Some(table) => Found::Unusable(format!(
-                "it is damaged: the numbers for {} with {} processes are impossible",
+                "it is damaged: the numbers for {} with p = {} are impossible",
                 table.backend, table.parameters.p
             )),
             None => Found::Tables(file.tables),
@@ -146,21 +163,30 @@ impl Store {
     }
 
     /// Puts a table into the file, in one step: who reads meanwhile, or after this program was
-    /// killed in the middle, finds the old file or the new one. A quick table does not replace a
-    /// better one, nor does one whose intervals are more than twice as wide (a busy machine, a short
-    /// measurement); a file that cannot be used is replaced.
+    /// killed in the middle, finds the old file or the new one. A quick table does not replace one
+    /// that is not, nor does any replace one of its kind that is better by much (a busy machine,
+    /// a short measurement); a file that cannot be used is replaced.
     ///
     /// # Errors
-    /// Where the folder or the file cannot be written.
+    /// Where the folder or the file cannot be written; *invalid data* for a table that could not be
+    /// used, as one with g below 0.
     pub fn save(&self, table: Table) -> io::Result<Saved> {
+        if !is_possible(&table.parameters) {
+            let text = "g or l came out impossible, which is noise: measure longer";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
         let mut tables = match self.load() {
             Found::Tables(tables) => tables,
             Found::Nothing | Found::Unusable(_) => Vec::new(),
         };
         let (backend, p) = (&table.backend, table.parameters.p);
         let is_better = |old: &Table| {
-            let much_narrower = 2.0 * old.parameters.uncertainty() < table.parameters.uncertainty();
-            old.is_for(backend, p) && !old.quick && (table.quick || much_narrower)
+            let better = match (old.quick, table.quick) {
+                (false, true) => true,
+                (true, false) => false,
+                _ => is_worse(&table.parameters, &old.parameters),
+            };
+            old.is_for(backend, p) && better
         };
         if tables.iter().any(is_better) {
             return Ok(Saved::KeptBetter);
@@ -178,6 +204,9 @@ impl Store {
     /// # Errors
     /// Where the folder or the file cannot be written.
     pub fn check_writable(&self) -> io::Result<()> {
+        if self.folder_is_none() {
+            return Err(self.no_folder());
+        }
         fs::create_dir_all(self.folder())?;
         if self.path.is_dir() {
             return Err(io::Error::other("a folder has its name"));
@@ -189,6 +218,15 @@ impl Store {
 
     fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("."))
+    }
+
+    /// Whether something else has the folder's name.
+    fn folder_is_none(&self) -> bool {
+        fs::metadata(self.folder()).is_ok_and(|data| !data.is_dir())
+    }
+
+    fn no_folder(&self) -> io::Error {
+        io::Error::other(format!("{} is no folder", self.folder().display()))
     }
 
     fn temporary(&self) -> PathBuf {
@@ -210,10 +248,74 @@ impl Store {
     }
 }
 
-/// The saved parameters for `p` processes, or for the nearest number that there is a table for
-/// (by ratio; the smaller of two equally near). A file that cannot be used is said once on
-/// standard error.
+/// Half an interval as a share of its value, 1 at most: above, nothing is known.
+fn shares(row: &Row) -> [f64; 2] {
+    [row.g_ci95 / row.g_ns_per_byte, row.l_ci95 / row.l_ns].map(|share| share.clamp(0.0, 1.0))
+}
+
+/// Up to this share of its value a number is good enough to replace one that is better known.
+const GOOD: f64 = 0.1;
+
+/// Whether g or l of any word size that both have is much less certain in `new` than in `old`: its
+/// interval is more than twice as wide, relative to its value, and more than 10 % of it. Each word
+/// size counts for itself: one that nobody can measure would hide what became of the others.
+fn is_worse(new: &Parameters, old: &Parameters) -> bool {
+    new.rows.iter().any(|row| {
+        let Some(before) = old.rows.iter().find(|before| before.word_bytes == row.word_bytes)
+        else {
+            return false;
+        };
+        let much_wider = |(now, before): (f64, f64)| now > GOOD && now > 2.0 * before;
+        shares(row).into_iter().zip(shares(before)).any(much_wider)
+    })
+}
+
+/// What no machine takes, nanoseconds (per byte, for r and g): a quarter of an hour.
+const ABSURD: f64 = 1e12;
+
+/// Whether numbers may come from a measurement.
+fn is_possible(parameters: &Parameters) -> bool {
+    let below = |value: f64| value < ABSURD;
+    parameters.is_sound()
+        && parameters
+            .rows
+            .iter()
+            .all(|row| below(row.r_ns_per_byte) && below(row.g_ns_per_byte) && below(row.l_ns))
+}
+
+/// Where a file is damaged, for people: the line is there to read, and serde's words for what it
+/// wanted are not theirs.
+fn damage(text: &str, error: &serde_json::Error) -> String {
+    let short = |line: &str| line.trim().chars().take(60).collect::<String>();
+    let numbered = || text.lines().enumerate().take(error.line());
+    // Where the text ends behind the end of a line, the line to show is the one before.
+    let last = numbered().filter(|(_, line)| !line.trim().is_empty()).last();
+    let (number, line) = match error.classify() {
+        Category::Eof => last.map_or((0, ""), |(nth, line)| (nth + 1, line)),
+        _ => (error.line(), numbered().nth(error.line().saturating_sub(1)).map_or("", |l| l.1)),
+    };
+    let line = short(line);
+    let said = error.to_string();
+    let missing = said.strip_prefix("missing field `").and_then(|said| said.split('`').next());
+    match (error.classify(), missing) {
+        (Category::Eof, _) if text.trim().is_empty() => "it is empty".into(),
+        (Category::Eof, _) => format!("it ends in the middle, in line {number}: {line}"),
+        (Category::Data, Some(field)) => {
+            format!("the field \"{field}\" is missing before line {number}")
+        }
+        (Category::Data, None) => format!("line {number} holds what does not belong there: {line}"),
+        (Category::Syntax | Category::Io, _) => format!("line {number} is no JSON: {line}"),
+    }
+}
+
+/// The saved parameters for `p` processes, or for the nearest number that there is a [`table`] for.
 pub fn parameters(backend: &str, p: Pid) -> Option<Parameters> {
+    table(backend, p).map(|table| table.parameters)
+}
+
+/// The saved table for `p` processes, or for the nearest number that there is one for (by ratio; the
+/// smaller of two equally near). A file that cannot be used is said once on standard error.
+pub fn table(backend: &str, p: Pid) -> Option<Table> {
     let store = Store::this().ok()?;
     match store.load() {
         Found::Nothing => None,
@@ -221,7 +323,9 @@ pub fn parameters(backend: &str, p: Pid) -> Option<Parameters> {
             static SAID: Once = Once::new();
             SAID.call_once(|| {
                 let path = store.path().display();
-                eprintln!("lpf: the machine table {path} is not used: {reason}; run lpf probe");
+                eprintln!(
+                    "lpf: the machine table {path} is not used: {reason}; g and l are a guess until lpf probe (in LPF's folder: cargo run --release -- probe) replaces it"
+                );
             });
             None
         }
@@ -229,13 +333,12 @@ pub fn parameters(backend: &str, p: Pid) -> Option<Parameters> {
     }
 }
 
-fn nearest(tables: Vec<Table>, backend: &str, p: Pid) -> Option<Parameters> {
+fn nearest(tables: Vec<Table>, backend: &str, p: Pid) -> Option<Table> {
     let distance = |table: &Table| (f64::from(table.parameters.p) / f64::from(p)).ln().abs();
     tables
         .into_iter()
         .filter(|table| table.backend == backend)
         .min_by(|a, b| distance(a).total_cmp(&distance(b)))
-        .map(|table| table.parameters)
 }
 
 #[cfg(test)]
@@ -304,6 +407,67 @@ mod tests {
     }
 
     #[test]
+    fn a_much_narrower_table_is_kept_when_a_worse_measurement_comes() {
+        let folder = Folder::new("narrower");
+        let store = folder.store();
+        let within = |share: f64, l_ns: f64| {
+            let mut table = table(2, false, l_ns);
+            for row in &mut table.parameters.rows {
+                (row.g_ci95, row.l_ci95) = (share * row.g_ns_per_byte, share * row.l_ns);
+            }
+            table
+        };
+        store.save(within(0.1, 1.0)).unwrap();
+        assert_eq!(store.save(within(0.21, 2.0)).unwrap(), Saved::KeptBetter);
+        let Found::Tables(tables) = store.load() else { panic!() };
+        assert_eq!(tables[0].parameters.rows[0].l_ns, 1.0);
+        // One nearly as good is newer, and so is one for another number of processes.
+        assert_eq!(store.save(within(0.19, 3.0)).unwrap(), Saved::Replaced);
+        assert_eq!(store.save(within(0.02, 3.0)).unwrap(), Saved::Replaced);
+        assert_eq!(store.save(within(0.09, 3.0)).unwrap(), Saved::Replaced, "good enough");
+        assert_eq!(
+            store.save(Table { quick: true, ..within(0.01, 4.0) }).unwrap(),
+            Saved::KeptBetter
+        );
+        assert_eq!(store.save(table(4, false, 5.0)).unwrap(), Saved::Replaced);
+    }
+
+    #[test]
+    fn a_word_size_that_nobody_can_measure_does_not_hide_the_others() {
+        let folder = Folder::new("hidden");
+        let store = folder.store();
+        let with = |first: f64, others: f64| {
+            let mut table = table(2, false, 1.0);
+            for (row, share) in table.parameters.rows.iter_mut().zip([first, others, others, 0.01])
+            {
+                (row.g_ci95, row.l_ci95) = (share * row.g_ns_per_byte, 0.01 * row.l_ns);
+            }
+            table
+        };
+        store.save(with(1.0, 0.02)).unwrap();
+        assert_eq!(store.save(with(1.0, 0.3)).unwrap(), Saved::KeptBetter);
+        assert_eq!(store.save(with(7.0, 0.02)).unwrap(), Saved::Replaced, "no worse than unknown");
+        assert_eq!(store.save(with(0.1, 0.02)).unwrap(), Saved::Replaced);
+        let quick = |first| Table { quick: true, ..with(first, 0.02) };
+        drop(fs::remove_file(store.path()));
+        store.save(quick(0.1)).unwrap();
+        assert_eq!(store.save(quick(0.5)).unwrap(), Saved::KeptBetter);
+        assert_eq!(store.save(with(0.5, 0.02)).unwrap(), Saved::Replaced);
+    }
+
+    #[test]
+    fn impossible_numbers_are_not_saved() {
+        let folder = Folder::new("impossible");
+        let store = folder.store();
+        store.save(table(2, false, 1.0)).unwrap();
+        for l_ns in [-1.0, 1e300] {
+            let error = store.save(table(2, false, l_ns)).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        }
+        assert!(matches!(store.load(), Found::Tables(tables) if tables.len() == 1));
+    }
+
+    #[test]
     fn a_damaged_or_foreign_file_is_not_used_and_is_replaced() {
         let folder = Folder::new("damaged");
         let store = folder.store();
@@ -311,12 +475,24 @@ mod tests {
         let good = fs::read_to_string(store.path()).unwrap();
         let foreign = good.replace("\"cpu\": \"cpu\"", "\"cpu\": \"another\"");
         let impossible = good.replace("\"l_ns\": 1.0", "\"l_ns\": -1.0");
+        let absurd = good.replace("\"l_ns\": 1.0", "\"l_ns\": 1e300");
+        let middle: String = good.lines().take(15).map(|line| format!("{line}\n")).collect();
+        let last = good.lines().nth(14).unwrap().trim();
         let newer = good.replace("\"format\": 1", "\"format\": 2");
+        let word = good.replace("\"l_ns\": 1.0", "\"l_ns\": \"soon\"");
+        let line = good.lines().position(|line| line.contains("\"l_ns\": 1.0")).unwrap() + 1;
+        let no_field = good.replacen("\"l_ns\": 1.0,", "", 1);
+        let no_json = good.replace("\"l_ns\": 1.0", "l_ns 1.0");
         let cases = [
-            (&good[..good.len() / 2], "damaged"),
-            ("", "damaged"),
+            (&good[..good.len() / 2], "damaged: it ends in the middle, in line "),
+            ("", "damaged: it is empty"),
+            (&word, &*format!("line {line} holds what does not belong there: \"l_ns\": \"soon\",")),
+            (&no_field, "the field \"l_ns\" is missing before line "),
+            (&no_json, &*format!("line {line} is no JSON: l_ns 1.0,")),
             (&foreign, "another machine"),
             (&impossible, "impossible"),
+            (&absurd, "impossible"),
+            (&middle, &*format!("it ends in the middle, in line 15: {last}")),
             (&newer, "format 2"),
         ];
         for (text, reason) in cases {
@@ -333,9 +509,11 @@ mod tests {
     #[test]
     fn the_nearest_number_of_processes_is_taken() {
         let tables = || vec![table(2, false, 2.0), table(8, false, 8.0)];
-        let nearest_p = |p| nearest(tables(), "threads", p).map(|found| found.p);
+        let nearest_p = |p| nearest(tables(), "threads", p).map(|found| found.parameters.p);
         assert_eq!([1, 2, 3, 4, 5, 100].map(nearest_p), [2, 2, 2, 2, 8, 8].map(Some));
         assert_eq!(nearest(tables(), "mpi", 2), None);
+        let table = Table { exchange: Some(Way::Bruck), ..table(8, false, 1.0) };
+        assert_eq!((table.exchange_for(8), table.exchange_for(9)), (Some(Way::Bruck), None));
     }
 
     #[test]
@@ -343,6 +521,12 @@ mod tests {
         let folder = Folder::new("unwritable");
         fs::write(&folder.0, "a file where the folder should be").unwrap();
         assert!(folder.store().save(table(2, false, 1.0)).is_err());
+        let said = folder.store().check_writable().unwrap_err().to_string();
+        assert!(said.ends_with("is no folder"), "{said}");
+        match folder.store().load() {
+            Found::Unusable(said) => assert!(said.ends_with("is no folder"), "{said}"),
+            other => panic!("{other:?}"),
+        }
         fs::remove_file(&folder.0).unwrap();
     }
 }

@@ -1,11 +1,13 @@
-//! `lpf bench`: each pattern beside the physical limit, measured in the same run.
+//! `lpf bench`: each pattern beside a bare program, measured in the same run.
 //!
 //! The two sides take turns, a few batches each, for many rounds: what else the machine does then
 //! falls on both. Medians over all batches.
 
+mod batches;
 mod cases;
 mod limits;
 mod measured;
+mod pace;
 mod patterns;
 mod plot;
 
@@ -15,17 +17,24 @@ use std::time::{Duration, Instant};
 use comfy_table::CellAlignment;
 use lpf::Pid;
 use lpf::measure::stats::Samples;
+use lpf::measure::task::unwatched;
+use lpf::measure::unchecked;
 use lpf::settings::cores;
 use lpf::threads::Config;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use self::cases::Case;
+use self::cases::{Case, Program};
 use self::limits::team::Team;
-use self::patterns::Kind;
-use crate::args::Bench;
+use self::measured::{Messages, Order};
+pub(crate) use self::measured::{Round, empty_supersteps};
+use self::pace::Pace;
+use crate::args::Chosen;
+use crate::busy::Busy;
 use crate::failure::Result;
 use crate::output::{self, digits, table, time};
+use crate::place::{Place, way_name};
 use crate::progress::Bar;
+use crate::remarks::{self, Remarks};
 
 /// A row of `--json` and `--csv`.
 #[derive(Clone, Debug, Serialize)]
@@ -38,51 +47,78 @@ pub(crate) struct BenchRow {
     pub(crate) median_ns: f64,
     pub(crate) min_ns: f64,
     pub(crate) max_ns: f64,
-    /// What `limit_ns` measures.
+    /// The reference: what `limit_ns` measures.
     pub(crate) limit: &'static str,
     pub(crate) limit_ns: f64,
     /// Batches behind the median.
     pub(crate) samples: usize,
+    /// Messages of a process in one superstep; none on threads. What is sent to say who has what for
+    /// whom, and to answer that.
+    #[serde(serialize_with = "count")]
+    pub(crate) messages_meta: Option<f64>,
+    /// From memory to memory.
+    #[serde(serialize_with = "count")]
+    pub(crate) messages_data: Option<f64>,
+    /// What only synchronises.
+    #[serde(serialize_with = "count")]
+    pub(crate) messages_barrier: Option<f64>,
+    /// How processes say who has what for whom: `direct` or `bruck`.
+    pub(crate) exchange: Option<&'static str>,
+    pub(crate) remarks: Remarks,
 }
 
-/// Rounds of a quick and of an ordinary run that are made even if the time is up.
-const FEWEST_ROUNDS: [usize; 2] = [1, 3];
+/// A mean as the whole number that it is, unless it is none.
+fn count<S: Serializer>(mean: &Option<f64>, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    match mean {
+        None => serializer.serialize_none(),
+        Some(mean) if mean.fract() == 0.0 => serializer.serialize_u64(*mean as u64),
+        Some(mean) => serializer.serialize_f64(*mean),
+    }
+}
 
-pub(crate) fn run(options: &Bench) -> Result<()> {
-    let backend = options.measuring.check()?;
-    let cases = cases::select(&options.pattern, &options.measuring.p, cores())?;
-    let quick = options.measuring.quick;
+/// What a ratio below 1 means.
+const BELOW_THE_REFERENCE: &str = "a ratio below 1 is noise, or our way of doing it suits this machine better than the reference's: that is the best bare program known, no law of nature";
+
+pub(crate) fn run(options: &Chosen) -> Result<()> {
+    let mut place = Place::find(&options.measuring)?;
+    let cases = cases::select(options, &place, cores())?;
+    options.measuring.check(&place)?;
+    place.enter()?;
     let time = options.measuring.time(10, 90);
     let largest = cases.iter().map(|case| case.p).max().unwrap_or(1);
-    let config = Config::from_environment()?.procs(largest);
+    let config = unchecked(Config::from_environment()?.procs(largest));
     let mut measured: Vec<Measured> = cases.iter().map(Measured::new).collect();
     let bar = Bar::new("bench", time);
-    let start = Instant::now();
-    let fewest = FEWEST_ROUNDS[usize::from(!quick)];
-    let mut round = 0;
-    while round < fewest || start.elapsed() < time {
-        for one in &mut measured {
+    let (busy, start) = (Busy::begin(&place), Instant::now());
+    let mut goes_on = true;
+    while goes_on {
+        goes_on = false;
+        for (nth, one) in measured.iter_mut().enumerate() {
             bar.show(start.elapsed(), || one.estimate());
-            // A round that begins in time may end late; a case does not begin late.
-            if round < fewest || start.elapsed() < time {
-                one.round(&config)?;
-            }
+            let left = time.saturating_sub(start.elapsed());
+            // An even share of the time left, so that nobody's round costs another its own.
+            goes_on |= one.round(&mut place, &config, left / (cases.len() - nth) as u32)?;
         }
-        round += 1;
     }
     drop(bar);
-    let rows: Vec<BenchRow> = measured.iter().flat_map(|one| one.rows(backend)).collect();
+    let common = busy.remarks();
+    let rows = |one: &Measured<'_>| one.rows(place.backend, &common).collect::<Vec<_>>();
+    let rows: Vec<BenchRow> = measured.iter().flat_map(rows).collect();
+    output::rows(&options.measuring, &rows, |out| shown(out, &rows))?;
     if let Some(path) = &options.measuring.svg {
         plot::draw(path, &rows)?;
     }
-    output::rows(&options.measuring, &rows, |out| shown(out, &rows))
+    Ok(())
 }
 
 /// A case and what was measured of it.
 struct Measured<'a> {
     case: &'a Case,
+    pace: Pace,
     team: Team,
     own: Samples,
+    /// Of a superstep of the last round.
+    messages: Option<Messages>,
     /// As `case.limits`.
     limits: Vec<Vec<Samples>>,
 }
@@ -91,24 +127,54 @@ impl<'a> Measured<'a> {
     fn new(case: &'a Case) -> Self {
         let limits = case.limits.iter().map(|row| vec![Samples::default(); row.len()]).collect();
         let team = Team::new(case.p as usize);
-        Measured { case, team, own: Samples::default(), limits }
+        let (pace, own) = (Pace::new(case.kind), Samples::default());
+        Measured { case, pace, team, own, messages: None, limits }
     }
 
-    /// A few batches of ours, a few of each limit.
-    fn round(&mut self, config: &Config) -> Result<()> {
-        let batches = match self.case.kind {
-            Kind::Bulk(_) => 5,
-            _ => 20,
-        };
-        for ns in measured::on_threads(config, self.case.p, self.case.kind, batches)? {
-            self.own.push(ns);
+    /// A few batches of ours, a few of each limit; false where there is no time for any.
+    fn round(&mut self, place: &mut Place, config: &Config, time: Duration) -> Result<bool> {
+        let batches = self.pace.next(time);
+        if batches == 0 {
+            return Ok(false);
         }
+        let start = Instant::now();
+        if place.backend == "threads" {
+            self.round_on_threads(config, batches)?;
+        } else {
+            self.round_between_processes(place, batches)?;
+        }
+        self.pace.note(batches, start.elapsed());
+        Ok(true)
+    }
+
+    fn round_on_threads(&mut self, config: &Config, batches: usize) -> Result<()> {
+        let own = measured::on_threads(config, self.case.p, self.case.kind, batches)?;
+        self.own.extend(own);
         // Threads of the section that has just ended may still look for work for a moment.
         std::thread::sleep(Duration::from_millis(5));
-        for (row, samples) in self.case.limits.iter().zip(&mut self.limits) {
-            for (limit, samples) in row.iter().zip(samples) {
-                (limit.run)(&self.team, batches).into_iter().for_each(|ns| samples.push(ns));
+        for (limit, samples) in
+            self.case.limits.iter().flatten().zip(self.limits.iter_mut().flatten())
+        {
+            if let Program::Threads(run) = limit.program {
+                samples.extend(run(&self.team, batches));
             }
+        }
+        Ok(())
+    }
+
+    fn round_between_processes(&mut self, place: &mut Place, batches: usize) -> Result<()> {
+        let bare = |limit: &cases::Limit| match limit.program {
+            Program::Processes(bare) => Some(bare),
+            Program::Threads(_) => None,
+        };
+        let limits = self.case.limits.iter().flatten().filter_map(bare).collect();
+        let order = Order { kind: self.case.kind, batches, limits };
+        // The bar is that of all rounds.
+        let times = place.measure::<Round>(self.case.p, &order, unwatched())?;
+        self.own.extend(times.own);
+        self.messages = times.messages;
+        for (samples, times) in self.limits.iter_mut().flatten().zip(times.limits) {
+            samples.extend(times);
         }
         Ok(())
     }
@@ -120,15 +186,17 @@ impl<'a> Measured<'a> {
         }
         let limit = self.limits[0].iter().map(Samples::median).fold(f64::INFINITY, f64::min);
         let ratio = digits(self.own.median() / limit);
-        format!("{name}, p = {p}: {}, {ratio} times the limit", time(self.own.median()))
+        format!("{name}, p = {p}: {}, {ratio} times the reference", time(self.own.median()))
     }
 
-    fn rows(&self, backend: &'static str) -> impl Iterator<Item = BenchRow> {
+    fn rows(&self, backend: &'static str, common: &[String]) -> impl Iterator<Item = BenchRow> {
         self.case.limits.iter().zip(&self.limits).filter_map(move |(row, samples)| {
             let fastest = row
                 .iter()
                 .zip(samples)
                 .min_by(|(_, a), (_, b)| a.median().total_cmp(&b.median()))?;
+            let below = self.own.median() < fastest.1.median();
+            let below = below.then(|| BELOW_THE_REFERENCE.to_string());
             Some(BenchRow {
                 backend,
                 p: self.case.p,
@@ -140,13 +208,19 @@ impl<'a> Measured<'a> {
                 limit: fastest.0.name,
                 limit_ns: fastest.1.median(),
                 samples: self.own.len(),
+                messages_meta: self.messages.map(|messages| messages.meta),
+                messages_data: self.messages.map(|messages| messages.data),
+                messages_barrier: self.messages.map(|messages| messages.barrier),
+                exchange: self.messages.map(|messages| way_name(messages.exchange)),
+                remarks: common.iter().chain(&self.case.remark).cloned().chain(below).collect(),
             })
         })
     }
 }
 
 fn shown(out: &mut dyn Write, rows: &[BenchRow]) -> io::Result<()> {
-    let mut all = table(["pattern", "p", "median", "min", "limit", "ratio", "the limit is"], 1);
+    let mut all =
+        table(["pattern", "p", "median", "min", "reference", "ratio", "the reference is"], 1);
     if let Some(column) = all.column_mut(6) {
         column.set_cell_alignment(CellAlignment::Left);
     }
@@ -161,5 +235,7 @@ fn shown(out: &mut dyn Write, rows: &[BenchRow]) -> io::Result<()> {
             row.limit.to_string(),
         ]);
     }
-    writeln!(out, "{all}")
+    writeln!(out, "{all}")?;
+    let name = |row: &BenchRow| format!("{} (p = {})", row.pattern, row.p);
+    remarks::print(out, rows.iter().map(|row| (name(row), &row.remarks)))
 }

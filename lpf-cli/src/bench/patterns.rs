@@ -2,6 +2,7 @@
 
 use lpf::measure::superstep::{Areas, Empty, Pattern};
 use lpf::{Context, Lpf, Pid, Result};
+use serde::{Deserialize, Serialize};
 
 /// Where the words of an exchange lie: `n` of `b` bytes for each other process, at a constant
 /// stride larger than `b`. The program that measures the limit uses the same places.
@@ -39,7 +40,7 @@ impl Layout {
 }
 
 /// What is timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
     Sync,
     Put8,

@@ -1,4 +1,4 @@
-//! Each pattern's time over its limit, with the range from the fastest to the slowest batch.
+//! Each pattern's time over its reference, with the range from the fastest to the slowest batch.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ pub(super) fn draw(path: &Path, rows: &[BenchRow]) -> Result<()> {
         let area = SVGBackend::with_string(text, SIZE).into_drawing_area();
         area.fill(&WHITE)?;
         let mut chart = ChartBuilder::on(&area)
-            .caption("Time over the limit measured in the same run", ("sans-serif", 20))
+            .caption("Time over the reference measured in the same run", ("sans-serif", 20))
             .margin(15)
             .x_label_area_size(45)
             .y_label_area_size(170)
@@ -37,7 +37,7 @@ pub(super) fn draw(path: &Path, rows: &[BenchRow]) -> Result<()> {
         chart
             .configure_mesh()
             .light_line_style(TRANSPARENT)
-            .x_desc("median and range of the batches, divided by the limit's median")
+            .x_desc("median and range of the batches, divided by the reference's median")
             .x_label_formatter(&|ratio| digits(*ratio))
             .y_labels(2 * rows.len())
             .y_label_formatter(&name)

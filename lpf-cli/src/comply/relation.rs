@@ -3,9 +3,10 @@
 use lpf::measure::Random;
 use lpf::measure::superstep::{Areas, Pattern};
 use lpf::{Context, Lpf, Pid, Result};
+use serde::{Deserialize, Serialize};
 
 /// Who sends what where. Words are counted per process.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Shape {
     /// Every process to one cache line of process 0.
     OneLine,
@@ -27,7 +28,7 @@ pub(super) enum Shape {
 }
 
 /// How the words travel.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Way {
     Put,
     /// The same relation turned round: who would receive sends.
@@ -37,7 +38,7 @@ pub(super) enum Way {
 }
 
 /// A pattern of `lpf comply`: the words of a shape, each moved by a request of its own.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Relation {
     pub(super) p: Pid,
     pub(super) word: usize,
@@ -138,7 +139,7 @@ impl Relation {
 }
 
 /// What a relation takes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Census {
     pub(super) bytes: usize,
     pub(super) requests: usize,
@@ -146,7 +147,7 @@ pub(super) struct Census {
 }
 
 /// A relation that was counted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Counted {
     relation: Relation,
     census: Census,

@@ -3,15 +3,17 @@
 use lpf::Lpf;
 use lpf::Pid;
 use lpf::host::Host;
+use lpf::machine::Growth;
 use lpf::measure::Word;
 use lpf::measure::exchange::TotalExchange;
 use lpf::measure::superstep::{Empty, Pattern};
+use serde::{Deserialize, Serialize};
 
 use super::relation::{Counted, Relation, Shape, Way};
 
 /// A pattern, before it is tied to a backend.
-#[derive(Clone, Debug)]
-pub(super) struct Case {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Case {
     /// As `pattern` in the rows: the kind, the word's bytes, and `get` or `mixed` where it is not
     /// all puts.
     pub(super) name: String,
@@ -20,7 +22,7 @@ pub(super) struct Case {
     moves: Moves,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum Moves {
     Nothing,
     Exchange(TotalExchange),
@@ -45,7 +47,7 @@ const SWEPT: [usize; 3] = [8, 1024, 1 << 20];
 const SWEEP_STEP: usize = 16;
 
 /// All patterns for `p` processes of a machine.
-pub(super) fn all(host: &Host, p: Pid, quick: bool) -> Vec<Case> {
+pub(super) fn all(host: &Host, p: Pid, growth: Growth, quick: bool) -> Vec<Case> {
     let mut cases = vec![Case { name: "empty".into(), word: 8, h_bytes: 0, moves: Moves::Nothing }];
     for word in EXCHANGED {
         let bytes = word * p as usize * words_per_pair(word);
@@ -54,7 +56,7 @@ pub(super) fn all(host: &Host, p: Pid, quick: bool) -> Vec<Case> {
         cases.push(exchange("total-exchange-get", word, put.by_get()));
     }
     for word in SWEPT {
-        let Some(Word { largest, .. }) = Word::new(host, p, word, quick) else { continue };
+        let Some(Word { largest, .. }) = Word::new(host, p, growth, word, quick) else { continue };
         let mut bytes = word * p as usize;
         while bytes < largest {
             cases.push(exchange("h-sweep", word, TotalExchange::new(p, word, bytes)));
@@ -109,7 +111,7 @@ mod tests {
     fn every_row_has_a_name_and_h_of_its_own() {
         let host = Host::this();
         for p in [1, 2, 4, 7] {
-            let cases = all(&host, p, true);
+            let cases = all(&host, p, Growth::SharedMemory, true);
             let mut rows: Vec<_> = cases.iter().map(|c| (c.name.clone(), c.h_bytes)).collect();
             rows.sort();
             let before = rows.len();

@@ -1,22 +1,28 @@
 //! `lpf probe`: r, g and l of this machine, shown and saved.
 
+mod exchange;
 mod plot;
 mod shown;
 
 use std::io::{self, Write};
 
-use lpf::Pid;
 use lpf::host::Host;
-use lpf::machine::Row;
-use lpf::measure::{Measured, Plan, Progress, measure_threads};
+use lpf::machine::{Growth, Row};
+use lpf::measure::task::{Task, Watch};
+use lpf::measure::{Measured, Plan, memcpy_speeds};
+use lpf::messages::Way;
 use lpf::tables::{Saved, Store, Table};
-use lpf::threads::Config;
-use serde::Serialize;
+use lpf::{Context, Lpf, Pid};
+use serde::{Deserialize, Serialize};
 
+use self::exchange::Exchanges;
 use crate::args::Measuring;
+use crate::busy::Busy;
 use crate::failure::Result;
 use crate::output;
+use crate::place::{Measurement, Place};
 use crate::progress::Bar;
+use crate::remarks::Remarks;
 
 /// A row of `--json` and `--csv`; intervals are half widths at 95 %.
 #[derive(Clone, Debug, Serialize)]
@@ -33,10 +39,15 @@ pub(crate) struct ProbeRow {
     pub(crate) l_words: f64,
     pub(crate) samples: u64,
     pub(crate) host: String,
+    pub(crate) remarks: Remarks,
 }
 
+/// What a g below r means.
+const BELOW_R: &str = "g below r is noise, or an exchange copies in another way than the memcpy that r is (past the caches, see LPF_COPY)";
+
 impl ProbeRow {
-    fn new(backend: &'static str, p: Pid, host: &str, row: &Row) -> Self {
+    fn new(backend: &'static str, p: Pid, host: &str, row: &Row, common: &[String]) -> Self {
+        let below = (row.g_ns_per_byte < row.r_ns_per_byte).then(|| BELOW_R.to_string());
         ProbeRow {
             backend,
             p,
@@ -50,45 +61,98 @@ impl ProbeRow {
             l_words: row.l_ns / (row.r_ns_per_byte * row.word_bytes as f64),
             samples: row.samples,
             host: host.into(),
+            remarks: common.iter().cloned().chain(below).collect(),
         }
     }
 }
+
+/// The share of the time in which ways to exchange are compared, where there are any.
+const FOR_EXCHANGES: f64 = 0.1;
 
 /// Sizes of h per word that only a plot needs.
 const POINTS: usize = 7;
 
 pub(crate) fn run(options: &Measuring) -> Result<()> {
-    let backend = options.check()?;
+    let mut place = Place::find(options)?;
+    options.check(&place)?;
+    place.enter()?;
     warn_if_not_to_be_saved();
+    let backend = place.backend;
     let host = Host::this();
-    let mut all = Vec::new();
-    for (nth, p) in options.processes()?.into_iter().enumerate() {
-        let mut plan = Plan::for_host(&host, p, options.time(5, 60), options.quick);
+    let (mut all, mut plots) = (Vec::new(), Vec::new());
+    for p in place.processes(options)? {
+        let mut plan = Plan::for_host(&host, p, place.growth(), options.time(5, 60), options.quick);
         plan.points = if options.svg.is_some() { POINTS } else { 0 };
-        let measured = measure(&plan)?;
-        let kept = save(backend, options.quick, &measured);
-        if let Some(path) = &options.svg {
-            plot::draw(&numbered(path, nth), p, &measured)?;
-        }
+        let busy = Busy::begin(&place);
+        let exchanges = Exchanges::measure(&mut place, p, plan.time.mul_f64(FOR_EXCHANGES))?;
+        let measured = measure(&mut place, &plan)?;
+        place.settle_exchange(None);
+        let exchange = exchanges.as_ref().map(|exchanges| exchanges.cheaper);
+        let common = busy.remarks();
+        let kept = save(backend, plan.quick, exchange, &measured);
         let rows = measured.parameters.rows.iter();
-        let rows: Vec<_> = rows.map(|row| ProbeRow::new(backend, p, &host.name, row)).collect();
+        let row = |row| ProbeRow::new(backend, p, &host.name, row, &common);
+        let rows: Vec<_> = rows.map(row).collect();
         if options.is_for_programs() {
             eprintln!("{kept}");
             all.extend(rows);
         } else {
             let mut out = io::stdout().lock();
             shown::table(&mut out, &host, &plan, &rows, measured.narrow)?;
+            if let Some(exchanges) = &exchanges {
+                writeln!(out, "{}", exchanges.sentence())?;
+            }
             writeln!(out, "{kept}")?;
         }
+        plots.push((p, measured));
     }
-    output::rows(options, &all, |_| Ok(()))
+    output::rows(options, &all, |_| Ok(()))?;
+    // Last: what was measured shall not be lost with a plot that cannot be written.
+    for (nth, (p, measured)) in plots.iter().enumerate() {
+        if let Some(path) = &options.svg {
+            plot::draw(&numbered(path, nth), *p, measured)?;
+        }
+    }
+    Ok(())
+}
+
+/// Measuring g and l.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GAndL;
+
+/// What is measured, and r, which takes no section.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Order {
+    plan: Plan,
+    memcpy: Vec<f64>,
+    growth: Growth,
+}
+
+impl Task for GAndL {
+    type Order = Order;
+    type Found = Measured;
+
+    fn run<L: Lpf>(
+        ctx: &mut Context<'_, L>,
+        order: &Order,
+        watch: &Watch,
+    ) -> lpf::Result<Measured> {
+        let Order { plan, memcpy, growth } = order;
+        lpf::measure::measure(ctx, plan, memcpy, *growth, &|progress| {
+            watch(progress.elapsed, &|| estimate(&progress.rows));
+        })
+    }
+}
+
+impl Measurement for GAndL {
+    const NAME: &str = "g and l";
 }
 
 /// Measures with a bar that shows g and l as far as they are known.
-pub(crate) fn measure(plan: &Plan) -> Result<Measured> {
+pub(crate) fn measure(place: &mut Place, plan: &Plan) -> Result<Measured> {
+    let order = Order { memcpy: memcpy_speeds(plan), plan: plan.clone(), growth: place.growth() };
     let bar = Bar::new(&format!("probe p = {}", plan.p), plan.time);
-    let watch = |progress: &Progress| bar.show(progress.elapsed, || estimate(&progress.rows));
-    Ok(measure_threads(&Config::from_environment()?, plan, &watch)?)
+    place.measure::<GAndL>(plan.p, &order, bar.watch())
 }
 
 fn estimate(rows: &[Row]) -> String {
@@ -113,21 +177,42 @@ fn warn_if_not_to_be_saved() {
 
 /// Saves the table; what became of it, for people. A folder that cannot be written costs nothing
 /// but the table.
-fn save(backend: &str, quick: bool, measured: &Measured) -> String {
-    let table = Table::now(backend, quick, measured.parameters.clone());
+fn save(backend: &str, quick: bool, exchange: Option<Way>, measured: &Measured) -> String {
+    let table = Table { exchange, ..Table::now(backend, quick, measured.parameters.clone()) };
     let store = match Store::this() {
         Ok(store) => store,
         Err(error) => return format!("not saved: {error}; LPF_TABLE names a folder for tables"),
     };
     let path = store.path().display();
     match store.save(table) {
-        Ok(Saved::Replaced) => format!("saved in {path}; programs use it from now on"),
+        Ok(Saved::Replaced) => {
+            let caveat = caveat(&measured.parameters.rows);
+            format!("saved in {path}; programs use it from now on{caveat}")
+        }
         Ok(Saved::KeptBetter) => {
             format!("not saved: {path} has a better table, measured longer or on a quieter machine")
         }
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => format!("not saved: {error}"),
         // Why was said before the measurement.
         Err(_) => format!("not saved in {path}"),
     }
+}
+
+/// Half an interval as wide as this share of its value makes what is computed with it of little
+/// worth.
+pub(crate) const UNCERTAIN: f64 = 0.5;
+
+/// Which g of a saved table is hardly known; else nothing.
+fn caveat(rows: &[Row]) -> String {
+    let uncertain = rows.iter().filter(|row| row.g_ci95 >= UNCERTAIN * row.g_ns_per_byte);
+    let words: Vec<_> = uncertain.map(|row| output::size(row.word_bytes)).collect();
+    if words.is_empty() {
+        return String::new();
+    }
+    format!(
+        ", although g for words of {} is known to +-50 % or worse only: probe again longer (--seconds) or when nothing else runs",
+        words.join(", ")
+    )
 }
 
 /// The file for the nth number of processes: `a.svg`, `a-2.svg`, …
@@ -138,5 +223,24 @@ fn numbered(path: &std::path::Path, nth: usize) -> std::path::PathBuf {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy();
             path.with_file_name(format!("{stem}-{}.svg", nth + 1))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lpf::machine::{Growth, Parameters};
+
+    #[test]
+    fn a_saved_table_in_which_g_is_hardly_known_says_so() {
+        let mut rows = Parameters::guess(Growth::SharedMemory).rows;
+        for row in &mut rows {
+            row.g_ci95 = 0.4 * row.g_ns_per_byte;
+        }
+        assert_eq!(caveat(&rows), "");
+        for nth in [0, 3] {
+            rows[nth].g_ci95 = 0.6 * rows[nth].g_ns_per_byte;
+        }
+        assert!(caveat(&rows).contains("g for words of 8 B, 1 MiB is known to +-50 % or worse"));
     }
 }

@@ -9,7 +9,7 @@ use lpf::measure::{Measured, Point};
 use plotters::prelude::*;
 
 use crate::failure::Result;
-use crate::output::{digits, size, time};
+use crate::output::{digits, processes, size, time};
 use crate::plot::{COLOURS, SIZE, axis, byte_label, time_label, write};
 
 /// Draws one probe.
@@ -22,7 +22,7 @@ pub(super) fn draw(path: &Path, p: Pid, measured: &Measured) -> Result<()> {
         let area = SVGBackend::with_string(text, SIZE).into_drawing_area();
         area.fill(&WHITE)?;
         let mut chart = ChartBuilder::on(&area)
-            .caption(format!("T(h) of a total exchange, {p} processes"), ("sans-serif", 20))
+            .caption(format!("T(h) of a total exchange, {}", processes(p)), ("sans-serif", 20))
             .margin(15)
             .x_label_area_size(45)
             .y_label_area_size(75)

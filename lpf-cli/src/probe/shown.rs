@@ -4,11 +4,12 @@ use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table};
 use lpf::host::Host;
-use lpf::measure::Plan;
-use lpf::measure::plan::WORDS;
+use lpf::measure::plan::{Bound, WORDS};
+use lpf::measure::{Plan, Word};
 
 use super::ProbeRow;
-use crate::output::{digits, plain, seconds, size};
+use crate::output::{digits, plain, processes, seconds, size, within};
+use crate::remarks;
 
 /// Prints the table: a column per word size.
 pub(super) fn table(
@@ -19,14 +20,16 @@ pub(super) fn table(
     narrow: bool,
 ) -> io::Result<()> {
     let backend = rows.first().map_or("", |row| row.backend);
-    writeln!(out, "{} ({}), {backend}, {} processes", host.name, host.cpu, plan.p)?;
+    writeln!(out, "{} ({}), {backend}, {}", host.name, host.cpu, processes(plan.p))?;
     let mut table = plain(cells("word w", rows, |row| size(row.word_bytes)));
     line(&mut table, "r (ns/byte)", rows, |row| digits(row.r_ns_per_byte));
-    line(&mut table, "g (ns/byte)", rows, |row| within(row.g_ns_per_byte, row.g_ci95));
-    line(&mut table, "l (us)", rows, |row| within(row.l_ns / 1e3, row.l_ci95 / 1e3));
-    line(&mut table, "g (x r)", rows, |row| within(row.g_over_r, row.g_ci95 / row.r_ns_per_byte));
+    line(&mut table, "g (ns/byte)", rows, |row| within(row.g_ns_per_byte, row.g_ci95, digits));
+    line(&mut table, "l (us)", rows, |row| within(row.l_ns / 1e3, row.l_ci95 / 1e3, digits));
+    line(&mut table, "g (x r)", rows, |row| {
+        within(row.g_over_r, row.g_ci95 / row.r_ns_per_byte, digits)
+    });
     line(&mut table, "l (words)", rows, |row| {
-        within(row.l_words, row.l_ci95 / (row.r_ns_per_byte * row.word_bytes as f64))
+        within(row.l_words, row.l_ci95 / (row.r_ns_per_byte * row.word_bytes as f64), digits)
     });
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
@@ -35,7 +38,7 @@ pub(super) fn table(
     writeln!(out, "+- is half of the 95 % interval; l (words) = l / (r w)")?;
     for word in &plan.words {
         let (w, n) = (size(word.bytes), size(word.largest));
-        writeln!(out, "n_max for words of {w}: {n} per process ({})", word.bound)?;
+        writeln!(out, "n_max for words of {w}: {n} per process ({})", why(word))?;
     }
     for left_out in WORDS.iter().filter(|&&w| plan.words.iter().all(|word| word.bytes != w)) {
         let w = size(*left_out);
@@ -48,7 +51,18 @@ pub(super) fn table(
             "the time ({time}) was up before all intervals were narrow; --seconds S gives more"
         )?;
     }
-    Ok(())
+    let name = |row: &ProbeRow| format!("words of {}", size(row.word_bytes));
+    remarks::print(out, rows.iter().map(|row| (name(row), &row.remarks)))
+}
+
+/// Why the largest h is no larger.
+fn why(word: &Word) -> String {
+    match word.bound {
+        Bound::Cache => "four times the last cache".into(),
+        Bound::Memory => "an eighth of the memory, queues included".into(),
+        Bound::Quick(full) if full == word.largest => "as the full method's".into(),
+        Bound::Quick(full) => format!("a quick look; the full method's is {}", size(full)),
+    }
 }
 
 fn line(table: &mut Table, name: &str, rows: &[ProbeRow], value: impl Fn(&ProbeRow) -> String) {
@@ -57,8 +71,4 @@ fn line(table: &mut Table, name: &str, rows: &[ProbeRow], value: impl Fn(&ProbeR
 
 fn cells(name: &str, rows: &[ProbeRow], value: impl Fn(&ProbeRow) -> String) -> Vec<String> {
     std::iter::once(name.to_string()).chain(rows.iter().map(value)).collect()
-}
-
-fn within(value: f64, half: f64) -> String {
-    format!("{} +- {}", digits(value), digits(half))
 }

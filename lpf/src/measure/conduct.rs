@@ -1,5 +1,6 @@
 //! Process 0 decides which pattern is timed next, and all follow.
 
+use lpf_core::messages::Traffic;
 use lpf_core::{Area, Context, Local, Lpf, Result};
 
 use super::superstep::{Areas, Pattern, Timing, time_batch};
@@ -26,6 +27,10 @@ pub struct Timed {
 pub trait Leader {
     /// The next batch, or `None` at the end.
     fn next(&mut self, before: Option<Timed>) -> Option<Batch>;
+
+    /// A batch has begun and ended with these counts of process 0's messages, so many supersteps apart;
+    /// told only where there are messages.
+    fn count(&mut self, _begin: Traffic, _end: Traffic, _supersteps: u32) {}
 }
 
 /// Times patterns as the leader says. Collective; `leader` is asked at process 0 only, and the
@@ -45,29 +50,54 @@ pub fn conduct<L: Lpf>(
     let requests = patterns.iter().map(|pattern| pattern.requests()).max().unwrap_or(0);
     ctx.resize(4, requests.max(ctx.nprocs() as usize + 1))?;
     ctx.sync()?;
-    let mut order = Order { spoken: ctx.local(2)?, heard: ctx.area(2)? };
+    let mut orders = Orders::new(ctx)?;
     let mut areas = Areas { sources: ctx.area(bytes)?, destinations: ctx.area(bytes)? };
     ctx.sync()?;
     let mut before = None;
-    loop {
-        let next = if ctx.pid() == 0 { leader.next(before) } else { None };
-        let Some(batch) = order.give(ctx, next)? else {
-            return Ok(());
-        };
+    while let Some(batch) = orders.next(ctx, leader, before)? {
         let pattern = &*patterns[batch.pattern];
+        let begin = ctx.raw().traffic();
         let ns = time_batch(ctx, pattern, &mut areas, batch.repetitions, timing)?;
+        if let (Some(begin), Some(end)) = (begin, ctx.raw().traffic()) {
+            leader.count(begin, end, timing.supersteps(batch.repetitions));
+        }
         before = Some(Timed { batch, ns });
     }
+    Ok(())
 }
 
 /// Two words that travel from process 0 to all: the pattern and the repetitions, 0 of which mean
 /// the end.
-struct Order<'s> {
+#[derive(Debug)]
+pub struct Orders<'s> {
     spoken: Local<'s, u64>,
     heard: Area<'s, u64>,
 }
 
-impl<'s> Order<'s> {
+impl<'s> Orders<'s> {
+    /// Registers the words, in two slots; they can be used after a sync. A superstep with an order has
+    /// room for a request to each process.
+    ///
+    /// # Errors
+    /// *Misuse* where there is no room for two slots, *mitigable* where memory is refused.
+    pub fn new<L: Lpf>(ctx: &mut Context<'s, L>) -> Result<Self> {
+        Ok(Orders { spoken: ctx.local(2)?, heard: ctx.area(2)? })
+    }
+
+    /// What the leader at process 0 says after the batch before, at every process. One superstep.
+    ///
+    /// # Errors
+    /// *Fatal* where the section failed.
+    pub fn next<L: Lpf>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        leader: &mut dyn Leader,
+        before: Option<Timed>,
+    ) -> Result<Option<Batch>> {
+        let next = if ctx.pid() == 0 { leader.next(before) } else { None };
+        self.give(ctx, next)
+    }
+
     fn give<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,

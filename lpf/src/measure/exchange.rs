@@ -1,6 +1,7 @@
 //! The total exchange: every process sends equally many words to every process.
 
 use lpf_core::{Context, Lpf, Pid, Result};
+use serde::{Deserialize, Serialize};
 
 use super::superstep::{Areas, Pattern};
 
@@ -10,7 +11,7 @@ use super::superstep::{Areas, Pattern};
 /// The words go round the targets, and are taken and placed without a stride: words that lie side
 /// by side would be one larger message. And g has to hold for any h-relation, so it may not rest on
 /// a run-length coding of requests or on a prefetcher that sees through the order.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct TotalExchange {
     processes: Pid,
     word: usize,

@@ -14,6 +14,7 @@
 //! - l looks at k = 2 and 4 too, because the first words may travel with the barrier, and only at
 //!   T(2kp) of up to 16 T(0): above, 2T(kp) - T(2kp) is noise;
 //! - T is a median of batches and not a mean of days (see [`stats`]);
+//! - where noise makes T(n_max) no larger than T(2p), g is T(n_max) / n_max and its interval 100 %;
 //! - words are taken and placed without a stride (see [`exchange`]);
 //! - each superstep of a batch works in memory that its owner rewrote before the batch, so that no
 //!   copier finds the words in its own cache (see [`superstep`]).
@@ -25,9 +26,12 @@ pub mod exchange;
 pub mod memcpy;
 pub mod plan;
 pub mod schedule;
+pub mod share;
 pub mod stats;
 pub mod superstep;
+pub mod task;
 
+mod now;
 mod random;
 mod rounds;
 
@@ -36,17 +40,19 @@ use std::sync::Mutex;
 use lpf_core::machine::{Growth, Origin, Parameters};
 use lpf_core::{Args, Context, Lpf, Pid, Result};
 use lpf_pthreads::Config;
+use serde::{Deserialize, Serialize};
 
 use self::conduct::conduct;
 use self::exchange::TotalExchange;
 use self::superstep::{Empty, Pattern, Timing};
 
+pub use self::now::{Now, measured_here, measured_now};
 pub use self::plan::{Plan, Word};
 pub use self::random::Random;
 pub use self::rounds::{Point, Progress};
 
 /// What a measurement found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Measured {
     /// g and l by word size.
     pub parameters: Parameters,
@@ -56,8 +62,15 @@ pub struct Measured {
     pub narrow: bool,
 }
 
-/// Measures r, g and l of the threads backend as it is configured, on `plan.p` processes. `watch`
-/// is shown the progress between batches.
+/// A configuration to measure under: checked mode is off whatever the environment says. It makes
+/// every byte several times dearer, and a table that says so would mislead every program that runs
+/// without it.
+pub fn unchecked(config: Config) -> Config {
+    config.check(false)
+}
+
+/// Measures r, g and l of the threads backend as it is configured, on `plan.p` processes, but never
+/// in checked mode. `watch` is shown the progress between batches.
 ///
 /// # Errors
 /// *Mitigable* where memory or threads are refused, *fatal* where the section failed.
@@ -68,7 +81,7 @@ pub fn measure_threads(
 ) -> Result<Measured> {
     let memcpy = memcpy_speeds(plan);
     let found = Mutex::new(None);
-    let config = config.clone().procs(plan.p);
+    let config = unchecked(config.clone().procs(plan.p));
     config.exec(plan.p, Args::none(), |ctx, _args| {
         let measured = measure(ctx, plan, &memcpy, Growth::SharedMemory, watch)?;
         if ctx.pid() == 0 {
@@ -116,4 +129,17 @@ pub fn measure<L: Lpf>(
 
 fn exchange<L: Lpf>(p: Pid, word: usize, bytes: usize) -> Box<dyn Pattern<L>> {
     if bytes == 0 { Box::new(Empty) } else { Box::new(TotalExchange::new(p, word, bytes)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_measured_is_never_checked() {
+        let checked = Config::new().check(true);
+        assert_ne!(format!("{checked:?}"), format!("{:?}", Config::new()));
+        let unchecked = format!("{:?}", unchecked(checked));
+        assert!(unchecked.contains("check: false"), "{unchecked}");
+    }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lpf_core::machine::Row;
+use serde::{Deserialize, Serialize};
 
 use super::conduct::{Batch, Leader, Timed};
 use super::exchange::TotalExchange;
@@ -11,7 +12,7 @@ use super::schedule::Schedule;
 use super::stats::Samples;
 
 /// One size of h, as measured.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Point {
     /// Bytes that each process sends and receives.
     pub h_bytes: usize,
@@ -163,13 +164,22 @@ impl<'a> Rounds<'a> {
         let zero = self.schedule.samples(0);
         let (two, large) = (self.samples_of(word, TWO_P), self.samples_of(word, LARGEST));
         let between = (largest - 2 * bytes * self.plan.p as usize) as f64;
+        let slope = (large.median() - two.median()) / between;
+        // On a busy machine in a short time the small exchange may seem to take longer than the
+        // largest. Then all that is known is that g is at most what the largest took per byte.
+        let at_most = large.median() / largest as f64;
+        let (g_ns_per_byte, g_ci95) = if slope > 0.0 || large.is_empty() {
+            (slope, large.half_width().hypot(two.half_width()) / between)
+        } else {
+            (at_most, at_most)
+        };
         let (l_ns, l_ci95) = self.latency(word);
         let small = (0..LARGEST).map(|h| self.samples_of(word, h).len()).sum::<usize>();
         Row {
             word_bytes: bytes,
             r_ns_per_byte: self.memcpy[word],
-            g_ns_per_byte: (large.median() - two.median()) / between,
-            g_ci95: large.half_width().hypot(two.half_width()) / between,
+            g_ns_per_byte,
+            g_ci95,
             l_ns,
             l_ci95,
             samples: (zero.len() + small + large.len()) as u64,
@@ -235,6 +245,7 @@ impl<'a> Rounds<'a> {
 mod tests {
     use super::*;
     use crate::host::Host;
+    use lpf_core::machine::Growth;
 
     fn plan(time: Duration) -> Plan {
         let host = Host {
@@ -243,7 +254,7 @@ mod tests {
             memory_bytes: 1 << 30,
             last_cache_bytes: 1 << 20,
         };
-        Plan { points: 3, ..Plan::for_host(&host, 4, time, false) }
+        Plan { points: 3, ..Plan::for_host(&host, 4, Growth::SharedMemory, time, false) }
     }
 
     /// Feeds a leader with the times of a machine that keeps the model exactly.
@@ -297,6 +308,22 @@ mod tests {
         let l: Vec<f64> = rounds.rows().iter().map(|row| row.l_ns).collect();
         assert!(l[..3].iter().all(|l| (l - 400.0).abs() < 8.0), "{l:?}");
         assert_eq!(l[3], 200.0, "lost in the milliseconds of words of 1 MiB");
+    }
+
+    #[test]
+    fn a_small_exchange_that_took_longer_than_the_largest_leaves_g_above_0_and_unknown() {
+        let plan = plan(Duration::ZERO);
+        let h = sizes(&plan);
+        let mut rounds = Rounds::new(&plan, &h, &[0.1; 4], &|_| {});
+        let mut before = None;
+        while let Some(batch) = rounds.next(before) {
+            let (place, bytes) = h[batch.pattern];
+            let ns = if bytes == plan.words[place].largest { 1e6 } else { 5e6 };
+            before = Some(Timed { batch, ns });
+        }
+        for row in rounds.rows() {
+            assert!(row.g_ns_per_byte > 0.0 && row.g_ci95 == row.g_ns_per_byte, "{row:?}");
+        }
     }
 
     #[test]

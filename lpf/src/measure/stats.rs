@@ -5,8 +5,10 @@
 //! whose 95 % interval needs no assumption about the distribution: it lies between two order
 //! statistics.
 
+use serde::{Deserialize, Serialize};
+
 /// Samples of one quantity.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Samples {
     sorted: Vec<f64>,
 }
@@ -67,6 +69,12 @@ impl Samples {
     /// Half the interval's width; the median itself (that is: 100 %) where there is no interval.
     pub fn half_width(&self) -> f64 {
         self.interval().map_or(self.median(), |(low, high)| (high - low) / 2.0)
+    }
+}
+
+impl Extend<f64> for Samples {
+    fn extend<I: IntoIterator<Item = f64>>(&mut self, values: I) {
+        values.into_iter().for_each(|value| self.push(value));
     }
 }
 

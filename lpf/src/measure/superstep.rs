@@ -66,6 +66,13 @@ pub enum Timing {
     Queueing,
 }
 
+impl Timing {
+    /// Supersteps of a batch, those included that are not timed.
+    pub(super) fn supersteps(self, repetitions: u32) -> u32 {
+        repetitions + if self == Timing::Fresh { 2 } else { 0 }
+    }
+}
+
 /// The nanoseconds that one superstep of a batch took on average, at this process.
 ///
 /// # Errors
@@ -169,9 +176,16 @@ fn touch<'s, L: Lpf>(
         return;
     }
     let (sources, destinations) = ctx.access((&mut areas.sources, &areas.destinations));
-    for place in sources[..bytes].chunks_mut(step) {
+    touch_bytes(&mut sources[..bytes], &destinations[..bytes], step, value);
+}
+
+/// What an owner does with its memory before a superstep: it rewrites its sources and reads its
+/// destinations, every `step` bytes.
+#[inline]
+pub fn touch_bytes(sources: &mut [u8], destinations: &[u8], step: usize, value: u8) {
+    for place in sources.chunks_mut(step) {
         place[0] = value;
     }
-    let read = destinations[..bytes].chunks(step).map(|place| u64::from(place[0])).sum::<u64>();
+    let read = destinations.chunks(step).map(|place| u64::from(place[0])).sum::<u64>();
     black_box((sources, read));
 }

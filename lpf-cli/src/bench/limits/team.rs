@@ -4,8 +4,9 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Instant;
 
-use lpf::measure::conduct::repetitions;
 use lpf::measure::superstep::nanoseconds;
+
+use crate::bench::batches::Batches;
 
 /// Threads, each on a core of its own where there are enough.
 #[derive(Clone, Debug)]
@@ -54,7 +55,7 @@ impl Team {
         make: impl Fn(usize) -> S + Sync,
     ) -> Vec<f64> {
         let (ready, steps) = (Barrier::new(self.threads), AtomicU32::new(1));
-        let mut times = Vec::with_capacity(batches);
+        let mut batches = Batches::new(batches);
         std::thread::scope(|scope| {
             for thread in 1..self.threads {
                 let (make, ready, steps) = (&make, &ready, &steps);
@@ -67,27 +68,22 @@ impl Team {
             let leader = scope.spawn(|| {
                 pin(self.cores.get(self.core_of(0)).copied());
                 let mut step = make(0);
-                lead(&ready, &steps, &mut step, timed, batches, &mut times);
+                lead(&ready, &steps, &mut step, timed, &mut batches);
             });
             leader.join().expect("the leader does not panic");
         });
-        times
+        batches.into_times()
     }
 }
-
-/// Warm-up batches: the first says how many steps make a millisecond.
-const WARM_UP: usize = 2;
 
 fn lead(
     ready: &Barrier,
     steps: &AtomicU32,
     step: &mut impl FnMut() -> f64,
     timed: Timed,
-    batches: usize,
-    times: &mut Vec<f64>,
+    batches: &mut Batches,
 ) {
-    let mut n = 1;
-    for batch in 0..WARM_UP + batches {
+    while let Some(n) = batches.next() {
         steps.store(n, Relaxed);
         ready.wait();
         // Untimed: after it all threads are here, however late the barrier woke them.
@@ -95,10 +91,7 @@ fn lead(
         let start = Instant::now();
         let inside: f64 = (0..n).map(|_| step()).sum();
         let whole = nanoseconds(start) / f64::from(n);
-        if batch >= WARM_UP {
-            times.push(if timed == Timed::Step { whole } else { inside / f64::from(n) });
-        }
-        n = repetitions(whole);
+        batches.note(whole, if timed == Timed::Step { whole } else { inside / f64::from(n) });
     }
     steps.store(0, Relaxed);
     ready.wait();

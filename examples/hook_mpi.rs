@@ -1,0 +1,39 @@
+//! A program of MPI hands half of its processes to LPF and goes on with MPI afterwards:
+//! `mpirun -n 4 target/release/examples/hook_mpi`, built with `--features mpi`
+
+use std::time::Duration;
+
+use lpf::mpi::World;
+use lpf::{Args, Context, Lpf, Member, Result};
+use mpi::collective::SystemOperation;
+use mpi::topology::Color;
+use mpi::traits::{Communicator, CommunicatorCollectives};
+
+/// Every process brings a number in its input and gets the sum as its output.
+fn sum<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
+    let p = ctx.nprocs();
+    ctx.resize(2, 2 * p as usize)?;
+    ctx.sync()?;
+    let (mut own, all) = (ctx.local::<u8>(1)?, ctx.area::<u8>(p as usize)?);
+    ctx.sync()?;
+    ctx.write(&mut own).copy_from_slice(args.input);
+    (0..p).try_for_each(|to| ctx.put(&own, .., to, &all, ctx.pid() as usize))?;
+    ctx.sync()?;
+    args.output[0] = ctx.read(&all).iter().sum();
+    Ok(())
+}
+
+fn main() -> Result<()> {
+    // LPF has a thread of its own, which never calls MPI: Funneled is enough.
+    let started = mpi::initialize_with_threading(mpi::Threading::Funneled);
+    let world = started.as_ref().expect("MPI starts").0.world();
+    let half = world.split_by_color(Color::with_value(world.rank() % 2)).expect("a half");
+    let mut answer = [0];
+    let mut member = Member::of_world(World::of_communicator(&half, Duration::from_secs(60))?)?;
+    member.hook(Args::in_out(&[world.rank() as u8], &mut answer), sum)?;
+    drop(member); // `half` is MPI's alone again
+    let mut all = 0;
+    half.all_reduce_into(&answer[0], &mut all, SystemOperation::max());
+    println!("process {}: the sum of my half is {}, MPI has {all}", world.rank(), answer[0]);
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! A process of a job: it serves, or performs tasks on all of them; those of its own command, or those
+//! that another one orders, which started the job for that.
+
+use std::cell::Cell;
+use std::io::{self, BufRead, Write};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use lpf::measure::task::{Watch, perform};
+use lpf::settings::{Launched, Settings, by_mpi_launcher};
+use lpf::{Args, Pid};
+use serde::{Deserialize, Serialize};
+
+use super::Measurement;
+use crate::failure::{Failure, Result};
+use crate::{bench, comply, probe};
+
+/// What is asked of process 0 of a job: a line on its standard input.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Order {
+    pub(super) task: String,
+    pub(super) p: Pid,
+    pub(super) order: serde_json::Value,
+}
+
+/// What it says: lines on its standard output.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Answer {
+    /// How far it is.
+    Progress { elapsed: Duration, text: String },
+    /// The end of an order.
+    Found(serde_json::Value),
+    /// The same: the error, for people, and whether what was asked cannot be done at all.
+    Failed { text: String, usage: bool },
+}
+
+/// This process's place in its job.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Member {
+    pub(super) rank: Pid,
+    pub(super) size: Pid,
+    pub(super) backend: &'static str,
+}
+
+lpf::program! {
+    /// Nothing: for those that serve, who are told what they run.
+    fn Nothing(_ctx, _args) {
+        Ok(())
+    }
+}
+
+impl Member {
+    /// From here on only process 0 goes on: the others serve, and end.
+    pub(super) fn enter(&self) -> Result<()> {
+        self.set_environment();
+        if self.rank == 0 {
+            return Ok(());
+        }
+        lpf::run_args(1, Nothing, Args::none())?;
+        Err(Failure::Failed("this process of the job was let go before the job was over".into()))
+    }
+
+    /// Sections take their settings from the environment: the backend is the one that was chosen, and
+    /// nothing is measured in checked mode, nor before it is measured.
+    fn set_environment(&self) {
+        let settings = [("LPF_BACKEND", self.backend), ("LPF_CHECK", "0"), ("LPF_PROBE", "off")];
+        for (name, value) in settings {
+            // SAFETY: this program has one thread so far: a section is the first that begins others.
+            unsafe { std::env::set_var(name, value) };
+        }
+    }
+
+    /// Performs a task on the first `p` processes.
+    pub(super) fn perform<M: Measurement>(
+        &self,
+        p: Pid,
+        order: &M::Order,
+        watch: Watch,
+    ) -> lpf::Result<M::Found> {
+        perform::<M>(order, watch, |program, args| lpf::run_args(p, program, args))
+    }
+}
+
+/// `lpf measure`: performs what is ordered on standard input, until there is no more.
+pub(crate) fn answer_orders() -> Result<()> {
+    let settings = Settings::from_environment()?;
+    let backend = lpf::backend(&settings.backend.value)?;
+    let job = match backend {
+        "mpi" => by_mpi_launcher(),
+        _ => Launched::from_environment()?.map(|job| (job.rank, job.size)),
+    };
+    let Some((rank, size)) = job else {
+        let text = "measure is a part of probe, comply and bench, and of no use by itself";
+        return Err(Failure::Usage(text.into()));
+    };
+    let member = Member { rank, size, backend };
+    member.enter()?;
+    for line in io::stdin().lock().lines() {
+        let order: Order = serde_json::from_str(&line?)?;
+        let found = match &*order.task {
+            probe::GAndL::NAME => answer::<probe::GAndL>(member, order),
+            comply::Costs::NAME => answer::<comply::Costs>(member, order),
+            bench::Round::NAME => answer::<bench::Round>(member, order),
+            other => Err(Failure::Failed(format!("there is nothing to measure called {other}"))),
+        };
+        say(&match found {
+            Ok(found) => Answer::Found(found),
+            Err(Failure::Usage(text)) => Answer::Failed { text, usage: true },
+            Err(Failure::Failed(text)) => Answer::Failed { text, usage: false },
+            Err(other) => return Err(other),
+        })?;
+    }
+    Ok(())
+}
+
+fn answer<M: Measurement>(member: Member, order: Order) -> Result<serde_json::Value> {
+    let found = member.perform::<M>(order.p, &serde_json::from_value(order.order)?, telling())?;
+    Ok(serde_json::to_value(found)?)
+}
+
+/// How far it is, a few times a second.
+fn telling() -> Watch {
+    const EVERY: Duration = Duration::from_millis(100);
+    let next = Cell::new(Instant::now());
+    Rc::new(move |elapsed, text| {
+        let now = Instant::now();
+        if now >= next.get() {
+            next.set(now + EVERY);
+            // Who does not read any more has ended this job.
+            drop(say(&Answer::Progress { elapsed, text: text() }));
+        }
+    })
+}
+
+fn say(answer: &Answer) -> Result<()> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer(&mut out, answer)?;
+    writeln!(out)?;
+    Ok(out.flush()?)
+}

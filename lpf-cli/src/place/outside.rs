@@ -1,0 +1,142 @@
+//! Jobs of this program itself, one for each number of processes: what it orders, they measure.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use lpf::Pid;
+use lpf::measure::task::Watch;
+use lpf::messages::Way;
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
+
+use super::Measurement;
+use super::inside::{Answer, Order};
+use super::way_name;
+use crate::failure::{Failure, Result};
+
+/// The jobs that have been started.
+#[derive(Debug)]
+pub(super) struct Jobs {
+    backend: &'static str,
+    /// How processes exchange what they have for each other, if it is not left to them.
+    exchange: Option<Way>,
+    /// By size, with how they exchange.
+    running: BTreeMap<Pid, Vec<(Option<Way>, Job)>>,
+}
+
+impl Jobs {
+    pub(super) fn new(backend: &'static str) -> Self {
+        Jobs { backend, exchange: None, running: BTreeMap::new() }
+    }
+
+    /// From now on tasks are performed by processes that exchange in this way.
+    pub(super) fn exchange_by(&mut self, way: Option<Way>) {
+        self.exchange = way;
+    }
+
+    /// Ends the jobs that exchange in another way than tasks are performed by.
+    pub(super) fn end_others(&mut self) {
+        self.running.values_mut().for_each(|jobs| jobs.retain(|(way, _)| *way == self.exchange));
+    }
+
+    /// Has the job of `p` processes, started now if there is none, perform a task.
+    pub(super) fn perform<M: Measurement>(
+        &mut self,
+        p: Pid,
+        order: &M::Order,
+        watch: &Watch,
+    ) -> Result<M::Found> {
+        let order = serde_json::to_value(order)?;
+        let order = Order { task: M::NAME.into(), p, order };
+        let jobs = self.running.entry(p).or_default();
+        let mut job = match jobs.iter().position(|(way, _)| *way == self.exchange) {
+            Some(nth) => jobs.swap_remove(nth).1,
+            None => Job::start(self.backend, p, self.exchange)?,
+        };
+        let found = job.ask(&order, watch)?;
+        // One that could not do it ends here.
+        jobs.push((self.exchange, job));
+        Ok(serde_json::from_value(found)?)
+    }
+}
+
+/// A job under `lpf run`.
+#[derive(Debug)]
+struct Job {
+    p: Pid,
+    launcher: Child,
+    /// Process 0 ends when this is closed, and the job with it.
+    orders: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Job {
+    fn start(backend: &str, p: Pid, exchange: Option<Way>) -> Result<Self> {
+        let refused = |error: io::Error| {
+            Failure::Failed(format!("a job of {p} processes could not be started: {error}"))
+        };
+        let own = std::env::current_exe().map_err(refused)?;
+        let mut command = Command::new(&own);
+        command.args(["run", "-n", &p.to_string(), "--backend", backend, "--"]);
+        command.arg(&own).arg("measure").stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.envs(exchange.map(|way| ("LPF_EXCHANGE", way_name(way))));
+        // What is misspelt has been said.
+        for name in lpf::settings::unknown() {
+            command.env_remove(name);
+        }
+        // SAFETY: a single system call between fork and exec, that allocates nothing and takes no lock.
+        // If this program is killed, its jobs are ended in order.
+        unsafe { command.pre_exec(|| Ok(prctl::set_pdeathsig(Signal::SIGTERM)?)) };
+        let mut launcher = command.spawn().map_err(refused)?;
+        let (orders, answers) = (launcher.stdin.take(), launcher.stdout.take());
+        let answers = BufReader::new(answers.expect("it was asked for"));
+        Ok(Job { p, launcher, orders, answers })
+    }
+
+    /// Orders, and waits for the end of it.
+    fn ask(&mut self, order: &Order, watch: &Watch) -> Result<serde_json::Value> {
+        let mut line = serde_json::to_string(order)?;
+        line.push('\n');
+        let asked = self.orders.as_mut().map(|orders| orders.write_all(line.as_bytes()));
+        if !matches!(asked, Some(Ok(()))) {
+            return Err(self.ended());
+        }
+        loop {
+            let mut line = String::new();
+            if !self.answers.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
+                return Err(self.ended());
+            }
+            match serde_json::from_str(&line) {
+                Ok(Answer::Progress { elapsed, text }) => watch(elapsed, &|| text.clone()),
+                Ok(Answer::Found(found)) => return Ok(found),
+                Ok(Answer::Failed { text, usage: true }) => return Err(Failure::Usage(text)),
+                Ok(Answer::Failed { text, usage: false }) => return Err(Failure::Failed(text)),
+                // What a library writes between our lines is its own.
+                Err(_) => eprint!("{line}"),
+            }
+        }
+    }
+
+    /// The job has ended before it was told to; why has been said, if there was anything to say.
+    fn ended(&mut self) -> Failure {
+        let status = self.launcher.wait();
+        let code = status.ok().and_then(|s| s.code().or(s.signal().map(|signal| 128 + signal)));
+        match code.and_then(|code| u8::try_from(code).ok()) {
+            None | Some(0) => Failure::Failed(format!(
+                "the job of {} processes ended before it had measured anything",
+                self.p
+            )),
+            Some(code) => Failure::Ended(code),
+        }
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        drop(self.orders.take());
+        // What it says may matter, how it ends does not: all that was asked has been answered.
+        drop(self.launcher.wait());
+    }
+}

@@ -1,0 +1,139 @@
+//! `lpf run`: the processes of a job on this machine, started, watched and ended.
+//!
+//! # The course of a job
+//! 1. The port where the processes will meet is bound here, and its socket handed to process 0: nobody
+//!    else can take it in between. Then all are started, in the order of their numbers.
+//! 2. They run. Who ends other than well is noted; what that means for the others is between them and
+//!    process 0, whose end decides.
+//! 3. Process 0 has ended, or never will by itself: the others have a time of grace to follow. Then they
+//!    are asked to (SIGTERM), and after the same time again they are killed. A signal to this program is
+//!    passed on, and counts as having asked.
+//! 4. When nobody is left, what went wrong is said, its root cause last.
+//!
+//! # Launchers of MPI
+//! With `--backend mpi` the launcher of an MPI starts the processes, each under a shepherd, which reports
+//! how it ended; the rest is the same.
+//!
+//! # Nobody is left behind
+//! A process has children of its own: a script starts programs. This program takes in those whose
+//! parents have ended (`PR_SET_CHILD_SUBREAPER`), so its descendants are the whole job, and the job is over
+//! when there are none. If this program itself is killed, the processes that it started are killed by the
+//! system (`PR_SET_PDEATHSIG`); what those have started is their own to end.
+
+mod descendants;
+mod mpi;
+mod report;
+mod shepherd;
+mod signals;
+mod start;
+mod tags;
+mod tcp;
+mod verdict;
+mod watch;
+
+use std::io::Write;
+use std::time::Duration;
+
+use nix::sys::prctl;
+
+use crate::args::Run;
+use crate::failure::{Failure, Result};
+use report::Reports;
+pub(crate) use shepherd::run as shepherd;
+use signals::Signals;
+use start::{Job, Refused};
+use tcp::Starter;
+use watch::Watch;
+
+pub(crate) fn run(options: &Run) -> Result<()> {
+    let backend = backend(options)?;
+    let (program, arguments) = options.program()?;
+    let size = options.size()?;
+    let signals = Signals::take().map_err(system)?;
+    // Where the system cannot do this, only what a process starts and leaves behind is not found.
+    let _ = prctl::set_child_subreaper(true);
+    let job = Job { program, arguments, size, tag: options.tag, mask: signals.before() };
+    let reports = Reports::open().map_err(system)?;
+    let address = reports.address();
+    let mut watch = Watch::new(signals, reports, size, options.grace);
+    let short = match backend {
+        Backend::Tcp => start_each(job, address, &mut watch)?,
+        Backend::Mpi => {
+            watch.launcher(mpi::start(&job, address)?);
+            None
+        }
+    };
+    let over = watch.finish();
+    let host = lpf::host::Host::this().name;
+    for text in over.remarks(size, &host) {
+        // In one piece: what the processes had started may still write there. Who does not read this any
+        // more does not want it.
+        let _ = std::io::stderr().write_all(format!("lpf: {text}\n").as_bytes());
+    }
+    match (short, over.status()) {
+        (Some(text), _) => Err(Failure::Failed(text)),
+        (None, 0) => Ok(()),
+        (None, status) => Err(Failure::Ended(status)),
+    }
+}
+
+/// Starts one process after the other; what to say if there is no room for all, who are ended then.
+fn start_each(job: Job<'_>, reports: String, watch: &mut Watch) -> Result<Option<String>> {
+    let mut starter = Starter::new(job, reports)?;
+    let mut short = None;
+    while starter.rank() < job.size && !watch.is_ending() {
+        match starter.start() {
+            Ok(started) => watch.take(started),
+            Err(Refused::Program(text)) if starter.rank() == 0 => return Err(Failure::Usage(text)),
+            Err(refused) => {
+                short = Some(too_few(starter.rank(), job.size, &refused));
+                watch.end();
+            }
+        }
+        watch.hear();
+    }
+    watch.output(starter.finish().map_err(system)?);
+    Ok(short)
+}
+
+fn too_few(started: lpf::Pid, size: lpf::Pid, refused: &Refused) -> String {
+    match started {
+        0 => format!("no process could be started: {refused}"),
+        _ => format!(
+            "only {started} of {size} processes could be started, and were ended again: {refused}"
+        ),
+    }
+}
+
+/// What connects the processes.
+#[derive(Clone, Copy, Debug)]
+enum Backend {
+    Tcp,
+    Mpi,
+}
+
+fn backend(options: &Run) -> Result<Backend> {
+    let environment = std::env::var("LPF_BACKEND").ok().filter(|name| !name.is_empty());
+    let name = options.backend.clone().or(environment).unwrap_or_else(|| "tcp".into());
+    Err(Failure::Usage(match &*name {
+        "tcp" => return Ok(Backend::Tcp),
+        "mpi" => return Ok(Backend::Mpi),
+        "threads" => {
+            let instead = "start the program itself, with LPF_PROCS for the number of threads";
+            format!("backend \"threads\" is one process: {instead}, or say --backend tcp")
+        }
+        other => format!(
+            "\"{other}\" is no backend that lpf run starts processes for: there are tcp, and mpi for a program built with --features mpi"
+        ),
+    }))
+}
+
+fn system(error: impl std::fmt::Display) -> Failure {
+    Failure::Failed(format!("the system refused what starting processes needs: {error}"))
+}
+
+/// What is left of a time, for poll: rounded up, else the last millisecond would be spent in a loop.
+fn milliseconds(time: Duration) -> nix::poll::PollTimeout {
+    let rounded = time + Duration::from_micros(999);
+    nix::poll::PollTimeout::try_from(rounded).unwrap_or(nix::poll::PollTimeout::MAX)
+}

@@ -1,0 +1,164 @@
+//! Starting the processes of a job by the launcher of an MPI, with the flags that it needs here.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use lpf::launcher::WHERE;
+use nix::sys::signal::Signal;
+use nix::unistd::{Pid, getpid};
+
+use super::start::{Job, check, prepare};
+use crate::failure::{Failure, Result};
+
+/// The families of launchers, which take different flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    OpenMpi,
+    /// MPICH's, and those made from it.
+    Hydra,
+}
+
+impl Family {
+    /// Of the library that this program was built with, by what it calls itself.
+    fn of_library(version: &str) -> Self {
+        if version.contains("Open MPI") { Family::OpenMpi } else { Family::Hydra }
+    }
+
+    /// Of a launcher, by what it prints for `--version`.
+    fn of_launcher(version: &str) -> Option<Self> {
+        let version = version.to_lowercase();
+        let is = |words: &[&str]| words.iter().any(|word| version.contains(word));
+        if is(&["open mpi", "openrte", "prrte"]) {
+            Some(Family::OpenMpi)
+        } else {
+            is(&["hydra", "mpich", "intel", "mvapich"]).then_some(Family::Hydra)
+        }
+    }
+
+    /// Launchers by their names, those first that Debian gives where it has several.
+    fn names(self) -> &'static [&'static str] {
+        match self {
+            Family::OpenMpi => &["mpirun.openmpi", "mpirun", "mpiexec"],
+            Family::Hydra => &["mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpirun"],
+        }
+    }
+
+    fn package(self) -> &'static str {
+        match self {
+            Family::OpenMpi => "openmpi-bin",
+            Family::Hydra => "mpich",
+        }
+    }
+
+    /// What it needs to be told here; survivors of a process's end live on.
+    fn flags(self, crowded: bool) -> &'static [&'static str] {
+        match (self, crowded) {
+            (Family::OpenMpi, false) => &["--oversubscribe", "--enable-recovery"],
+            (Family::OpenMpi, true) => {
+                // A process that waits lets others have the core.
+                &["--oversubscribe", "--enable-recovery", "--mca", "mpi_yield_when_idle", "1"]
+            }
+            (Family::Hydra, _) => &["-disable-auto-cleanup"],
+        }
+    }
+}
+
+fn version_of(launcher: &str) -> Option<String> {
+    let output = Command::new(launcher).arg("--version").stdin(Stdio::null()).output().ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// What the MPI that this program was built with calls itself, if it was.
+fn library() -> Option<String> {
+    #[cfg(feature = "mpi")]
+    return Some(lpf::mpi::library_version());
+    #[cfg(not(feature = "mpi"))]
+    None
+}
+
+/// A launcher: of the MPI that this program was built with, else any.
+fn find(library: Option<&str>) -> Result<(Family, &'static str)> {
+    let families = match library {
+        Some(library) => vec![Family::of_library(library)],
+        None => vec![Family::OpenMpi, Family::Hydra],
+    };
+    let fits = |family: Family, name: &str| {
+        version_of(name).is_some_and(|text| Family::of_launcher(&text) == Some(family))
+    };
+    let all =
+        families.iter().flat_map(|&family| family.names().iter().map(move |name| (family, *name)));
+    all.into_iter().find(|&(family, name)| fits(family, name)).ok_or_else(|| {
+        let packages: Vec<_> = families.iter().map(|family| family.package()).collect();
+        let (packages, of) = (packages.join(" or "), library.unwrap_or("any MPI"));
+        Failure::Usage(format!(
+            "no launcher of {of} is in PATH; Debian has it in the package {packages}"
+        ))
+    })
+}
+
+/// Starts the launcher, which starts the whole job. It is told to end when the thread that calls this
+/// does: then it ends all processes, and removes their files.
+pub(super) fn start(job: &Job<'_>, reports: String) -> Result<Pid> {
+    let mut command = command(job, reports)?;
+    let refused = |error| Failure::Failed(format!("no process could be started: {error}"));
+    check(job.program).map_err(|error| Failure::Usage(error.to_string()))?;
+    let (parent, mask) = (getpid(), job.mask);
+    // SAFETY: between fork and exec, `prepare` makes system calls on what it is given and nothing
+    // else: it allocates nothing and takes no lock.
+    unsafe { command.pre_exec(move || prepare(parent, Signal::SIGTERM, &mask, None)) };
+    let child = command.spawn().map_err(refused)?;
+    Ok(Pid::from_raw(child.id() as libc::pid_t))
+}
+
+fn command(job: &Job<'_>, reports: String) -> Result<Command> {
+    let (family, launcher) = find(library().as_deref())?;
+    let own = std::env::current_exe().map_err(super::system)?;
+    let crowded = job.size as usize > lpf::settings::cores();
+    let mut command = Command::new(launcher);
+    command
+        .args(["-n", &job.size.to_string()])
+        .args(family.flags(crowded))
+        .arg(own)
+        .arg("shepherd")
+        .args(job.tag.then_some("--tag"))
+        .arg("--")
+        .arg(job.program)
+        .args(job.arguments)
+        .env(WHERE, reports)
+        // It refuses to be root's without both.
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    if family == Family::OpenMpi && std::env::var_os("PMIX_OUTPUT_REDIRECT").is_none() {
+        // At each process that ends badly its daemon complains of errors of its own, which tell nobody
+        // anything; what MPI and its launcher have to say is not among them.
+        command.env("PMIX_OUTPUT_REDIRECT", "syslog");
+    }
+    if family == Family::Hydra && std::env::var_os("UCX_TLS").is_none() {
+        // Shared memory, and nothing else that UCX knows: with cma it ends a process that reads from one
+        // that has died, and over tcp MPI_Finalize waited for ever after one job of five in which long
+        // messages had gone that way (UCX 1.13).
+        command.env("UCX_TLS", "self,posix,sysv");
+    }
+    // Of a job that this is a part of.
+    for name in ["LPF_RANK", "LPF_SIZE", "LPF_MEET", "LPF_MEET_FD", "LPF_SECRET", "LPF_JOB"] {
+        command.env_remove(name);
+    }
+    Ok(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launchers_and_libraries_are_recognised() {
+        assert_eq!(Family::of_library("Open MPI v4.1.4"), Family::OpenMpi);
+        assert_eq!(Family::of_library("MPICH Version: 4.0.2"), Family::Hydra);
+        let of = Family::of_launcher;
+        assert_eq!(of("mpirun (Open MPI) 4.1.4\n\nReport bugs to ..."), Some(Family::OpenMpi));
+        assert_eq!(of("mpirun.real (OpenRTE) 4.1.4"), Some(Family::OpenMpi));
+        assert_eq!(of("HYDRA build details:\n    Version: 4.0.2"), Some(Family::Hydra));
+        assert_eq!(of("Intel(R) MPI Library for Linux* OS"), Some(Family::Hydra));
+        assert_eq!(of("ls (GNU coreutils) 9.1"), None);
+    }
+}

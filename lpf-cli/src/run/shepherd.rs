@@ -1,0 +1,57 @@
+//! The shepherd: stands between another launcher and one process of a program, and reports how that ended.
+//!
+//! Launchers of MPI tell a process's exit status to nobody, and MPICH's ends all others when one is
+//! killed by a signal. To them a shepherd ends by itself, whatever became of its process.
+
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, Stdio};
+
+use lpf::launcher::{Report, WHERE, send};
+use lpf::settings::by_mpi_launcher;
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
+use nix::unistd::getpid;
+
+use super::start::{prepare, why};
+use super::tags::{Stream, Tags};
+use crate::args::Shepherd;
+use crate::failure::{Failure, Result};
+
+pub(crate) fn run(options: &Shepherd) -> Result<()> {
+    let (Ok(address), Some((rank, _))) = (std::env::var(WHERE), by_mpi_launcher()) else {
+        let text = "shepherd is a part of lpf run --backend mpi, and of no use by itself";
+        return Err(Failure::Usage(text.into()));
+    };
+    let (program, arguments) = options.program()?;
+    // Signals are the program's: `lpf run` sends them to it. What the launcher sends besides, to who
+    // survives another, would end it.
+    let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK).map_err(super::system)?;
+    let mut tags = options.tag.then(Tags::new).transpose().map_err(super::system)?;
+    let mut command = Command::new(program);
+    command.args(arguments).env("LPF_BACKEND", "mpi");
+    if tags.is_some() {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    }
+    let parent = getpid();
+    // SAFETY: between fork and exec, `prepare` makes system calls on what it is given and nothing
+    // else: it allocates nothing and takes no lock.
+    unsafe { command.pre_exec(move || prepare(parent, Signal::SIGKILL, &mask, None)) };
+    let started = command.spawn();
+    let mut child = started.map_err(|error| Failure::Usage(why(program, &error)))?;
+    if let Some(tags) = &mut tags {
+        tags.add(rank, Stream::Output, child.stdout.take().map(Into::into));
+        tags.add(rank, Stream::Errors, child.stderr.take().map(Into::into));
+    }
+    let pid = child.id() as i32;
+    // Where `lpf run` is gone, nobody wants to know.
+    let tell = |report| drop(send(&address, report));
+    tell(Report::Started { rank, pid });
+    let passed_on = tags.map(Tags::pass_on).transpose().map_err(super::system)?;
+    let status = child.wait().map_err(super::system)?;
+    if let Some(mut passed_on) = passed_on {
+        // It is closed when all that was written has been passed on.
+        let _ = io::copy(&mut passed_on, &mut io::sink());
+    }
+    tell(Report::Ended { rank, pid, status: status.into_raw() });
+    Ok(())
+}

@@ -1,0 +1,353 @@
+//! What is said when a job is over: exit status, remarks, and the root cause last.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+
+use crate::output::seconds;
+
+/// A process that has ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ended {
+    pub(super) rank: lpf::Pid,
+    pub(super) pid: Pid,
+    pub(super) status: ExitStatus,
+    /// After the start of the job.
+    pub(super) after: Duration,
+}
+
+/// What became of a job.
+#[derive(Debug)]
+pub(super) struct Over {
+    grace: Duration,
+    /// All that have ended, in that order.
+    pub(super) ended: Vec<Ended>,
+    /// So many of them before they were asked to.
+    by_themselves: Option<usize>,
+    /// The signal to this program that ended the job.
+    pub(super) signal: Option<Signal>,
+    /// A process has met the others, as it told.
+    pub(super) joined: bool,
+    /// When process 0 left the job, as it told: it waits some time for the others before it ends.
+    pub(super) left: Option<Instant>,
+    /// Processes that did not leave the job when process 0 did, after a failure, and were asked to end.
+    pub(super) staying: Vec<lpf::Pid>,
+    /// The first failure of a section that a process told of.
+    pub(super) failure: Option<String>,
+    /// How the launcher of an MPI ended, where one started the processes.
+    pub(super) launcher: Option<ExitStatus>,
+    /// Processes that did not follow process 0; 0 if only what they had started did not.
+    pub(super) lingering: Option<usize>,
+    /// Processes that were stopped when all were asked to end: they may be why.
+    pub(super) stopped: Vec<(lpf::Pid, Pid)>,
+    /// Processes that had to be killed, and how long after they were asked to end.
+    pub(super) killed: Option<(usize, Duration)>,
+    /// Processes that run even so.
+    pub(super) unending: usize,
+}
+
+impl Over {
+    pub(super) fn new(grace: Duration) -> Self {
+        Over {
+            grace,
+            ended: Vec::new(),
+            by_themselves: None,
+            signal: None,
+            joined: false,
+            left: None,
+            staying: Vec::new(),
+            failure: None,
+            launcher: None,
+            lingering: None,
+            killed: None,
+            stopped: Vec::new(),
+            unending: 0,
+        }
+    }
+
+    /// All that end from now on do so because they are asked to.
+    pub(super) fn asked(&mut self) {
+        self.by_themselves.get_or_insert(self.ended.len());
+    }
+
+    pub(super) fn end_of(&self, rank: lpf::Pid) -> Option<&Ended> {
+        self.ended.iter().find(|ended| ended.rank == rank)
+    }
+
+    /// The status to exit with.
+    pub(super) fn status(&self) -> u8 {
+        match (self.signal, self.end_of(0)) {
+            (Some(signal), _) => 128 + signal as u8,
+            // That process 0 went well is not all: another one's failure is the job's.
+            (None, Some(zero)) => std::iter::once(zero)
+                .chain(self.by_themselves())
+                .find_map(|ended| failing(ended.status))
+                .unwrap_or(0),
+            (None, None) => self.launcher.and_then(failing).unwrap_or(1),
+        }
+    }
+
+    /// Process 0 ended before anybody was asked to end.
+    fn by_itself(&self) -> bool {
+        self.by_themselves().iter().any(|ended| ended.rank == 0)
+    }
+
+    fn by_themselves(&self) -> &[Ended] {
+        &self.ended[..self.by_themselves.unwrap_or(self.ended.len())]
+    }
+
+    /// What there is to say, one remark a line.
+    pub(super) fn remarks(&self, size: lpf::Pid, host: &str) -> Vec<String> {
+        let cause = self.root_cause(host);
+        let is_well = cause.is_none() && self.by_itself();
+        let are_well = self.launcher.is_none_or(|status| status.success());
+        let is_lonely = is_well && are_well && size > 1 && !self.joined;
+        let lonely = is_lonely.then(|| {
+            format!(
+                "none of the {size} processes joined the others: the program used no LPF (it does so by lpf::run, or by a Member)"
+            )
+        });
+        let cause = cause.map(|cause| match &self.failure {
+            Some(failure) => format!("{cause}. The job failed with: {failure}"),
+            None => cause,
+        });
+        let cause = cause.or_else(|| self.launcher_failed(size));
+        let remarks =
+            [self.staying(), self.lingering(), self.killed(), self.unending(), lonely, cause];
+        remarks.into_iter().flatten().collect()
+    }
+
+    fn staying(&self) -> Option<String> {
+        let who = match &*self.staying {
+            [] => return None,
+            [rank] => format!("process {rank} was"),
+            [rank, more @ ..] => format!("process {rank} and {} more were", more.len()),
+        };
+        let grace = seconds(self.grace);
+        Some(format!(
+            "{who} still in the job {grace} after process 0 began to leave it, and asked to end"
+        ))
+    }
+
+    fn lingering(&self) -> Option<String> {
+        let who = match self.lingering? {
+            0 => "what the processes had started was".into(),
+            n => were(n),
+        };
+        let grace = seconds(self.grace);
+        let after = match (self.by_itself(), self.left) {
+            (true, Some(_)) => "process 0 had left the job",
+            (true, None) => "process 0 had ended",
+            (false, _) => "others had failed",
+        };
+        Some(format!("{who} still running {grace} after {after}, and asked to end"))
+    }
+
+    fn killed(&self) -> Option<String> {
+        let (n, time) = self.killed.filter(|&(n, _)| n > 0)?;
+        let (who, time) = (were(n), seconds(time));
+        let asked = match self.signal {
+            Some(signal) => signal.as_str(),
+            None => "SIGTERM",
+        };
+        Some(format!("{who} still running {time} after {asked}, and killed"))
+    }
+
+    /// The launcher ended badly, and no process did: what it has said is all there is.
+    fn launcher_failed(&self, size: lpf::Pid) -> Option<String> {
+        let status = self.launcher.and_then(failing).filter(|_| self.signal.is_none())?;
+        let silent = size as usize - self.ended.len().min(size as usize);
+        (silent > 0).then(|| {
+            format!(
+                "MPI's launcher ended with status {status}, and of {silent} of the {size} processes nothing is known: what it says above is the cause"
+            )
+        })
+    }
+
+    fn unending(&self) -> Option<String> {
+        let who = were(self.unending);
+        (self.unending > 0)
+            .then(|| format!("{who} killed and did not end: the system holds on to it"))
+    }
+
+    /// What went wrong first, in a sentence or two.
+    fn root_cause(&self, host: &str) -> Option<String> {
+        // It failed nobody's program, and ends it: the others have taken it for dead.
+        if let (Some((rank, pid)), None) = (self.stopped.first(), self.signal) {
+            let zero = self
+                .end_of(0)
+                .map(|zero| format!(". Process 0 {} after {}", zero.how(), seconds(zero.after)));
+            let more = match self.stopped.len() - 1 {
+                0 => String::new(),
+                n => format!(", and {n} more"),
+            };
+            let zero = zero.unwrap_or_default();
+            return Some(format!(
+                "process {rank} (pid {pid} on {host}) was stopped, by a signal or a debugger{more}{zero}"
+            ));
+        }
+        let by_themselves = self.by_themselves();
+        let at = by_themselves.iter().position(|ended| !ended.status.success())?;
+        let (before, first, after) =
+            (&by_themselves[..at], by_themselves[at], &by_themselves[at + 1..]);
+        // Process 0 ends last where all is well.
+        if let Some(zero) = before.iter().find(|ended| ended.rank == 0) {
+            let failed = after.iter().filter(|ended| !ended.status.success()).count() + 1;
+            let who = if failed == 1 { "another".into() } else { format!("{failed} others") };
+            return Some(format!("{}, and {who} failed then", zero.describe(host)));
+        }
+        let mut text = first.describe(host);
+        match after.iter().filter(|ended| !ended.status.success()).count() {
+            0 => {}
+            1 => text += "; 1 more failed after it",
+            n => text += &format!("; {n} more failed after it"),
+        }
+        if first.rank > 0
+            && let Some(zero) = self.end_of(0)
+        {
+            text += &format!(". Process 0 {} after {}", zero.how(), seconds(zero.after));
+        }
+        Some(text)
+    }
+}
+
+/// A status other than 0.
+fn failing(status: ExitStatus) -> Option<u8> {
+    let code = status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    Some(u8::try_from(code).unwrap_or(1)).filter(|&code| code != 0)
+}
+
+fn were(processes: usize) -> String {
+    match processes {
+        1 => "1 process was".into(),
+        n => format!("{n} processes were"),
+    }
+}
+
+impl Ended {
+    /// `process 2 (pid 4711 on node3) was ended by SIGSEGV after 1.32 s`
+    fn describe(&self, host: &str) -> String {
+        let Ended { rank, pid, .. } = self;
+        let (how, time) = (self.how(), seconds(self.after));
+        format!("process {rank} (pid {pid} on {host}) {how} after {time}")
+    }
+
+    fn how(&self) -> String {
+        let Some(number) = self.status.signal() else {
+            return format!("ended with status {}", self.status.code().unwrap_or(1));
+        };
+        let name = match Signal::try_from(number) {
+            Ok(Signal::SIGKILL) => {
+                "SIGKILL (from somebody, or from a system short of memory)".into()
+            }
+            Ok(Signal::SIGPIPE) => "SIGPIPE (nobody reads what it writes)".into(),
+            Ok(signal) => signal.as_str().into(),
+            Err(_) => format!("signal {number}"),
+        };
+        let core = if self.status.core_dumped() { " (core dumped)" } else { "" };
+        format!("was ended by {name}{core}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A wait status: exit statuses in the second byte, signals in the first (wait(2)).
+    fn over(ended: &[(lpf::Pid, i32)]) -> Over {
+        let mut over = Over::new(Duration::from_secs(5));
+        over.ended = (1..)
+            .zip(ended)
+            .map(|(tenths, &(rank, status))| Ended {
+                rank,
+                pid: Pid::from_raw(100 + rank as i32),
+                status: ExitStatus::from_raw(status),
+                after: Duration::from_millis(100 * tenths),
+            })
+            .collect();
+        over
+    }
+
+    const FAILED: i32 = 3 << 8;
+
+    #[test]
+    fn the_first_to_fail_is_the_root_cause_and_the_others_are_counted() {
+        let cases: &[(&[(lpf::Pid, i32)], &str)] = &[
+            (&[(0, FAILED)], "process 0 (pid 100 on h) ended with status 3 after 0.100 s"),
+            (
+                &[(0, FAILED), (1, FAILED)],
+                "process 0 (pid 100 on h) ended with status 3 after 0.100 s; 1 more failed after it",
+            ),
+            (
+                &[(2, 11), (1, FAILED), (3, 6), (0, 0)],
+                "process 2 (pid 102 on h) was ended by SIGSEGV after 0.100 s; 2 more failed after it. Process 0 ended with status 0 after 0.400 s",
+            ),
+            (
+                &[(1, 11 | 0x80), (0, FAILED)],
+                "process 1 (pid 101 on h) was ended by SIGSEGV (core dumped) after 0.100 s; 1 more failed after it. Process 0 ended with status 3 after 0.200 s",
+            ),
+            (
+                &[(1, 40), (0, 0)],
+                "process 1 (pid 101 on h) was ended by signal 40 after 0.100 s. Process 0 ended with status 0 after 0.200 s",
+            ),
+            // All left in order.
+            (
+                &[(2, 0), (1, 0), (0, FAILED)],
+                "process 0 (pid 100 on h) ended with status 3 after 0.300 s",
+            ),
+            (
+                &[(0, 0), (1, FAILED), (2, FAILED)],
+                "process 0 (pid 100 on h) ended with status 0 after 0.100 s, and 2 others failed then",
+            ),
+        ];
+        for (ended, expected) in cases {
+            assert_eq!(over(ended).root_cause("h").as_deref(), Some(*expected));
+        }
+        assert_eq!(over(&[(1, 0), (0, 0)]).root_cause("h"), None);
+    }
+
+    #[test]
+    fn who_was_stopped_is_the_cause_of_what_followed() {
+        let mut over = over(&[(0, FAILED), (1, FAILED)]);
+        over.stopped = vec![(2, Pid::from_raw(102))];
+        let text = "process 2 (pid 102 on h) was stopped, by a signal or a debugger. Process 0 ended with status 3 after 0.100 s";
+        assert_eq!(over.root_cause("h").as_deref(), Some(text));
+        over.signal = Some(Signal::SIGINT);
+        assert!(!over.root_cause("h").unwrap().contains("stopped"));
+    }
+
+    #[test]
+    fn who_ends_because_he_is_asked_is_no_cause() {
+        let mut over = over(&[(0, 0)]);
+        over.asked();
+        over.ended.extend(super::tests::over(&[(1, 15)]).ended);
+        assert_eq!(over.root_cause("h"), None);
+    }
+
+    #[test]
+    fn the_status_is_that_of_process_0_unless_a_signal_ended_the_job() {
+        assert_eq!(over(&[(1, FAILED), (0, 0)]).status(), 3);
+        assert_eq!(over(&[(1, 0), (0, 0)]).status(), 0);
+        assert_eq!(over(&[(1, 0), (0, FAILED)]).status(), 3);
+        assert_eq!(over(&[(0, 9)]).status(), 137);
+        let mut ended = over(&[(0, 0)]);
+        ended.signal = Some(Signal::SIGINT);
+        assert_eq!(ended.status(), 130);
+    }
+
+    #[test]
+    fn that_nobody_joined_is_said_of_a_job_in_which_nothing_else_went_wrong() {
+        let remarks = |over: &Over, size| over.remarks(size, "h").join("\n");
+        let mut good = over(&[(1, 0), (0, 0)]);
+        assert!(remarks(&good, 2).contains("none of the 2 processes joined"));
+        assert_eq!(remarks(&good, 1), "");
+        good.launcher = Some(ExitStatus::from_raw(0));
+        assert!(remarks(&good, 2).contains("used no LPF"));
+        good.joined = true;
+        assert_eq!(remarks(&good, 2), "");
+        assert!(!remarks(&over(&[(0, FAILED)]), 2).contains("joined"));
+    }
+}

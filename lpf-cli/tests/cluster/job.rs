@@ -1,0 +1,168 @@
+//! A job of one process on each host, and the files that it speaks through.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use super::member::{FOLDER, STORY, Story};
+
+/// The emulation of a cluster.
+const HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/hosts.sh");
+
+/// Longer than anything takes on a machine that does much else.
+const GENEROUS: Duration = Duration::from_secs(45);
+
+/// Runs `ci/hosts.sh`, to its end.
+fn hosts(arguments: &[&str]) {
+    let status = Command::new(HOSTS).args(arguments).status().expect("ci/hosts.sh is there");
+    assert!(status.success(), "ci/hosts.sh {arguments:?} ended with {status}");
+}
+
+/// Plugs the cable of a process's host, "up" or "down".
+pub(crate) fn link(rank: u32, state: &str) {
+    hosts(&["link", &format!("h{}", rank + 1), state]);
+}
+
+pub(crate) struct Job {
+    /// The processes, or their launcher.
+    children: Vec<Child>,
+    folder: PathBuf,
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        for rank in 0..Self::SIZE {
+            if let Some(pid) = self.pid(rank) {
+                // SAFETY: numbers alone; nobody else has waited for it.
+                let _ = unsafe { libc::kill(pid, libc::SIGKILL) };
+            }
+        }
+        for child in &mut self.children {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+        // A story that failed may have left it unplugged.
+        (0..Self::SIZE).for_each(|rank| link(rank, "up"));
+    }
+}
+
+/// This program as a member, in `command`, which runs what is added to it somewhere.
+fn member(mut command: Command, story: Story, folder: &PathBuf) -> Command {
+    command
+        .arg(std::env::current_exe().expect("this program"))
+        .args(["--exact", "a_member_of_a_job", "--nocapture", "--test-threads=1"])
+        .env(STORY, story.name())
+        .env(FOLDER, folder)
+        .env("RUST_BACKTRACE", "0")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LPF_")) {
+        // Whether we are among the hosts is no setting.
+        if name != "LPF_HOSTS" {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+impl Job {
+    pub(crate) const SIZE: u32 = 4;
+
+    pub(crate) fn start(backend: &str, story: Story) -> Job {
+        match backend {
+            "mpi" => Self::start_on_mpi(story),
+            _ => Self::start_with(story, |_, _| {}),
+        }
+    }
+
+    /// Over TCP; `set` makes each process a special one.
+    pub(crate) fn start_with(story: Story, set: impl Fn(u32, &mut Command)) -> Job {
+        let mut job = Self::empty();
+        // A port that is free, most likely still when it is needed.
+        let port =
+            TcpListener::bind("0.0.0.0:0").and_then(|free| free.local_addr()).unwrap().port();
+        for rank in 0..Self::SIZE {
+            let mut there = Command::new(HOSTS);
+            there.args(["on", &format!("h{}", rank + 1)]);
+            let mut command = member(there, story, &job.folder);
+            command
+                .env("LPF_RANK", rank.to_string())
+                .env("LPF_SIZE", Self::SIZE.to_string())
+                .env("LPF_MEET", format!("10.77.0.1:{port}"))
+                .env("LPF_SECRET", "what only this job's processes know");
+            set(rank, &mut command);
+            job.children.push(command.spawn().expect("another process"));
+        }
+        job
+    }
+
+    fn start_on_mpi(story: Story) -> Job {
+        let mut job = Self::empty();
+        let mut launcher = Command::new(HOSTS);
+        launcher.args(["mpirun", "1", "--enable-recovery", "--"]);
+        let mut command = member(launcher, story, &job.folder);
+        command.env("LPF_BACKEND", "mpi");
+        // Puts over messages. What Open MPI 4.1.4 takes by itself fails on these hosts in MPI_Win_create.
+        command.env("OMPI_MCA_osc", "pt2pt");
+        job.children.push(command.spawn().expect("the launcher"));
+        job
+    }
+
+    fn empty() -> Job {
+        // The number of a process says little: among the hosts it is the same in every run.
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        loop {
+            let nth = COUNT.fetch_add(1, Ordering::Relaxed);
+            let name = format!("lpf-cluster-{}-{nth}", std::process::id());
+            let folder = std::env::temp_dir().join(name);
+            match std::fs::create_dir(&folder) {
+                Ok(()) => return Job { children: Vec::new(), folder },
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => panic!("no folder in the temporary folder: {error}"),
+            }
+        }
+    }
+
+    /// What a process says under a word, as soon as it does.
+    pub(crate) fn hear(&self, word: &str, rank: u32) -> String {
+        self.hear_within(word, rank, GENEROUS)
+    }
+
+    pub(crate) fn hear_within(&self, word: &str, rank: u32, time: Duration) -> String {
+        let begin = Instant::now();
+        loop {
+            if let Ok(text) = std::fs::read_to_string(self.folder.join(format!("{word}-{rank}"))) {
+                return text;
+            }
+            assert!(begin.elapsed() < time, "process {rank} does not say \"{word}\"");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Says a word to all.
+    pub(crate) fn tell(&self, word: &str) {
+        std::fs::write(self.folder.join(word), "").expect("a file");
+    }
+
+    fn pid(&self, rank: u32) -> Option<libc::pid_t> {
+        std::fs::read_to_string(self.folder.join(format!("there-{rank}"))).ok()?.parse().ok()
+    }
+
+    pub(crate) fn signal(&self, rank: u32, signal: i32) {
+        let pid = self.pid(rank).expect("it is there");
+        // SAFETY: numbers alone; nobody has waited for it.
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0, "{}", std::io::Error::last_os_error());
+    }
+
+    /// Waits for the end of all, which is near.
+    pub(crate) fn end(&mut self) {
+        let begin = Instant::now();
+        while !self.children.iter_mut().all(|child| matches!(child.try_wait(), Ok(Some(_)))) {
+            assert!(begin.elapsed() < GENEROUS, "a process does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! What becomes of a job on several hosts when a cable is pulled, a process killed, all are suspended, and
+//! when it is put together wrongly. Over TCP and, with the feature `mpi`, over MPI.
+//!
+//! `ci/cluster.sh` runs these on the first of the hosts that `ci/hosts.sh` makes. The program is this one,
+//! started again, as process r on host r + 1; each process leaves what it has to say in a file.
+
+mod figure;
+mod job;
+mod measure;
+mod member;
+
+use std::time::{Duration, Instant};
+
+use job::{Job, link};
+use member::{Story, now};
+
+/// Others know of a death after this, of a process that nobody hears of after the second.
+const DEATH: Duration = Duration::from_secs(1);
+const SILENCE: Duration = Duration::from_secs(3);
+
+/// The machine may be busy with other things: so often something may be told of too late.
+const TRIES: usize = 3;
+
+const BACKENDS: &[&str] = if cfg!(feature = "mpi") { &["tcp", "mpi"] } else { &["tcp"] };
+
+/// Who dies, or is cut off: process 0 watches over the others.
+const VICTIMS: [u32; 2] = [2, 0];
+
+/// Who does not come to a meeting.
+const MISSING: u32 = 2;
+
+/// Tries until nobody was too late.
+fn strike(what: &str, bound: Duration, try_it: impl Fn(&str, u32) -> Vec<(u32, Duration, String)>) {
+    let all = BACKENDS.iter().flat_map(|backend| VICTIMS.map(|victim| (*backend, victim)));
+    for (backend, victim) in all {
+        for tries in 1.. {
+            let heard = try_it(backend, victim);
+            let latest = heard.iter().map(|(_, after, _)| *after).max().expect("survivors");
+            let millis = latest.as_millis();
+            println!("{backend}, {what}, process {victim}: all know after {millis} ms");
+            for (rank, after, text) in &heard {
+                println!("  process {rank}, {} ms: {}", after.as_millis(), text.trim());
+            }
+            if latest <= bound {
+                break;
+            }
+            assert!(
+                tries < TRIES,
+                "{backend}, {what}, process {victim}: not all knew within {bound:?}"
+            );
+        }
+    }
+}
+
+/// What a process says of the end of its section: when, and what it got.
+fn heard(job: &Job, rank: u32, since: Duration) -> (u32, Duration, String) {
+    let text = job.hear("fatal", rank);
+    let (at, error) = text.split_once(' ').expect("a time and an error");
+    let at = Duration::from_nanos(at.parse().expect("a time"));
+    (rank, at.saturating_sub(since), error.to_owned())
+}
+
+fn assert_names(victim: u32, rank: u32, text: &str) {
+    let names = format!("fatal: process {victim}, superstep ");
+    assert!(text.starts_with(&names), "process {rank} got: {text}");
+}
+
+/// What was written since the error. After one MPI promises nothing, and LPF lets nobody look.
+fn assert_memory_is_quiet(job: &Job, backend: &str, ranks: impl Iterator<Item = u32>) {
+    job.tell("look");
+    for rank in ranks.filter(|_| backend != "mpi") {
+        assert_eq!(job.hear("memory", rank), "quiet", "{backend}, process {rank}");
+    }
+}
+
+#[test]
+#[ignore = "needs the hosts of ci/cluster.sh"]
+fn a_pulled_cable_is_known_on_both_sides_within_three_seconds_and_nothing_is_written_after() {
+    strike("a pulled cable", SILENCE, |backend, victim| {
+        let mut job = Job::start(backend, Story::Exchange);
+        (0..Job::SIZE).for_each(|rank| drop(job.hear("there", rank)));
+        let since = now();
+        link(victim, "down");
+        let heard: Vec<_> = (0..Job::SIZE).map(|rank| heard(&job, rank, since)).collect();
+        for (rank, _, text) in &heard {
+            match *rank == victim {
+                // It cannot tell whether others are there still.
+                true => assert!(text.starts_with("fatal: "), "it got: {text}"),
+                false => assert_names(victim, *rank, text),
+            }
+        }
+        // What was under way comes now, as far as anybody still takes it.
+        link(victim, "up");
+        std::thread::sleep(Duration::from_secs(2));
+        assert_memory_is_quiet(&job, backend, 0..Job::SIZE);
+        job.end();
+        heard
+    });
+}
+
+#[test]
+#[ignore = "needs the hosts of ci/cluster.sh"]
+fn a_process_killed_on_another_host_is_known_to_all_within_a_second() {
+    strike("a killed process", DEATH, |backend, victim| {
+        let mut job = Job::start(backend, Story::Exchange);
+        (0..Job::SIZE).for_each(|rank| drop(job.hear("there", rank)));
+        let since = now();
+        job.signal(victim, libc::SIGKILL);
+        let survivors = || (0..Job::SIZE).filter(|&rank| rank != victim);
+        let heard: Vec<_> = survivors().map(|rank| heard(&job, rank, since)).collect();
+        heard.iter().for_each(|(rank, _, text)| assert_names(victim, *rank, text));
+        assert_memory_is_quiet(&job, backend, survivors());
+        job.end();
+        heard
+    });
+}
+
+#[test]
+#[ignore = "needs the hosts of ci/cluster.sh"]
+fn a_job_that_is_suspended_for_ten_seconds_goes_on() {
+    for backend in BACKENDS {
+        let mut job = Job::start(backend, Story::Count);
+        (0..Job::SIZE).for_each(|rank| drop(job.hear("there", rank)));
+        (0..Job::SIZE).for_each(|rank| job.signal(rank, libc::SIGSTOP));
+        std::thread::sleep(Duration::from_secs(10));
+        (0..Job::SIZE).for_each(|rank| job.signal(rank, libc::SIGCONT));
+        job.tell("end");
+        for rank in 0..Job::SIZE {
+            assert_eq!(job.hear("ended", rank), "well", "{backend}, process {rank}");
+        }
+        job.end();
+    }
+}
+
+#[test]
+#[ignore = "needs the hosts of ci/cluster.sh"]
+fn without_a_secret_every_process_says_how_to_give_it_one() {
+    let mut job = Job::start_with(Story::Meet, |_, command| {
+        command.env_remove("LPF_SECRET");
+    });
+    for rank in 0..Job::SIZE {
+        let text = job.hear("refused", rank);
+        println!("process {rank}: {text}");
+        assert!(text.contains("need a shared secret"), "process {rank}: {text}");
+    }
+    job.end();
+}
+
+#[test]
+#[ignore = "needs the hosts of ci/cluster.sh"]
+fn who_has_another_secret_is_told_and_the_others_name_who_is_missing() {
+    let begin = Instant::now();
+    let mut job = Job::start_with(Story::Meet, |rank, command| {
+        if rank == MISSING {
+            command.env("LPF_SECRET", "another one than the others have");
+        }
+    });
+    for rank in 0..Job::SIZE {
+        let text = job.hear("refused", rank);
+        println!("process {rank}: {text}");
+        let says = if rank == MISSING { "secret" } else { "process 2 has not come" };
+        assert!(text.contains(says), "process {rank}: {text}");
+    }
+    assert!(begin.elapsed() < member::MEETING + Duration::from_secs(4), "{:?}", begin.elapsed());
+    job.end();
+}
+
+#[test]
+#[ignore = "needs the hosts of ci/cluster.sh"]
+fn a_host_that_nobody_reaches_is_named_in_time() {
+    link(MISSING, "down");
+    let begin = Instant::now();
+    let mut job = Job::start_with(Story::Meet, |_, _| {});
+    for rank in 0..Job::SIZE {
+        let text = job.hear("refused", rank);
+        println!("process {rank}: {text}");
+        let says =
+            if rank == MISSING { "process 0 was not found at" } else { "process 2 has not come" };
+        assert!(text.contains(says), "process {rank}: {text}");
+    }
+    assert!(begin.elapsed() < member::MEETING + Duration::from_secs(4), "{:?}", begin.elapsed());
+    link(MISSING, "up");
+    job.end();
+}
+
+/// Prints rows of comma-separated values: `benches/runs` keeps some.
+#[test]
+#[ignore = "needs the hosts of ci/cluster.sh, and a quiet machine; it judges nothing"]
+fn what_communication_costs() {
+    println!("\n{}", measure::HEADER);
+    let bare: &[_] = if cfg!(feature = "mpi") { &[("mpi", Story::Bare)] } else { &[] };
+    let ours = BACKENDS.iter().map(|&backend| (backend, Story::Measure));
+    for (backend, story) in ours.chain(bare.iter().copied()) {
+        let mut job = Job::start(backend, story);
+        print!("{}", job.hear_within("rows", 0, Duration::from_secs(280)));
+        job.end();
+    }
+}
+
+/// Reads what was recorded of the test above.
+#[test]
+#[ignore = "it writes into benches/runs and docs/src/figures"]
+fn the_figure_of_what_communication_costs() {
+    figure::make();
+}
+
+/// What this program does where a test above started it; in an ordinary run, nothing.
+#[test]
+fn a_member_of_a_job() {
+    member::live();
+}

@@ -1,0 +1,218 @@
+//! One process of a job on several hosts.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime};
+
+use lpf::messages::Transport;
+use lpf::tcp::control::ControlPlane;
+use lpf::tcp::rendezvous::{Meeting, Secret};
+use lpf::{Args, Context, Lpf, Member, Result};
+
+use super::measure::{self, Rows};
+
+/// Variables that tell a member its part.
+pub(crate) const STORY: &str = "STORY_OF_JOB";
+pub(crate) const FOLDER: &str = "FOLDER_OF_JOB";
+
+/// How long processes wait for each other in a job that does not come together.
+pub(crate) const MEETING: Duration = Duration::from_secs(5);
+
+/// To each other process, in a superstep: on its way for a while.
+const BYTES: usize = 256 << 10;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Story {
+    /// Total exchanges, until one fails.
+    Exchange,
+    /// Empty supersteps, until process 0 is told to end.
+    Count,
+    /// Nothing but the meeting, which fails.
+    Meet,
+    /// What each pattern costs.
+    Measure,
+    /// What it costs by MPI alone.
+    Bare,
+}
+
+impl Story {
+    pub(crate) fn name(self) -> String {
+        format!("{self:?}")
+    }
+
+    fn of_name(name: &str) -> Story {
+        let all = [Story::Exchange, Story::Count, Story::Meet, Story::Measure, Story::Bare];
+        all.into_iter().find(|story| story.name() == name).expect("a story")
+    }
+}
+
+/// The clock of the machine that all hosts share.
+pub(crate) fn now() -> Duration {
+    SystemTime::UNIX_EPOCH.elapsed().expect("after 1970")
+}
+
+/// Where a process speaks and listens.
+struct Line {
+    folder: PathBuf,
+    rank: u32,
+}
+
+impl Line {
+    /// Whole as soon as it is there.
+    fn say(&self, word: &str, text: &str) {
+        let part = self.folder.join(format!("part-{}", self.rank));
+        std::fs::write(&part, text).expect("a file");
+        std::fs::rename(part, self.folder.join(format!("{word}-{}", self.rank))).expect("a file");
+    }
+
+    fn is_told(&self, word: &str) -> bool {
+        self.folder.join(word).exists()
+    }
+
+    fn wait_for(&self, word: &str) {
+        let begin = Instant::now();
+        while !self.is_told(word) && begin.elapsed() < Duration::from_secs(30) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn say_there(&self) {
+        self.say("there", &std::process::id().to_string());
+    }
+}
+
+fn is_on_mpi() -> bool {
+    std::env::var("LPF_BACKEND").is_ok_and(|backend| backend == "mpi")
+}
+
+fn exchange<L: Lpf>(ctx: &mut Context<'_, L>, line: &Line) -> Result<()> {
+    let processes = ctx.nprocs() as usize;
+    ctx.resize(2, 2 * processes)?;
+    ctx.sync()?;
+    let (mut out, into) = (ctx.local::<u8>(BYTES)?, ctx.area::<u8>(BYTES * processes)?);
+    ctx.sync()?;
+    for round in 0.. {
+        ctx.write(&mut out).fill(round as u8);
+        for to in 0..ctx.nprocs() {
+            ctx.put(&out, .., to, &into, BYTES * ctx.pid() as usize)?;
+        }
+        if let Err(error) = ctx.sync() {
+            line.say("fatal", &format!("{} {error}", now().as_nanos()));
+            if is_on_mpi() {
+                // Nobody may look at this memory: MPI may be writing to it still.
+                return Err(error);
+            }
+            // From now on this memory is this process's alone.
+            let before = ctx.read(&into).to_vec();
+            line.wait_for("look");
+            let is_quiet = ctx.read(&into) == before;
+            line.say("memory", if is_quiet { "quiet" } else { "written to after fatal" });
+            return Err(error);
+        }
+        if round == 4 {
+            line.say_there();
+        }
+    }
+    Ok(())
+}
+
+fn count<L: Lpf>(ctx: &mut Context<'_, L>, line: &Line) -> Result<()> {
+    ctx.resize(1, 2 * ctx.nprocs() as usize)?;
+    ctx.sync()?;
+    let mut words = ctx.area::<u64>(2)?;
+    ctx.sync()?;
+    ctx.write(&mut words).copy_from_slice(&[1, 0]);
+    for round in 0.. {
+        if round == 10 {
+            line.say_there();
+        }
+        // Process 0 says when all end.
+        if ctx.pid() == 0 && line.is_told("end") {
+            for to in 0..ctx.nprocs() {
+                ctx.put(&words, 0..1, to, &words, 1)?;
+            }
+        }
+        ctx.sync()?;
+        if ctx.read(&words)[1] > 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Hooks, and process 0 says what was measured.
+fn measure<T: Transport<Control = ControlPlane>>(
+    mut member: Member<T>,
+    mut rows: Rows,
+    line: &Line,
+) {
+    member.hook(Args::none(), |ctx, _args| measure::all(ctx, &mut rows)).unwrap();
+    line.say("rows", &rows.text);
+}
+
+/// Hooks, and says what came of it.
+fn play<T: Transport<Control = ControlPlane>>(mut member: Member<T>, story: Story, line: &Line) {
+    if story == Story::Count {
+        let hooked = member.hook(Args::none(), |ctx, _args| count(ctx, line));
+        line.say("ended", &hooked.map_or_else(|error| error.to_string(), |()| "well".into()));
+        return;
+    }
+    let hooked = member.hook(Args::none(), |ctx, _args| exchange(ctx, line));
+    assert!(hooked.is_err(), "it ends with an error");
+    let again = member.hook(Args::none(), |_ctx, _args| Ok(()));
+    assert!(again.is_err(), "a process is gone");
+}
+
+/// The meeting of a job that does not come together, for a shorter time than usual.
+fn meet(line: &Line) {
+    let secret = std::env::var("LPF_SECRET").ok();
+    let met = match secret {
+        // As a program does it.
+        None => Member::launched(),
+        Some(secret) => {
+            let number = |name| std::env::var(name).unwrap().parse().unwrap();
+            let meet = std::env::var("LPF_MEET").unwrap();
+            let mut meeting = Meeting::new(meet, number("LPF_RANK"), number("LPF_SIZE"));
+            meeting.secret = Some(Secret::new(secret).unwrap());
+            meeting.time = MEETING;
+            Member::new(meeting)
+        }
+    };
+    let error = met.expect_err("this job cannot come together");
+    line.say("refused", &error.to_string());
+}
+
+/// Takes part in the job that the environment tells of.
+pub(crate) fn live() {
+    let (Ok(story), Some(folder)) = (std::env::var(STORY), std::env::var_os(FOLDER)) else {
+        return;
+    };
+    let story = Story::of_name(&story);
+    // Nobody is left behind.
+    // SAFETY: a number alone.
+    unsafe { libc::alarm(if matches!(story, Story::Measure | Story::Bare) { 300 } else { 100 }) };
+    let mut line = Line { folder: folder.into(), rank: 0 };
+    #[cfg(feature = "mpi")]
+    if story == Story::Bare {
+        return measure::bare::measure().iter().for_each(|rows| line.say("rows", &rows.text));
+    }
+    #[cfg(feature = "mpi")]
+    if is_on_mpi() {
+        let world = lpf::mpi::World::init(Duration::from_secs(60)).unwrap();
+        line.rank = world.rank();
+        if story == Story::Measure {
+            let rows = Rows::new("mpi", world.size());
+            return measure(lpf::Member::of_world(world).unwrap(), rows, &line);
+        }
+        return play(lpf::Member::of_world(world).unwrap(), story, &line);
+    }
+    line.rank = std::env::var("LPF_RANK").unwrap().parse().unwrap();
+    match story {
+        Story::Meet => meet(&line),
+        Story::Measure => {
+            let member = Member::launched().unwrap();
+            let rows = Rows::new("tcp", member.size());
+            measure(member, rows, &line);
+        }
+        _ => play(Member::launched().unwrap(), story, &line),
+    }
+}

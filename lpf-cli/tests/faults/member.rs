@@ -1,0 +1,227 @@
+//! One process of a job in which something goes wrong.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use lpf::messages::Transport;
+use lpf::tcp::control::ControlPlane;
+use lpf::tcp::rendezvous::Meeting;
+use lpf::{Args, Context, InboxShape, Lpf, Member, Pid, Result};
+
+/// Variables that tell a member its part.
+pub(crate) const FAULT: &str = "FAULT_OF_JOB";
+pub(crate) const PLACE: &str = "PLACE_OF_FAULT";
+pub(crate) const AGAIN: &str = "WHERE_SURVIVORS_MEET";
+
+pub(crate) const SIZE: Pid = 4;
+/// Who goes wrong.
+pub(crate) const GUILTY: Pid = 2;
+
+/// What a survivor says.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) rank: Pid,
+    pub(crate) waited: Duration,
+    pub(crate) error: String,
+}
+
+impl Outcome {
+    fn write(&self) {
+        say(&format!("survivor {} {} {}", self.rank, self.waited.as_millis(), self.error));
+    }
+
+    pub(crate) fn read(line: &str) -> Option<Self> {
+        let mut words = line.strip_prefix("survivor ")?.splitn(3, ' ');
+        let (rank, waited) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        Some(Outcome { rank, waited: Duration::from_millis(waited), error: words.next()?.into() })
+    }
+}
+
+/// A line of its own, in one piece: others write to the same place.
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    out.flush().and_then(|()| out.write_all(format!("\n{line}\n").as_bytes())).unwrap();
+}
+
+fn raise(signal: i32) {
+    // SAFETY: numbers alone.
+    unsafe { libc::kill(libc::getpid(), signal) };
+}
+
+/// Goes wrong in this thread.
+fn strike(fault: &str) {
+    match fault {
+        "kill" | "again" => raise(libc::SIGKILL),
+        "stop" => raise(libc::SIGSTOP),
+        "exit0" => std::process::exit(0),
+        "exit7" => std::process::exit(7),
+        "panic" => panic!("this process goes wrong"),
+        "memory" => {
+            let limit = libc::rlimit { rlim_cur: 1 << 20, rlim_max: 1 << 20 };
+            // SAFETY: the limit is read.
+            unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) };
+            let refused: Vec<u8> = Vec::with_capacity(64 << 20);
+            println!("{}", refused.capacity());
+        }
+        other => panic!("there is no fault {other}"),
+    }
+}
+
+/// The end of whoever is stopped: a minute later, if the launcher has not come before.
+fn not_for_ever() {
+    // SAFETY: a number alone.
+    unsafe { libc::alarm(60) };
+}
+
+/// Goes wrong a moment later, while this thread waits. A panic cannot come from another thread.
+fn strike_soon(fault: &str) {
+    if fault == "panic" {
+        return strike(fault);
+    }
+    let fault = fault.to_owned();
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(30));
+        strike(&fault);
+    });
+}
+
+/// What all do together, the guilty one with its fault in the `place`.
+fn story<L: Lpf>(ctx: &mut Context<'_, L>, fault: &str, place: &str) -> Result<()> {
+    let guilty = ctx.pid() == GUILTY;
+    let strikes_in = |here: &str| guilty && place == here;
+    ctx.resize(8, 64)?;
+    if strikes_in("resize") {
+        strike(fault);
+    }
+    ctx.sync()?;
+    let (own, all) = (ctx.local::<u64>(1)?, ctx.area::<u64>(SIZE as usize)?);
+    if strikes_in("register") {
+        strike(fault);
+    }
+    let inbox = ctx.inbox(InboxShape { rings: 4, window: 2, cell_bytes: 8 })?;
+    ctx.sync()?;
+    for round in 0..20 {
+        for to in 0..ctx.nprocs() {
+            ctx.put(&own, .., to, &all, ctx.pid() as usize)?;
+        }
+        if round == 10 && strikes_in("put") {
+            strike(fault);
+        }
+        if round == 15 && place == "sync" {
+            match guilty {
+                // It is in its sync when it strikes: the others are not yet.
+                true => strike_soon(fault),
+                false => std::thread::sleep(Duration::from_millis(60)),
+            }
+        }
+        ctx.sync()?;
+    }
+    // Round a ring, nobody waits for more than the left neighbour.
+    let (own, p) = (ctx.pid(), ctx.nprocs());
+    let mut left = ctx.open::<u64>(inbox, 0, (own + p - 1) % p, 1)?;
+    let mut right = ctx.open::<u64>(inbox, 1, (own + 1) % p, 0)?;
+    let mut part = ctx.outbox::<u64>(1, 1)?.remove(0);
+    for round in 0..20 {
+        part[0] = round;
+        if round == 10 && strikes_in("expected") {
+            strike_soon(fault);
+            // Nobody sends to it any more: it waits, and others wait for it.
+            let [_message] = ctx.expect([&mut left])?;
+            let [_message] = ctx.expect([&mut left])?;
+        }
+        let sent = ctx.send(&mut right, part, ..).map_err(|(error, _)| error)?;
+        let [message] = ctx.expect([&mut left])?;
+        drop(message);
+        part = sent.part(&ctx.flush()?).ok().expect("flushed after it was sent");
+    }
+    ctx.sync()
+}
+
+/// Nothing is wrong in these, though it may look so.
+fn innocent<L: Lpf>(ctx: &mut Context<'_, L>, story: &str) -> Result<()> {
+    ctx.resize(2, 8)?;
+    ctx.sync()?;
+    match story {
+        // A compute phase of some length, in which nobody calls LPF.
+        "computes" if ctx.pid() == GUILTY => std::thread::sleep(Duration::from_secs(4)),
+        // Shorter than what counts as silence.
+        "pauses" if ctx.pid() == GUILTY => stopped_for(Duration::from_millis(500)),
+        "debugged" if ctx.pid() == GUILTY => stopped_for(Duration::from_secs(4)),
+        "suspended" => stopped_for(Duration::from_secs(4)),
+        "refused" if ctx.pid() == GUILTY => {
+            let refused = ctx.resize(8, 1 << 60).expect_err("more than there is");
+            assert!(refused.is_mitigable(), "{refused}");
+        }
+        _ => {}
+    }
+    for _ in 0..3 {
+        ctx.sync()?;
+    }
+    Ok(())
+}
+
+/// Stops this process; another, which is not stopped, lets it go on.
+fn stopped_for(time: Duration) {
+    let script = format!("sleep {}; kill -CONT {}", time.as_secs_f64(), std::process::id());
+    let mut waker = std::process::Command::new("sh").args(["-c", &script]).spawn().unwrap();
+    raise(libc::SIGSTOP);
+    waker.wait().unwrap();
+}
+
+/// Hooks, and says what came of it.
+fn play<T: Transport<Control = ControlPlane>>(mut member: Member<T>, fault: &str, place: &str) {
+    if place.is_empty() {
+        let hooked = member.hook(Args::none(), |ctx, _args| innocent(ctx, fault));
+        hooked.unwrap();
+        say(&format!("well {}", member.rank()));
+        return;
+    }
+    if place == "hook" && member.rank() == GUILTY {
+        strike(fault);
+    }
+    let begin = Instant::now();
+    let mut entered = begin;
+    let hooked = member.hook(Args::none(), |ctx, _args| {
+        entered = Instant::now();
+        story(ctx, fault, place)
+    });
+    let error = hooked.expect_err("process 2 goes wrong").to_string();
+    Outcome { rank: member.rank(), waited: entered.max(begin).elapsed(), error }.write();
+    // It lives on: a job with a dead member runs no section of all, and says so soon.
+    if fault != "panic" {
+        let again = member.hook(Args::none(), |_ctx, _args| Ok(()));
+        assert!(again.is_err(), "process {GUILTY} is gone");
+    }
+}
+
+/// The survivors meet elsewhere, and go on.
+fn meet_again() {
+    let rank = std::env::var("LPF_RANK").unwrap().parse::<Pid>().unwrap();
+    let rank = if rank > GUILTY { rank - 1 } else { rank };
+    let mut meeting = Meeting::new(std::env::var(AGAIN).unwrap(), rank, SIZE - 1);
+    meeting.job = 1;
+    let mut member = Member::new(meeting).unwrap();
+    for round in 0..3 {
+        let hooked = member.hook(Args::none(), |ctx, _args| {
+            assert_eq!(ctx.nprocs(), SIZE - 1);
+            ctx.sync()
+        });
+        hooked.unwrap_or_else(|error| panic!("round {round}: {error}"));
+    }
+    say(&format!("again {rank}"));
+}
+
+/// Takes part in the job that the environment tells of.
+pub(crate) fn live() {
+    let (Ok(fault), Ok(place)) = (std::env::var(FAULT), std::env::var(PLACE)) else { return };
+    not_for_ever();
+    #[cfg(feature = "mpi")]
+    if std::env::var("LPF_BACKEND").is_ok_and(|backend| backend == "mpi") {
+        let world = lpf::mpi::World::init(Duration::from_secs(60)).unwrap();
+        return play(lpf::Member::of_world(world).unwrap(), &fault, &place);
+    }
+    play(Member::launched().unwrap(), &fault, &place);
+    if fault == "again" {
+        meet_again();
+    }
+}

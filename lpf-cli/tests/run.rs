@@ -1,0 +1,702 @@
+//! The launcher as a user meets it: what processes are told, how a job ends, and that nobody is left.
+
+use std::collections::VecDeque;
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::FromRawFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Longer than anything takes here, however busy the machine is.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lpf"));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LPF_")) {
+        command.env_remove(name);
+    }
+    command.arg("run").args(arguments).stdin(Stdio::null());
+    // SAFETY: signal is safe between fork and exec. Whoever runs the tests in the background, or under
+    // nohup, has them ignore signals, and children inherit that.
+    unsafe {
+        command.pre_exec(|| {
+            for number in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGPIPE]
+            {
+                libc::signal(number, libc::SIG_DFL);
+            }
+            Ok(())
+        });
+    }
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    command(arguments).output().unwrap()
+}
+
+/// `lpf run -n N sh -c SCRIPT`
+fn shell(n: &str, script: &str) -> Output {
+    run(&["-n", n, "--grace", "0.3", "sh", "-c", script])
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<_> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+fn last(text: &str) -> &str {
+    text.lines().last().unwrap_or_default()
+}
+
+/// A job that runs while its test goes on.
+struct Running {
+    launcher: Child,
+    lines: BufReader<ChildStdout>,
+    /// What some said before others had begun.
+    early: VecDeque<String>,
+    /// The processes, by rank.
+    pids: Vec<i32>,
+}
+
+impl Running {
+    /// Starts a script; each process first says its rank and its pid.
+    fn start(n: usize, options: &[&str], script: &str) -> Self {
+        let (n_text, script) = (n.to_string(), format!("echo $LPF_RANK $$\n{script}"));
+        let arguments = [&["-n", &n_text], options, &["sh", "-c", &script]].concat();
+        let mut command = command(&arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut launcher = command.spawn().unwrap();
+        let lines = BufReader::new(launcher.stdout.take().unwrap());
+        let mut running = Running { launcher, lines, early: VecDeque::new(), pids: vec![0; n] };
+        while running.pids.contains(&0) {
+            let line = running.read();
+            match line.split_once(' ') {
+                Some((rank, pid)) => {
+                    running.pids[rank.parse::<usize>().unwrap()] = pid.parse().unwrap();
+                }
+                None => running.early.push_back(line),
+            }
+        }
+        running
+    }
+
+    fn line(&mut self) -> String {
+        self.early.pop_front().unwrap_or_else(|| self.read())
+    }
+
+    fn read(&mut self) -> String {
+        let mut line = String::new();
+        assert!(self.lines.read_line(&mut line).unwrap() > 0, "the job has ended");
+        line.trim_end().into()
+    }
+
+    /// Waits for the end without reading: what a job has left to say fits into its pipes.
+    fn end_in_time(&mut self) {
+        let begin = Instant::now();
+        while self.launcher.try_wait().unwrap().is_none() {
+            assert!(begin.elapsed() < PATIENCE, "the launcher does not end");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn signal(&self, signal: i32) {
+        send(self.launcher.id() as i32, signal);
+    }
+
+    /// Waits for the end: the status, what else was written, and what the launcher said.
+    fn end(mut self) -> (Option<i32>, String, String) {
+        let (mut out, mut said) = (String::new(), String::new());
+        assert!(self.early.is_empty());
+        drop(self.launcher.stdin.take());
+        self.end_in_time();
+        self.lines.read_to_string(&mut out).unwrap();
+        self.launcher.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        let status = self.launcher.wait().unwrap();
+        (status.code(), out, said)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // After a test that failed; else it has ended.
+        let _ = self.launcher.kill();
+    }
+}
+
+fn send(pid: i32, signal: i32) {
+    // SAFETY: kill takes numbers alone; the process was started by this test.
+    assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+}
+
+/// Whether a process is there and has not ended: a zombie of a launcher that was killed may wait for the
+/// system.
+fn is_there(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.starts_with(" Z"))
+}
+
+fn all_end(pids: &[i32]) {
+    let begin = Instant::now();
+    while let Some(pid) = pids.iter().find(|&&pid| is_there(pid)) {
+        assert!(begin.elapsed() < PATIENCE, "process {pid} is still there");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn every_process_is_told_its_place_and_process_0_is_handed_the_socket() {
+    let script = r#"
+        [ -S "/proc/self/fd/$LPF_MEET_FD" ] && fd=socket || fd=none
+        echo $LPF_RANK $LPF_SIZE $LPF_BACKEND $fd $LPF_MEET $LPF_JOB $LPF_SECRET"#;
+    let (first, second) = (stdout(&shell("3", script)), stdout(&shell("1", script)));
+    let lines: Vec<Vec<&str>> =
+        sorted(&first).into_iter().map(|line| line.split(' ').collect()).collect();
+    assert_eq!(lines[0][..4], ["0", "3", "tcp", "socket"]);
+    assert_eq!(lines[1][..4], ["1", "3", "tcp", "none"]);
+    assert_eq!(lines[2][..4], ["2", "3", "tcp", "none"]);
+    assert!(lines[0][4].starts_with("127.0.0.1:"), "{first}");
+    assert!(lines[0][5].parse::<u64>().is_ok(), "{first}");
+    assert_eq!(lines[0][6].len(), 64);
+    assert!(lines.iter().all(|line| line[4..] == lines[0][4..]), "{first}");
+    assert!(!second.contains(lines[0][6]), "each job has a secret of its own");
+}
+
+#[test]
+fn a_job_inside_a_job_has_a_socket_of_its_own_alone() {
+    let inner = format!(
+        "[ $LPF_RANK = 1 ] || exec {} run -n 2 sh -c 'echo $LPF_RANK/$LPF_SIZE${{LPF_MEET_FD:+ has one}}'",
+        env!("CARGO_BIN_EXE_lpf")
+    );
+    let output = shell("2", &inner);
+    assert_eq!(sorted(&stdout(&output)), ["0/2 has one", "1/2"], "{}", stderr(&output));
+}
+
+#[test]
+fn the_status_is_that_of_process_0() {
+    assert_eq!(shell("3", "exit 0").status.code(), Some(0));
+    let failed = shell("3", "[ $LPF_RANK = 0 ] && exit 7; exit 0");
+    assert_eq!(failed.status.code(), Some(7));
+    assert!(last(&stderr(&failed)).contains("process 0 (pid"), "{}", stderr(&failed));
+    assert!(last(&stderr(&failed)).contains("ended with status 7 after"), "{}", stderr(&failed));
+    let killed = shell("2", "[ $LPF_RANK = 0 ] && kill -SEGV $$; exit 0");
+    assert_eq!(killed.status.code(), Some(128 + 11));
+    assert!(last(&stderr(&killed)).contains("was ended by SIGSEGV"), "{}", stderr(&killed));
+}
+
+#[test]
+fn survivors_of_a_killed_process_go_on_and_the_launcher_says_last_what_happened() {
+    let script = "[ $LPF_RANK = 0 ] || exec sleep 1000; read line; echo went on; exit 5";
+    let mut job = Running::start(4, &["--grace", "0.3"], script);
+    send(job.pids[2], libc::SIGKILL);
+    all_end(&job.pids[2..3]);
+    assert!(is_there(job.pids[0]) && is_there(job.pids[1]) && is_there(job.pids[3]));
+    job.launcher.stdin.take().unwrap().write_all(b"go on\n").unwrap();
+    let pids = job.pids.clone();
+    let (status, out, said) = job.end();
+    assert_eq!((status, &*out), (Some(5), "went on\n"));
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let cause = format!("lpf: process 2 (pid {} on {}) was ended by SIGKILL", pids[2], host.trim());
+    assert!(last(&said).starts_with(&cause), "{said}");
+    assert!(
+        last(&said).contains("; 1 more failed after it. Process 0 ended with status 5"),
+        "{said}"
+    );
+    assert!(
+        said.starts_with("lpf: 2 processes were still running 0.300 s after process 0"),
+        "{said}"
+    );
+    all_end(&pids);
+}
+
+#[test]
+fn a_process_that_fails_is_named_even_if_process_0_ends_well() {
+    let script = "[ $LPF_RANK = 0 ] && { read line; exit 0; }; [ $LPF_RANK = 2 ] && exit 3; exit 0";
+    let job = Running::start(3, &[], script);
+    all_end(&job.pids[1..]);
+    let (status, _, said) = job.end();
+    assert_eq!(status, Some(3));
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("process 2 (pid") && said.contains("ended with status 3"), "{said}");
+}
+
+#[test]
+fn of_those_found_dead_at_once_the_killed_one_is_the_root_cause() {
+    let script = r#"
+        [ $LPF_RANK = 0 ] && { read line; exit 1; }
+        trap 'exit 1' TERM; echo set; while :; do sleep 0.1; done"#;
+    let mut job = Running::start(3, &[], script);
+    (0..2).for_each(|_| assert_eq!(job.line(), "set"));
+    job.signal(libc::SIGSTOP);
+    send(job.pids[1], libc::SIGTERM);
+    send(job.pids[2], libc::SIGKILL);
+    all_end(&job.pids[1..]);
+    job.signal(libc::SIGCONT);
+    let (status, _, said) = job.end();
+    assert_eq!(status, Some(1));
+    assert!(last(&said).starts_with("lpf: process 2 (pid"), "{said}");
+    assert!(
+        last(&said).contains("; 2 more failed after it. Process 0 ended with status 1"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_signal_to_the_launcher_reaches_all_and_is_its_status() {
+    for (signal, name) in [(libc::SIGTERM, "TERM"), (libc::SIGINT, "INT"), (libc::SIGHUP, "HUP")] {
+        let script =
+            format!("trap 'echo got; exit 0' {name}; echo set; while :; do sleep 0.1; done");
+        let mut job = Running::start(3, &[], &script);
+        (0..3).for_each(|_| assert_eq!(job.line(), "set"));
+        let pids = job.pids.clone();
+        job.signal(signal);
+        let (status, out, said) = job.end();
+        assert_eq!(status, Some(128 + signal), "{said}");
+        assert_eq!(out, "got\n".repeat(3));
+        // Shells may say that what they ran was ended.
+        assert!(!said.contains("lpf:"), "nothing went wrong: {said}");
+        all_end(&pids);
+    }
+}
+
+#[test]
+fn who_fails_before_all_have_met_ends_a_job_that_would_wait_for_him() {
+    let script = "[ $LPF_RANK = 1 ] && exit 7; exec sleep 1000";
+    let begin = Instant::now();
+    let output = shell("3", script);
+    assert!(begin.elapsed() < PATIENCE);
+    let said = stderr(&output);
+    assert!(last(&said).starts_with("lpf: process 1 (pid "), "{said}");
+    assert!(last(&said).contains("ended with status 7"), "{said}");
+    assert!(said.contains("after others had failed, and asked to end"), "{said}");
+}
+
+#[test]
+fn without_a_launcher_of_mpi_it_is_said_where_one_is() {
+    let empty = "/proc/self/fdinfo"; // no program is there
+    let output = command(&["--backend", "mpi", "/bin/true"]).env("PATH", empty).output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("no launcher of") && said.contains("Debian has it in"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+#[test]
+fn a_signal_that_ends_nothing_is_passed_on() {
+    let script = "trap 'echo got; exit 0' USR1; echo set; while :; do sleep 0.1; done";
+    let mut job = Running::start(2, &[], script);
+    (0..2).for_each(|_| assert_eq!(job.line(), "set"));
+    job.signal(libc::SIGUSR1);
+    let (status, out, _) = job.end();
+    assert_eq!((status, &*out), (Some(0), "got\ngot\n"));
+}
+
+#[test]
+fn who_does_not_end_when_asked_is_killed_with_all_that_it_started() {
+    let script = "trap '' TERM; sleep 1000 & echo $!; wait; :";
+    let mut job = Running::start(2, &["--grace", "0.3"], script);
+    let mut pids = job.pids.clone();
+    (0..2).for_each(|_| pids.push(job.line().parse().unwrap()));
+    job.signal(libc::SIGTERM);
+    let (status, _, said) = job.end();
+    assert_eq!(status, Some(143));
+    assert!(last(&said).contains("2 processes were still running"), "{said}");
+    assert!(last(&said).contains("after SIGTERM, and killed"), "{said}");
+    all_end(&pids);
+}
+
+#[test]
+fn a_second_signal_kills_at_once() {
+    let script = "trap '' TERM; echo set; while :; do sleep 1000; done";
+    let mut job = Running::start(2, &["--grace", "1000"], script);
+    (0..2).for_each(|_| assert_eq!(job.line(), "set"));
+    let pids = job.pids.clone();
+    job.signal(libc::SIGTERM);
+    // Sooner it would count as the first once more.
+    std::thread::sleep(Duration::from_millis(700));
+    assert!(pids.iter().all(|&pid| is_there(pid)));
+    job.signal(libc::SIGTERM);
+    assert_eq!(job.end().0, Some(143));
+    all_end(&pids);
+}
+
+#[test]
+fn a_launcher_that_is_killed_leaves_nobody_behind() {
+    let mut job = Running::start(3, &[], "exec sleep 1000");
+    job.signal(libc::SIGKILL);
+    job.launcher.wait().unwrap();
+    all_end(&job.pids);
+}
+
+#[test]
+fn processes_that_do_not_follow_process_0_are_ended() {
+    let output = shell("3", "[ $LPF_RANK = 0 ] || sleep 1000; exit 0");
+    assert_eq!(output.status.code(), Some(0));
+    let said = stderr(&output);
+    assert!(
+        said.contains("2 processes were still running 0.300 s after process 0 had ended"),
+        "{said}"
+    );
+    assert!(!said.contains("pid"), "they were asked to: {said}");
+}
+
+#[test]
+fn what_a_process_starts_and_leaves_behind_is_ended() {
+    let output = shell("1", "sleep 1000 >/dev/null 2>&1 & echo $!; exit 4");
+    assert_eq!(output.status.code(), Some(4));
+    all_end(&[stdout(&output).trim().parse().unwrap()]);
+    // What ends by itself is left alone.
+    let output = shell("1", "(sleep 0.1; echo later) & exit 0");
+    assert_eq!((stdout(&output), stderr(&output)), ("later\n".into(), String::new()));
+}
+
+#[test]
+fn standard_input_is_for_process_0() {
+    let script = "[ $LPF_RANK = 0 ] && exec cat; readlink /proc/self/fd/0";
+    let mut command = command(&["-n", "3", "--tag", "sh", "-c", script]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"one\ntwo").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let out = stdout(&output);
+    assert_eq!(sorted(&out), ["0| one", "0| two", "1| /dev/null", "2| /dev/null"]);
+}
+
+#[test]
+fn tags_are_on_both_streams_and_the_end_comes_last() {
+    let script = "echo out; echo; echo err >&2; printf rest; [ $LPF_RANK = 0 ] || exit 0; exit 1";
+    let output = run(&["-n", "2", "--tag", "sh", "-c", script]);
+    let (out, said) = (stdout(&output), stderr(&output));
+    assert_eq!(sorted(&out), ["0| ", "0| out", "0| rest", "1| ", "1| out", "1| rest"]);
+    assert_eq!(sorted(&said)[..2], ["0| err", "1| err"]);
+    assert!(last(&said).starts_with("lpf: process 0"), "{said}");
+}
+
+#[test]
+fn nobody_who_reads_ends_the_job() {
+    let script = format!("{} run -n 2 --tag yes | head -n 3", env!("CARGO_BIN_EXE_lpf"));
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(stdout(&output).lines().count(), 3);
+    assert!(last(&stderr(&output)).contains("SIGPIPE"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_program_that_cannot_be_run_is_one_sentence_and_no_job() {
+    let folder = std::env::temp_dir().join(format!("lpf-run-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let script = folder.join("script");
+    std::fs::write(&script, "#!/nowhere/sh\n").unwrap();
+    let script = script.to_str().unwrap().to_owned();
+    let plain = folder.join("plain");
+    std::fs::write(&plain, "text").unwrap();
+    let plain = plain.to_str().unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&script, mode).unwrap();
+    let cases: &[(&[&str], &str)] = &[
+        (&["/nowhere/program"], "lpf: /nowhere/program does not exist\n"),
+        (&["no-such-program"], "lpf: there is no program no-such-program in PATH\n"),
+        (&["/"], "lpf: / is a folder, not a program\n"),
+        (&[plain], "may not be executed (chmod +x"),
+        (&[&script], "is there, but what its first line names to run it"),
+        (&[""], "the name of the program is empty"),
+        (&["-n", "0", "true"], "it has to be a number of processes from 1 to 65536"),
+        (&["-n", "1000000", "true"], "it has to be a number of processes from 1 to 65536"),
+        (&["-n", "0", "true"], " run --help tells more)"),
+        (&["-n", "2"], "PROGRAM is missing ("),
+        (&["-n", "2"], " run --help tells more)"),
+        (&["--frobnicate", "true"], " run --help tells more)"),
+        (&["--backend", "threads", "true"], "start the program itself"),
+        (&["--backend", "pigeons", "true"], "\"pigeons\" is no backend"),
+        (&["--backend", "pigeons", "true"], "there are tcp, and mpi for a program built with"),
+    ];
+    for (arguments, expected) in cases {
+        let output = run(arguments);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+        assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn where_the_system_has_no_room_it_is_said_how_many_there_were() {
+    // With tags a process needs two descriptors here.
+    let script = format!(
+        "ulimit -n 24; exec {} run -n 100 --tag sh -c 'echo $$; exec sleep 1000'",
+        env!("CARGO_BIN_EXE_lpf")
+    );
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains(" of 100 processes could be started, and were ended again: "), "{said}");
+    let out = stdout(&output);
+    let pids: Vec<i32> = out.lines().map(|line| line[3..].trim().parse().unwrap()).collect();
+    all_end(&pids);
+}
+
+#[test]
+fn processes_that_do_not_join_are_told_of() {
+    let output = shell("3", "true");
+    let expected = "lpf: none of the 3 processes joined the others: the program used no LPF (";
+    let said = stderr(&output);
+    assert!(said.starts_with(expected) && said.lines().count() == 1, "{said}");
+    assert_eq!(stderr(&shell("1", "true")), "");
+}
+
+#[test]
+fn processes_of_an_mpis_launcher_that_do_not_join_are_told_of_too() {
+    let output = run(&["-n", "2", "--backend", "mpi", "true"]);
+    let said = stderr(&output);
+    if said.contains("no launcher of") {
+        eprintln!("left out: {said}");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(last(&said).contains("none of the 2 processes joined the others"), "{said}");
+}
+
+lpf::program! {
+    /// Counts its processes.
+    fn Count(ctx, _args) {
+        ctx.sync()?;
+        if ctx.pid() == 0 {
+            println!("counted {}", ctx.nprocs());
+        }
+        Ok(())
+    }
+}
+
+/// The program of the next test, which starts this one alone.
+#[test]
+fn member() {
+    if std::env::var_os("LPF_RANK").is_some() {
+        lpf::run(Count).unwrap();
+    }
+}
+
+#[test]
+fn processes_that_join_find_each_other() {
+    let program = std::env::current_exe().unwrap();
+    let output =
+        run(&["-n", "3", program.to_str().unwrap(), "--exact", "member", "--nocapture", "--quiet"]);
+    let (out, said) = (stdout(&output), stderr(&output));
+    assert_eq!(output.status.code(), Some(0), "{out}{said}");
+    assert_eq!(out.matches("counted 3").count(), 1, "{out}");
+    assert_eq!(said, "");
+}
+
+lpf::program! {
+    /// Process 2 computes for ever after the first superstep.
+    fn Endless(ctx, _args) {
+        ctx.sync()?;
+        while ctx.pid() == 2 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        ctx.sync()
+    }
+}
+
+/// The program of the next test, which starts this one alone.
+#[test]
+fn endless() {
+    if std::env::var_os("LPF_RANK").is_some() {
+        let ended = lpf::run(Endless);
+        assert!(ended.unwrap_err().to_string().contains("LPF_TIMEOUT"));
+        lpf::leave();
+    }
+}
+
+#[test]
+fn a_process_that_computes_for_ever_holds_up_the_end_no_longer_than_it_has_to() {
+    let program = std::env::current_exe().unwrap();
+    let arguments = ["-n", "3", "--grace", "1", program.to_str().unwrap(), "--exact", "endless"];
+    let begin = Instant::now();
+    let output = command(&arguments).env("LPF_TIMEOUT", "0.5").output().unwrap();
+    let (took, said) = (begin.elapsed(), stderr(&output));
+    assert!(said.contains("lpf: process 2 was still in the job 1.00 s after process 0"), "{said}");
+    assert!(last(&said).starts_with("lpf: process 2 (pid "), "{said}");
+    assert!(last(&said).contains("was ended by SIGTERM"), "{said}");
+    assert!(last(&said).contains("(LPF_TIMEOUT)"), "{said}");
+    // Process 0 alone would wait for five seconds.
+    assert!(took < Duration::from_secs(4), "{took:?}: {said}");
+}
+
+/// A job of a test of this program, which `lpf run` starts again.
+fn again(options: &[&str], test: &str) -> Command {
+    let program = std::env::current_exe().unwrap();
+    let program = [program.to_str().unwrap(), "--exact", test, "--nocapture", "--quiet"];
+    command(&[options, &["--"], &program].concat())
+}
+
+lpf::program! {
+    /// Process 1 is killed between two supersteps.
+    fn Killed(ctx, _args) {
+        ctx.sync()?;
+        if ctx.pid() == 1 {
+            send(std::process::id() as i32, libc::SIGKILL);
+        }
+        ctx.sync()
+    }
+}
+
+/// The program of the next test, which starts this one alone.
+#[test]
+fn saves_its_state() {
+    if std::env::var_os("LPF_RANK").is_some() {
+        let error = lpf::run(Killed).unwrap_err();
+        assert!(error.to_string().starts_with("fatal: process 1, superstep "), "{error}");
+        std::thread::sleep(Duration::from_secs(2));
+        println!("saved");
+    }
+}
+
+#[test]
+fn process_0_survives_all_others_for_as_long_as_it_likes() {
+    let output = again(&["-n", "2", "--grace", "0.2"], "saves_its_state").output().unwrap();
+    let (out, said) = (stdout(&output), stderr(&output));
+    assert!(out.contains("saved\n"), "{out}{said}");
+    assert!(last(&said).contains("was ended by SIGKILL"), "{said}");
+    assert!(last(&said).contains("Process 0 ended with status 0"), "{said}");
+    assert!(!said.contains("asked to end"), "{said}");
+    assert_eq!(output.status.code(), Some(128 + libc::SIGKILL), "{said}");
+}
+
+lpf::program! {
+    /// Process 0 is stopped between two supersteps.
+    fn Stopped(ctx, _args) {
+        ctx.sync()?;
+        if ctx.pid() == 0 {
+            send(std::process::id() as i32, libc::SIGSTOP);
+        }
+        ctx.sync()
+    }
+}
+
+/// The program of the next test, which starts this one alone.
+#[test]
+fn is_stopped() {
+    if std::env::var_os("LPF_RANK").is_some() {
+        let _ = lpf::run(Stopped);
+    }
+}
+
+#[test]
+fn a_process_0_that_is_stopped_is_ended_when_the_others_have_left_it() {
+    let options = ["-n", "2", "--grace", "0.3"];
+    let program = std::env::current_exe().unwrap();
+    // A shell may stand before it, and is not stopped.
+    let script = format!("{} --exact is_stopped --quiet; exit $?", program.display());
+    let behind_a_shell = command(&[&options[..], &["sh", "-c", &script]].concat());
+    for mut command in [again(&options, "is_stopped"), behind_a_shell] {
+        let begin = Instant::now();
+        let said = stderr(&command.output().unwrap());
+        assert!(begin.elapsed() < PATIENCE, "{said}");
+        assert!(said.contains("after others had failed, and asked to end"), "{said}");
+    }
+}
+
+/// The program of the next test, which starts this one alone.
+#[test]
+fn meets_twice() {
+    if std::env::var_os("LPF_RANK").is_some() {
+        let mut first = lpf::Member::launched().unwrap();
+        first.hook(lpf::Args::none(), |ctx, _args| ctx.sync()).unwrap();
+        // Beside the first, and after it.
+        let mut second = lpf::Member::launched().unwrap();
+        second.hook(lpf::Args::none(), |ctx, _args| ctx.sync()).unwrap();
+        drop((first, second));
+        let mut third = lpf::Member::launched().unwrap();
+        third.hook(lpf::Args::none(), |ctx, _args| ctx.sync()).unwrap();
+        println!("met");
+    }
+}
+
+#[test]
+fn processes_of_a_job_may_meet_again() {
+    let output = again(&["-n", "3"], "meets_twice").output().unwrap();
+    let (out, said) = (stdout(&output), stderr(&output));
+    assert_eq!(output.status.code(), Some(0), "{out}{said}");
+    assert_eq!(out.matches("met\n").count(), 3, "{out}{said}");
+}
+
+#[test]
+fn a_signal_that_ends_nothing_comes_once_to_each_under_a_launcher_of_mpi() {
+    let script = r#"
+        trap 'n=$((n+1))' USR1; echo set
+        while [ -z $n ]; do sleep 0.1; done
+        for i in 1 2 3 4 5 6 7 8; do sleep 0.1; done; echo got $n"#;
+    let mut command = command(&["-n", "2", "--backend", "mpi", "sh", "-c", script]);
+    let mut launcher = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(launcher.stdout.take().unwrap()).lines();
+    let set = lines.by_ref().take(2).filter(|line| line.as_ref().unwrap() == "set").count();
+    if set == 2 {
+        send(launcher.id() as i32, libc::SIGUSR1);
+    }
+    let got: Vec<_> = lines.map(|line| line.unwrap()).collect();
+    let output = launcher.wait_with_output().unwrap();
+    let said = stderr(&output);
+    if said.contains("no launcher of") {
+        eprintln!("left out: {said}");
+        return;
+    }
+    assert_eq!(
+        (output.status.code(), &*got),
+        (Some(0), &["got 1", "got 1"].map(String::from)[..]),
+        "{said}"
+    );
+}
+
+/// A terminal: its side for a user, and its name.
+fn terminal() -> (File, String) {
+    let mut name: [libc::c_char; 64] = [0; 64];
+    // SAFETY: the calls take a descriptor that the first made, and a buffer with its length.
+    unsafe {
+        let user = libc::posix_openpt(libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC);
+        assert!(user >= 0 && libc::grantpt(user) == 0 && libc::unlockpt(user) == 0);
+        assert_eq!(libc::ptsname_r(user, name.as_mut_ptr(), name.len()), 0);
+        let name = CStr::from_ptr(name.as_ptr()).to_str().unwrap().to_owned();
+        (File::from_raw_fd(user), name)
+    }
+}
+
+#[test]
+fn ctrl_c_at_a_terminal_comes_once_to_each() {
+    let (mut user, name) = terminal();
+    let open = || File::options().read(true).write(true).open(&name).unwrap();
+    let script =
+        "trap 'echo got; n=1' INT; echo set; while [ -z $n ]; do sleep 0.1; done; sleep 0.3";
+    let mut command = command(&["-n", "2", "sh", "-c", script]);
+    command.stdin(open()).stdout(open()).stderr(open());
+    // SAFETY: system calls alone. The launcher gets a session, with this terminal.
+    unsafe {
+        command.pre_exec(|| match libc::setsid() >= 0 && libc::ioctl(0, libc::TIOCSCTTY, 0) == 0 {
+            true => Ok(()),
+            false => Err(std::io::Error::last_os_error()),
+        });
+    }
+    let mut launcher = command.spawn().unwrap();
+    drop(command);
+    let (mut seen, mut bytes, mut is_typed) = (String::new(), [0; 256], false);
+    // It fails when nobody has the other side open any more.
+    while let Ok(n) = user.read(&mut bytes) {
+        seen.push_str(&String::from_utf8_lossy(&bytes[..n]));
+        if !is_typed && seen.matches("set").count() == 2 {
+            user.write_all(b"\x03").unwrap();
+            is_typed = true;
+        }
+    }
+    assert_eq!(launcher.wait().unwrap().code(), Some(130), "{seen}");
+    assert_eq!(seen.matches("got").count(), 2, "{seen}");
+}

@@ -1,0 +1,97 @@
+//! The job of a program that was started as several processes: joined at its first section, left when
+//! the program ends.
+
+use std::net::TcpListener;
+use std::sync::{Mutex, PoisonError};
+
+use lpf_core::messages::Transport;
+use lpf_core::settings::Launched;
+use lpf_core::{Args, Error, Pid, Program, Result};
+use lpf_tcp::control::ControlPlane;
+use lpf_tcp::rendezvous::{Meeting, Secret};
+
+use crate::launcher::say;
+use crate::member::Member;
+
+/// The network of this program's job.
+enum Joined {
+    Tcp(Member),
+    #[cfg(feature = "mpi")]
+    Mpi(Member<crate::mpi::Mpi<ControlPlane>>),
+}
+
+static JOB: Mutex<Option<Joined>> = Mutex::new(None);
+
+/// Runs a program on up to `procs` processes of this process's job, if it is number 0; any other serves
+/// until the job is over, and ends there.
+pub(crate) fn run<P: Program>(
+    backend: &'static str,
+    procs: Pid,
+    program: P,
+    args: Args<'_>,
+) -> Result<()> {
+    let mut job = JOB.lock().unwrap_or_else(PoisonError::into_inner);
+    if job.is_none() {
+        *job = Some(join(backend)?);
+        lpf_tcp::at_exit(leave);
+    }
+    match job.as_mut() {
+        Some(Joined::Tcp(member)) => member.exec(procs, program, args),
+        #[cfg(feature = "mpi")]
+        Some(Joined::Mpi(member)) => member.exec(procs, program, args),
+        None => Ok(()),
+    }
+}
+
+fn join(backend: &'static str) -> Result<Joined> {
+    match backend {
+        #[cfg(feature = "mpi")]
+        "mpi" => serve_unless_first(Member::with_mpi()?).map(Joined::Mpi),
+        _ => serve_unless_first(Member::new(meeting()?)?).map(Joined::Tcp),
+    }
+}
+
+/// Beyond this point a program is process 0's alone.
+fn serve_unless_first<T>(member: Member<T>) -> Result<Member<T>>
+where
+    T: Transport<Control = ControlPlane>,
+{
+    if member.rank() == 0 {
+        return Ok(member);
+    }
+    let served = member.serve();
+    if let Err(error) = &served {
+        say(&format!("process {} of the job ends: {error}", member.rank()));
+    }
+    drop(member);
+    std::process::exit(i32::from(served.is_err()))
+}
+
+/// What whoever started this process said of its job.
+pub(crate) fn meeting() -> Result<Meeting> {
+    let Some(launched) = Launched::from_environment()? else {
+        return Err(Error::setting(
+            "backend \"tcp\" runs on several processes: start them with lpf run -n 4 PROGRAM",
+        ));
+    };
+    let mut meeting = Meeting::new(launched.meet, launched.rank, launched.size);
+    meeting.job = launched.job;
+    meeting.secret = launched.secret.map(Secret::new).transpose().map_err(Error::from)?;
+    meeting.listener =
+        launched.listener.filter(|_| launched.rank == 0).map(inherited).transpose()?;
+    Ok(meeting)
+}
+
+/// The socket that whoever started this process listens with for it. It goes on to listen after a meeting.
+fn inherited(descriptor: i32) -> Result<TcpListener> {
+    lpf_tcp::inherited(descriptor).map_err(Error::from)
+}
+
+/// Leaves the job of [`run`](crate::run), if this process has joined one: the end of the program does so
+/// by itself, for a program that goes on long without it this is earlier. The other processes end.
+pub fn leave() {
+    // A process that ends in the middle of a section holds the lock: it does not leave in order.
+    if let Ok(mut job) = JOB.try_lock() {
+        drop(job.take());
+    }
+}

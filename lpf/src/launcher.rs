@@ -1,0 +1,116 @@
+//! What the processes of a job tell `lpf run`, which has started them: a datagram each time, to a socket
+//! that it named in the environment. Under other launchers nobody is told.
+
+use std::io::{self, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+use lpf_core::{Error, Pid};
+use serde::{Deserialize, Serialize};
+
+/// The variable that says where to report. It is no setting.
+pub const WHERE: &str = "_LPF_REPORT";
+
+/// The longest text of an error that is told.
+const LONGEST_TEXT: usize = 4096;
+
+/// The longest letter: JSON may write six bytes for one.
+pub const LONGEST: usize = 6 * LONGEST_TEXT + 1024;
+
+/// What a process has to tell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Report {
+    /// Its shepherd has started it.
+    Started {
+        /// Which.
+        rank: Pid,
+        /// What the system calls it.
+        pid: i32,
+    },
+    /// It has met the others.
+    Joined {
+        /// Which.
+        rank: Pid,
+    },
+    /// It begins to leave the job, and waits some time for the others to do so.
+    Leaves {
+        /// Which.
+        rank: Pid,
+    },
+    /// It has left, and may go on by itself.
+    Left {
+        /// Which.
+        rank: Pid,
+    },
+    /// A section of it failed.
+    Failed {
+        /// Which.
+        rank: Pid,
+        /// The error's text.
+        text: String,
+    },
+    /// It has ended, as its shepherd saw.
+    Ended {
+        /// Which.
+        rank: Pid,
+        /// What the system called it.
+        pid: i32,
+        /// How, as wait(2) gives it.
+        status: i32,
+    },
+}
+
+/// A report, and what shows that it comes from a process of the job.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Letter {
+    /// Others of this machine see the socket's name, and do not know this.
+    pub token: String,
+    /// What it says.
+    pub report: Report,
+}
+
+/// Reports to an address, a name and a token with a space between.
+///
+/// # Errors
+/// Where nobody is there.
+pub fn send(address: &str, report: Report) -> io::Result<()> {
+    let (name, token) = address.split_once(' ').ok_or(io::ErrorKind::InvalidInput)?;
+    let letter = serde_json::to_vec(&Letter { token: token.into(), report })?;
+    let to = SocketAddr::from_abstract_name(name)?;
+    UnixDatagram::unbound()?.send_to_addr(&letter, &to).map(drop)
+}
+
+/// Whether `lpf run` has started this process.
+#[cfg(feature = "mpi")]
+pub(crate) fn is_told_to_lpf_run() -> bool {
+    std::env::var_os(WHERE).is_some()
+}
+
+/// Reports to `lpf run`, if that has started this process.
+pub(crate) fn tell(report: Report) {
+    if let Ok(address) = std::env::var(WHERE) {
+        // Where it is gone, nobody wants to know.
+        let _ = send(&address, report);
+    }
+}
+
+/// Says something of this process's own on standard error, in one piece: others write there, too.
+pub(crate) fn say(text: &str) {
+    let _ = std::io::stderr().write_all(format!("lpf: {text}\n").as_bytes());
+}
+
+/// Tells of a section that failed, and hands the result on.
+pub(crate) fn told<R>(rank: Pid, result: lpf_core::Result<R>) -> lpf_core::Result<R> {
+    if let Err(error) = &result
+        && error.is_fatal()
+    {
+        tell(Report::Failed { rank, text: text(error) });
+    }
+    result
+}
+
+fn text(error: &Error) -> String {
+    let text = error.to_string().replace(['\n', '\r'], " ");
+    let end = (0..=LONGEST_TEXT.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    text[..end.unwrap_or(0)].to_owned()
+}

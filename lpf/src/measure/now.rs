@@ -1,0 +1,61 @@
+//! g and l of a network between processes, measured inside a job: `LPF_PROBE`.
+
+use std::time::Duration;
+
+use lpf_core::machine::{Growth, Parameters};
+use lpf_core::{Args, Context, Lpf, Pid, Result};
+use serde::{Deserialize, Serialize};
+
+use super::task::{Perform, Task, Watch, perform, unwatched};
+use super::{Measured, Plan, measure, memcpy_speeds};
+
+/// Measures g and l; the program of [`measured_now`].
+#[derive(Clone, Copy, Debug)]
+pub struct Now;
+
+/// What is measured, and r.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Order {
+    plan: Plan,
+    memcpy: Vec<f64>,
+}
+
+impl Task for Now {
+    type Order = Order;
+    type Found = Measured;
+
+    fn run<L: Lpf>(ctx: &mut Context<'_, L>, order: &Order, _watch: &Watch) -> Result<Measured> {
+        measure(ctx, &order.plan, &order.memcpy, Growth::MessagePassing, &|_| {})
+    }
+}
+
+/// What a section of `procs` processes of a job answers `probe` with where `LPF_PROBE` asks for it: g
+/// and l, measured for about `time` in a section of their own. That section is begun by `exec`, with the
+/// program and the arguments that it is given and without checked mode; it is called by process 0 alone.
+///
+/// # Errors
+/// Those of `exec`.
+pub fn measured_now(
+    procs: Pid,
+    time: Duration,
+    exec: impl FnOnce(Perform<Now>, Args<'_>) -> Result<()>,
+) -> Result<Parameters> {
+    let plan = Plan::new(procs, Growth::MessagePassing, time, false);
+    let order = Order { memcpy: memcpy_speeds(&plan), plan };
+    Ok(perform::<Now>(&order, unwatched(), exec)?.parameters)
+}
+
+/// The same where all processes call it together, in a section that they have hooked into for this.
+/// Collective; what it returns has a meaning at process 0 only.
+///
+/// # Errors
+/// *Mitigable* where memory is refused, *fatal* where the section failed.
+pub fn measured_here<L: Lpf>(ctx: &mut Context<'_, L>, time: Duration) -> Result<Parameters> {
+    let plan = Plan::new(ctx.nprocs(), Growth::MessagePassing, time, false);
+    let memcpy = if ctx.pid() == 0 { memcpy_speeds(&plan) } else { Vec::new() };
+    // Another host has another memory and other caches, and so another plan.
+    let order = serde_json::to_vec(&Order { plan, memcpy }).map_err(lpf_core::Error::setting)?;
+    let order = super::share::from_first(ctx, &order)?;
+    let order = serde_json::from_slice(&order).map_err(lpf_core::Error::setting)?;
+    Ok(Now::run(ctx, &order, &unwatched())?.parameters)
+}

@@ -1,0 +1,282 @@
+//! A process of a job, with this machine's settings and parameters.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lpf_core::machine::{Growth, Parameters};
+use lpf_core::messages::{Environment, Process, Transport, Way};
+use lpf_core::settings::Settings;
+use lpf_core::{Args, Context, Error, Lpf, Pid, Program, Result};
+use lpf_tcp::Job;
+use lpf_tcp::control::{Beats, ControlPlane};
+use lpf_tcp::rendezvous::Meeting;
+use lpf_tcp::sockets::Sockets;
+
+use crate::launcher::{Report, tell, told};
+use crate::measure::{measured_here, measured_now};
+use crate::tables;
+
+/// A process that was started by itself and has joined others: together they run sections, any number of
+/// times. Its network is that of `T`, by default sockets.
+///
+/// Dropping it leaves the job in order, unless a panic does so: the others find this process dead then.
+///
+/// ```
+/// use lpf::prelude::*;
+/// use lpf::tcp::rendezvous::Meeting;
+///
+/// # fn main() -> lpf::Result<()> {
+/// // One of one: the others would come to the same address with numbers of their own.
+/// let mut member = lpf::Member::new(Meeting::new("127.0.0.1:4000", 0, 1))?;
+/// let mut answer = [0];
+/// member.hook(Args::in_out(&[7], &mut answer), |ctx, args| {
+///     args.output[0] = args.input[0] * ctx.nprocs() as u8;
+///     Ok(())
+/// })?;
+/// assert_eq!(answer, [7]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Member<T: Transport<Control = ControlPlane> = Sockets<ControlPlane>> {
+    /// None once it has left.
+    job: Option<Job<T>>,
+    backend: &'static str,
+    /// By the number of processes and, where they were measured for it, the time of `LPF_PROBE`.
+    known: HashMap<(Pid, Option<Duration>), Known>,
+}
+
+/// What is known of this machine for sections of some number of processes.
+#[derive(Debug)]
+struct Known {
+    parameters: Arc<Parameters>,
+    /// The cheaper way to exchange, if that was measured.
+    exchange: Option<Way>,
+}
+
+impl Known {
+    /// What the saved table says, else a guess.
+    fn saved(backend: &str, procs: Pid) -> Self {
+        let table = tables::table(backend, procs);
+        let exchange = table.as_ref().and_then(|table| table.exchange_for(procs));
+        let guess = || Parameters::guess(Growth::MessagePassing);
+        let parameters = table.map(|table| table.parameters).unwrap_or_else(guess);
+        Known { parameters: Arc::new(parameters), exchange }
+    }
+}
+
+/// Of a hooked section in which g and l are measured: what process 0 sends with it are parameters of no
+/// processes. So it alone decides, and the others need not know its settings before.
+fn to_measure(environment: Environment) -> Environment {
+    let none = Parameters { p: 0, ..(*environment.parameters).clone() };
+    Environment { check: false, parameters: Arc::new(none), ..environment }
+}
+
+fn is_to_measure<L: Lpf>(ctx: &Context<'_, L>) -> bool {
+    ctx.probe().parameters().p == 0
+}
+
+impl Member {
+    /// Meets the other processes over TCP. All of them call this, each with its own number. There are no
+    /// heartbeats where process 0's meeting or its `LPF_HEARTBEAT=off` says so.
+    ///
+    /// # Errors
+    /// *Misuse* for a meeting or a setting that cannot be used, or that another process refuses;
+    /// *mitigable* where the system refuses something, as a port that is taken; *fatal* where not all came
+    /// in time, naming who is missing, or one ended meanwhile. All may meet again after each of them.
+    pub fn new(mut meeting: Meeting) -> Result<Self> {
+        if beats(&Settings::from_environment()?) == Beats::Off {
+            meeting.beats = Beats::Off;
+        }
+        let joined = meeting.join().map_err(Error::from)?;
+        Ok(Self::joined(Job::new(joined)?, "tcp"))
+    }
+
+    /// Meets the other processes of the job that this process was started in, by `lpf run` or by whoever
+    /// set `LPF_MEET` and the variables beside it. It is for programs in which all processes do the same
+    /// and [hook](Self::hook); [`run`](crate::run) is for those in which process 0 leads.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and *misuse* where this process was started in no job.
+    pub fn launched() -> Result<Self> {
+        Self::new(crate::job::meeting()?)
+    }
+}
+
+#[cfg(feature = "mpi")]
+mod mpi {
+    use super::*;
+    use crate::launcher::{is_told_to_lpf_run, say};
+    use crate::mpi::{Mpi, World, join, refused};
+
+    /// How long the processes of an MPI job have to come together.
+    const COMING: Duration = Duration::from_secs(60);
+
+    impl Member<Mpi<ControlPlane>> {
+        /// Takes the processes of a world: of a communicator of a program that uses MPI itself, and goes
+        /// on doing so. Collective over them.
+        ///
+        /// # Errors
+        /// *Misuse* for a setting that cannot be used; *mitigable* where MPI or the system refuses
+        /// something; *fatal* where not all come within a minute.
+        pub fn of_world(world: World) -> Result<Self> {
+            let job = join(world, beats(&Settings::from_environment()?), COMING)?;
+            if !is_told_to_lpf_run() {
+                say_who_dies(&job);
+            }
+            Ok(Self::joined(job, "mpi"))
+        }
+
+        /// Initialises MPI and takes all its processes.
+        pub(crate) fn with_mpi() -> Result<Self> {
+            Self::of_world(World::init(COMING).map_err(refused)?)
+        }
+    }
+
+    /// MPI's launchers end all processes when one has died, and do not say which was the first: the
+    /// lowest of the others says so before.
+    fn say_who_dies(job: &Job<Mpi<ControlPlane>>) {
+        let (own, mut deaths) = (job.rank(), 0);
+        job.on_death(move |rank, reason| {
+            deaths += 1;
+            if deaths == 1 && own == u32::from(rank == 0) {
+                say(&format!("process {rank} of the job ended: {reason}"));
+            }
+        });
+    }
+}
+
+/// What process 0 says of heartbeats.
+fn beats(settings: &Settings) -> Beats {
+    if settings.heartbeat.value { Beats::On } else { Beats::Off }
+}
+
+impl<T: Transport<Control = ControlPlane>> Member<T> {
+    fn joined(job: Job<T>, backend: &'static str) -> Self {
+        tell(Report::Joined { rank: job.rank() });
+        Member { job: Some(job), backend, known: HashMap::new() }
+    }
+
+    fn job(&self) -> &Job<T> {
+        self.job.as_ref().expect("it is there until it is dropped")
+    }
+
+    fn job_mut(&mut self) -> &mut Job<T> {
+        self.job.as_mut().expect("it is there until it is dropped")
+    }
+
+    /// This process, from 0.
+    pub fn rank(&self) -> Pid {
+        self.job().rank()
+    }
+
+    /// Processes of the job.
+    pub fn size(&self) -> Pid {
+        self.job().size()
+    }
+
+    /// What the settings say, and what is known of this machine, for sections of `procs` processes; and for
+    /// how long g and l are to be measured before, if `LPF_PROBE` asks for that and it has not been done. The
+    /// saved table is read once for each number of processes.
+    fn environment(&mut self, procs: Pid) -> Result<(Environment, Option<Duration>)> {
+        let settings = Settings::from_environment()?;
+        let (saved, probed) = ((procs, None), (procs, settings.probe.value));
+        self.known.entry(saved).or_insert_with(|| Known::saved(self.backend, procs));
+        let is_there = self.known.contains_key(&probed);
+        let known = &self.known[if is_there { &probed } else { &saved }];
+        let environment = Environment {
+            check: settings.check.value,
+            strict: settings.strict.value,
+            timeout: settings.timeout.value,
+            exchange: settings.exchange.value.or(known.exchange),
+            parameters: known.parameters.clone(),
+        };
+        Ok((environment, settings.probe.value.filter(|_| !is_there)))
+    }
+
+    /// Keeps what was measured for `LPF_PROBE`.
+    fn measured(&mut self, procs: Pid, time: Duration, parameters: Parameters) {
+        let exchange = self.known.get(&(procs, None)).and_then(|known| known.exchange);
+        let known = Known { parameters: Arc::new(parameters), exchange };
+        self.known.insert((procs, Some(time)), known);
+    }
+
+    /// Runs `f` on all processes of the job, which call this together, each with its own arguments. The
+    /// settings are process 0's; for its `LPF_PROBE`, a section that measures comes first.
+    ///
+    /// # Errors
+    /// *Misuse* for a setting that cannot be used; *fatal* where any process of the section failed: all
+    /// may hook again while they live.
+    pub fn hook<F>(&mut self, mut args: Args<'_>, f: F) -> Result<()>
+    where
+        F: for<'s> FnOnce(&mut Context<'s, Process<T>>, Args<'_>) -> Result<()>,
+    {
+        let (rank, size) = (self.rank(), self.size());
+        let mut f = Some(f);
+        loop {
+            let (environment, time) = self.environment(size)?;
+            let environment = if time.is_some() { to_measure(environment) } else { environment };
+            let mut found = None;
+            let hooked = self.job_mut().hook(environment, args.reborrow(), |ctx, args| {
+                // Which kind of section this is has come with it: other processes may be told otherwise by
+                // their own environment.
+                match f.take_if(|_| !is_to_measure(ctx)) {
+                    Some(f) => f(ctx, args),
+                    None => {
+                        found = Some(measured_here(ctx, time.unwrap_or_default())?);
+                        Ok(())
+                    }
+                }
+            });
+            let Some(found) = found.filter(|_| hooked.is_ok()) else {
+                return told(rank, hooked);
+            };
+            if let (0, Some(time)) = (rank, time) {
+                self.measured(size, time, found);
+            }
+        }
+    }
+
+    /// Runs a program on up to `procs` processes of the job, this one, number 0, being process 0 of them;
+    /// the others [serve](Self::serve).
+    ///
+    /// # Errors
+    /// *Misuse* for a setting that cannot be used; *mitigable* where memory is refused; *fatal* where the
+    /// section failed: the job goes on.
+    pub fn exec<P: Program>(&mut self, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
+        let procs = procs.min(self.size());
+        let (mut environment, time) = self.environment(procs)?;
+        if let Some(time) = time {
+            let unchecked = Arc::new(Environment { check: false, ..environment });
+            let job = self.job_mut();
+            let found = measured_now(procs, time, |program, args| {
+                job.exec(&unchecked, procs, program, args)
+            })?;
+            self.measured(procs, time, found);
+            environment = self.environment(procs)?.0;
+        }
+        told(self.rank(), self.job_mut().exec(&Arc::new(environment), procs, program, args))
+    }
+
+    /// Takes part in what process 0 executes, until it leaves.
+    ///
+    /// # Errors
+    /// *Fatal* where process 0 is gone, or has taken this process for dead.
+    pub fn serve(&self) -> Result<()> {
+        self.job().serve()
+    }
+}
+
+impl<T: Transport<Control = ControlPlane>> Drop for Member<T> {
+    fn drop(&mut self) {
+        if let Some(job) = self.job.take()
+            && !std::thread::panicking()
+        {
+            let rank = job.rank();
+            tell(Report::Leaves { rank });
+            job.leave();
+            tell(Report::Left { rank });
+        }
+    }
+}
