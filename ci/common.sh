@@ -19,3 +19,42 @@ leave_out() {
     echo "left out: $*"
     exit 77
 }
+
+# built ARGUMENTS...: where cargo put the test program that these arguments build.
+built() {
+    command cargo test --locked --no-run --message-format=json-render-diagnostics "$@" |
+        sed -n 's/.*"executable":"\([^"]*\/deps\/[^"]*\)".*/\1/p' | tail -n 1
+}
+
+# What jobs could leave on this machine: processes of a test's, and files in shared memory.
+traces() {
+    pgrep -af "^$target_root/.*/deps/" || true
+    find /dev/shm -maxdepth 1 -regex '.*/\(vader_segment\|ompi\|mpich\|ucx_shm\|lpf\).*' || true
+}
+
+# leaves_nothing CMD...: CMD, a few seconds after which there is no trace that was not there before.
+leaves_nothing() {
+    local before left='' status=0
+    before="$(traces | sort)"
+    "$@" || status=$?
+    for _ in 1 2 3 4 5; do
+        left="$(comm -13 <(echo "$before") <(traces | sort))"
+        [ -n "$left" ] || return "$status"
+        sleep 1
+    done
+    printf '%s\n' "left behind by $*:" "$left"
+    return 1
+}
+
+# With BUILD_ONLY=1 a check builds what it will run, and runs nothing: ./test --all has that done while
+# other checks wait more than they compute.
+if [ "${BUILD_ONLY:-0}" = 1 ]; then
+    cargo() {
+        case "$1" in
+            test) command cargo test --no-run "${@:2}" ;;
+            *) command cargo "$@" ;;
+        esac
+    }
+    # Nothing runs here, and what does elsewhere comes and goes.
+    leaves_nothing() { "$@"; }
+fi

@@ -6,23 +6,54 @@
 # also checked (LPF_CHECK=1) and with threads that may sit anywhere (LPF_PIN=none).
 source "$(dirname "$0")/common.sh"
 cargo build --locked --release -p lpf-examples --examples
+cargo build --locked --release -p lpf-cli
 export LC_ALL=C
 failed=0
+
+# as_expected NAME HOW COMMAND...: what it prints, in the order of the alphabet, is what is expected.
+as_expected() {
+    local name="$1" how="$2" out
+    shift 2
+    if ! out="$(timeout 60 "$@" | sort)"; then
+        echo "$name failed $how"
+        failed=1
+    elif ! diff <(echo "$out") "examples/expected/$name.txt"; then
+        echo "$name printed something else $how (left: printed, right: expected)"
+        failed=1
+    fi
+}
+
+# by_hand NAME: four processes, as somebody would start them.
+by_hand() {
+    local rank
+    for rank in 1 2 3; do "$target_root/release/examples/$1" "$rank" 4 "$2" & done
+    "$target_root/release/examples/$1" 0 4 "$2"
+    wait
+}
 for source in examples/*.rs; do
     name="$(basename "$source" .rs)"
     [ "$name" = lib ] && continue
     lines="$(wc -l <"$source")"
     [ "$lines" -le 40 ] || { echo "$source has $lines lines"; failed=1; }
-    for setting in LPF_CHECK=0 LPF_CHECK=1 LPF_PIN=none; do
-        # The program alone, bounded: a hang is a failure. Cargo would add its own lines.
-        if ! out="$(env LPF_PROCS=4 "$setting" timeout 60 "$target_root/release/examples/$name" | sort)"; then
-            echo "$name failed under $setting"
-            failed=1
-        elif ! diff <(echo "$out") "examples/expected/$name.txt"; then
-            echo "$name printed something else under $setting (left: printed, right: expected)"
-            failed=1
-        fi
-    done
+    program="$target_root/release/examples/$name"
+    case "$name" in
+        hook_mpi) continue ;; # ci/mpi.sh runs it
+        hook_tcp)
+            export -f by_hand
+            export target_root
+            # A port that is free, most likely still when it is needed.
+            port=$((20000 + RANDOM % 10000))
+            as_expected "$name" "by hand" bash -c "by_hand $name 127.0.0.1:$port" ;;
+        *)
+            # The program alone, bounded: a hang is a failure. Cargo would add its own lines.
+            for setting in LPF_CHECK=0 LPF_CHECK=1 LPF_PIN=none; do
+                as_expected "$name" "under $setting" env LPF_PROCS=4 "$setting" "$program"
+            done
+            # The same program, unchanged, between processes.
+            if grep -q 'lpf::run' "$source"; then
+                as_expected "$name" "under lpf run" "$target_root/release/lpf" run -n 4 "$program"
+            fi ;;
+    esac
     [ "$failed" = 1 ] || echo "$name: as expected"
 done
 exit "$failed"

@@ -9,6 +9,7 @@
 #                                      conformance  the suite on threads
 #                                      rules        lpf-pthreads/tests/rules.rs
 #                                      core         unit tests of lpf-core
+#                                      messages     the suite over the protocol between processes, in memory
 # The mutated tree has to compile, and at least one of the tests has to fail, within a time limit: a
 # test that only hangs has found nothing. The outcome is written as a table to
 # target/mutations/table.md; that of the last complete run is in docs/src/mutations.md.
@@ -47,6 +48,8 @@ tests() {
             cargo test --locked -p lpf-pthreads --test "$kind" "$@" ;;
         core) CARGO_TARGET_DIR="$target_root/mutations/plain" \
             cargo test --locked -p lpf-core --features conformance --lib "$@" ;;
+        messages) CARGO_TARGET_DIR="$target_root/mutations/plain" \
+            cargo test --locked -p lpf-core --features conformance --test messages "$@" ;;
         *) echo "no kind of tests: $kind"; return 1 ;;
     esac
 }

@@ -20,7 +20,7 @@ while IFS= read -r line; do
         "" | "./test"* | "git clone"* | "cd "*) continue ;;
     esac
     echo "\$ $command"
-    if ! (eval "timeout 300 $command") </dev/null >"$scratch/out" 2>&1; then
+    if ! timeout 300 bash -c "$command" </dev/null >"$scratch/out" 2>&1; then
         tail -n 20 "$scratch/out"
         echo "failed: $command"
         failed=1

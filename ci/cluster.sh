@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Four hosts with links of 100 Mbit/s, which ci/hosts.sh makes on this machine: the conformance suite with
+# its processes spread over them, over TCP and over Open MPI; then pulled cables, processes killed on other
+# hosts, and jobs that are put together wrongly.
+source "$(dirname "$0")/common.sh"
+reason="$(ci/hosts.sh missing)" || leave_out "$reason"
+hosts="$PWD/ci/hosts.sh"
+
+tcp="$(built -p lpf-tcp --test conformance)"
+# As ci/mpi.sh builds them, in the same folder.
+mpi='' why=''
+export MPICC=mpicc.openmpi
+command -v "$MPICC" >/dev/null || export MPICC=mpicc
+if ! "$MPICC" --showme:version >/dev/null 2>&1; then
+    why="Open MPI is not installed (apt install libopenmpi-dev openmpi-bin libclang-dev)"
+elif ! CARGO_TARGET_DIR="$target_root/openmpi" cargo check --locked -p lpf-mpi --features mpi 2>"$target_root/cluster-mpi"; then
+    why="$(sed -n 's/^error: .*\(the feature `mpi` needs .*\)/\1/p' "$target_root/cluster-mpi" | head -n 1)"
+    [ -n "$why" ] || { cat "$target_root/cluster-mpi"; exit 1; }
+else
+    mpi="$(CARGO_TARGET_DIR="$target_root/openmpi" built -p lpf-mpi --features mpi --test conformance)"
+fi
+if [ -n "$mpi" ]; then
+    faults="$(CARGO_TARGET_DIR="$target_root/openmpi" built -p lpf-cli --features mpi --test cluster)"
+else
+    faults="$(built -p lpf-cli --test cluster)"
+fi
+
+# over_tcp HOSTS ARGUMENTS...: the suite, process r on the one number r of HOSTS, again and again.
+over_tcp() {
+    LPF_TEST_HOSTS="$1" LPF_TEST_ON_HOST="$hosts on" LPF_TEST_FIRST_HOST=10.77.0.1 \
+        "$hosts" with 4 100mbit "$hosts" on h1 "$tcp" "${@:2}"
+}
+# over_mpi ARGUMENTS...: the same; the tests themselves are on no host.
+over_mpi() {
+    LPF_TEST_LAUNCHER="$hosts mpirun 2 --map-by node --" "$hosts" with 4 100mbit "$mpi" "$@"
+}
+
+# Two lanes, each on hosts of its own: they wait much more than they compute. Of few processes, each has a
+# host to itself in the first, and shares one in the second.
+log="$(mktemp)"
+trap 'rm -f "$log"' EXIT
+lane=''
+if [ -n "$mpi" ]; then
+    over_mpi direct:: serve >"$log" 2>&1 &
+    lane=$!
+fi
+status=0
+echo "== tcp, round robin"
+over_tcp h1,h2,h3,h4 direct:: serve || status=1
+echo "== tcp, neighbours share a host"
+over_tcp h1,h1,h2,h2,h3,h3,h4,h4 bruck:: || status=1
+if [ -n "$lane" ]; then
+    wait "$lane" || status=1
+    echo "== Open MPI, round robin"
+    cat "$log"
+fi
+echo "== faults"
+"$hosts" with 4 100mbit "$hosts" on h1 "$faults" --ignored --test-threads=1 --nocapture \
+    --skip what_communication_costs || status=1
+[ -n "$mpi" ] || [ "$status" = 1 ] || leave_out "all passed over TCP; $why"
+exit "$status"

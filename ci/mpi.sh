@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# The backend on MPI, under every MPI that is here: its network, the conformance suite, and deaths, all
+# on processes that the MPI's own launcher starts. And what a build says where MPI or libclang is missing.
+source "$(dirname "$0")/common.sh"
+
+# By family: the compiler and the launcher. Debian's names for when it has both; else whichever is there.
+declare -A compilers=() launchers=()
+for family in openmpi:mpirun mpich:mpiexec; do
+    name="${family%:*}" launcher="${family#*:}"
+    command -v "mpicc.$name" >/dev/null || continue
+    compilers[$name]="mpicc.$name" launchers[$name]="$launcher.$name"
+done
+if [ ${#compilers[@]} = 0 ] && command -v mpicc >/dev/null; then
+    case "$(mpiexec --version 2>&1 || true)" in
+        *"Open MPI"* | *OpenRTE*) name=openmpi launcher=mpirun ;;
+        *) name=mpich launcher=mpiexec ;;
+    esac
+    compilers[$name]=mpicc launchers[$name]="$launcher"
+fi
+
+# build: a build with the feature. Where something is missing, the build says what, and with which
+# packages it comes.
+sentence() { sed -n 's/^error: .*\(the feature `mpi` needs .*\)/\1/p' "$log" | head -n 1; }
+log="$(mktemp)"
+trap 'rm -f "$log"' EXIT
+build() {
+    cargo build --locked -p lpf-mpi --features mpi >"$log" 2>&1 && return
+    [ -z "$(sentence)" ] || leave_out "$(sentence)"
+    cat "$log"
+    return 1
+}
+if [ ${#compilers[@]} = 0 ]; then
+    CARGO_TARGET_DIR="$target_root/mpi-missing" build
+    leave_out "an MPI is known to pkg-config, but has no mpicc, so that its launcher is not known"
+fi
+
+# With nothing to be found, that sentence comes before any other crate's panic, also from one job.
+# PKG_CONFIG_LIBDIR: where pkg-config looks, in place of the system's folders.
+nowhere="$target_root/nowhere"
+if env -u MPI_PKG_CONFIG -u CRAY_MPICH_DIR MPICC="$nowhere/mpicc" LIBCLANG_PATH="$nowhere" \
+    PKG_CONFIG_LIBDIR="$nowhere" PKG_CONFIG_PATH= CARGO_TARGET_DIR="$target_root/mpi-missing" \
+    cargo check --locked -j 1 -p lpf-mpi --features mpi >"$log" 2>&1; then
+    echo "a build without MPI and libclang succeeded"
+    exit 1
+fi
+case "$(sentence)" in
+    *"MPI (its compiler mpicc, and mpi.h) and libclang"*"apt install"*) ;;
+    *) cat "$log"; echo "a build without MPI and libclang did not say what is missing"; exit 1 ;;
+esac
+if grep panicked "$log"; then
+    cat "$log"
+    echo "a build without MPI and libclang panicked"
+    exit 1
+fi
+
+# four LAUNCHER CMD...: four processes of CMD, as a user of MPI starts them, for a minute at most.
+four() {
+    local launcher="$1" flags=()
+    shift
+    case "$launcher" in *mpirun*) flags=(--oversubscribe --allow-run-as-root) ;; esac
+    timeout 60 "$launcher" -n 4 "${flags[@]}" "$@"
+}
+
+# as_expected HOW NAME CMD...: CMD prints, in the order of the alphabet, what is expected of the example.
+as_expected() {
+    local out
+    out="$("${@:3}" | LC_ALL=C sort)" || { echo "$2 failed under $1"; exit 1; }
+    diff <(echo "$out") "examples/expected/$2.txt" ||
+        { echo "$2 printed something else under $1"; exit 1; }
+}
+
+# hook_mpi LAUNCHER: the example of a program of MPI's own.
+hook_mpi() {
+    cargo build --locked -p lpf-examples --features mpi --example hook_mpi
+    [ "${BUILD_ONLY:-0}" = 0 ] || return 0
+    as_expected "$1" hook_mpi four "$1" "$CARGO_TARGET_DIR/debug/examples/hook_mpi"
+}
+
+# front_door LAUNCHER: the examples that run anywhere, by lpf run and as a user of MPI starts them, and the
+# commands that measure.
+front_door() {
+    local source example said status command bin="$CARGO_TARGET_DIR/debug"
+    cargo build --locked -p lpf-examples -p lpf-cli --features lpf-examples/mpi,lpf-cli/mpi --bins --examples
+    [ "${BUILD_ONLY:-0}" = 0 ] || return 0
+    for source in $(grep -l 'lpf::run' examples/*.rs); do
+        example="$(basename "$source" .rs)"
+        as_expected "$1" "$example" four "$1" "$bin/examples/$example"
+        as_expected "lpf run" "$example" timeout 60 "$bin/lpf" run -n 4 --backend mpi "$bin/examples/$example"
+    done
+    for command in "probe" "bench --pattern sync" "comply --pattern empty"; do
+        status=0
+        # shellcheck disable=SC2086 # a command and its options
+        said="$(XDG_DATA_HOME="$CARGO_TARGET_DIR/tables" timeout 120 \
+            "$bin/lpf" $command --backend mpi -p 2 --quick --seconds 1 --json)" || status=$?
+        # What a debug build measures means nothing: comply may find that.
+        case "${command%% *}:$status:$said" in
+            *':0:{"backend":"mpi","p":2,'* | 'comply:'[13]':{"backend":"mpi","p":2,'*) ;;
+            *) echo "lpf $command ended with status $status, and said: $said"; exit 1 ;;
+        esac
+    done
+}
+
+# death LAUNCHER: a process that is killed under a plain launcher, which ends the others then: who was the
+# first is said before.
+death() {
+    local program out
+    program="$(built -p lpf-cli --features mpi --test faults)"
+    [ "${BUILD_ONLY:-0}" = 0 ] || return 0
+    out="$(FAULT_OF_JOB=kill PLACE_OF_FAULT=sync LPF_BACKEND=mpi four "$1" \
+        "$program" --exact a_member_of_a_job --nocapture --test-threads=1 2>&1 || true)"
+    grep 'lpf: process 2 of the job ended: ' <<<"$out" || { echo "$out"; echo "nobody said who died"; exit 1; }
+}
+
+for name in "${!compilers[@]}"; do
+    echo "== $name"
+    command -v "${launchers[$name]}" >/dev/null ||
+        leave_out "${launchers[$name]} is not installed (apt install $([ "$name" = mpich ] && echo mpich || echo openmpi-bin))"
+    # A folder each: going from one to the other builds nothing anew.
+    export MPICC="${compilers[$name]}" CARGO_TARGET_DIR="$target_root/$name"
+    build
+    cargo test --locked -p lpf-mpi --features mpi --lib --test stories --test probe --no-fail-fast
+    leaves_nothing cargo test --locked -p lpf-mpi --features mpi --test deaths
+    cargo test --locked -p lpf-mpi --features mpi --test conformance
+    leaves_nothing cargo test --locked -p lpf-cli --features mpi --test faults
+    hook_mpi "${launchers[$name]}"
+    front_door "${launchers[$name]}"
+    leaves_nothing death "${launchers[$name]}"
+    # Signals, and all else that lpf run does, with a launcher of MPI between.
+    leaves_nothing cargo test --locked -p lpf-cli --features mpi --test run
+done
+
+# AddressSanitizer over the network, under the last of them. The search for leaks is left out: MPI keeps
+# much, and the stories about giving up leave memory to it on purpose.
+source ci/sanitizer.sh
+export ASAN_OPTIONS="allocator_may_return_null=1 detect_leaks=0 ${ASAN_OPTIONS:-}"
+sanitized "$name-asan" "-Zsanitizer=address --cfg asan" -p lpf-mpi --features mpi --test stories
