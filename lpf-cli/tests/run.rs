@@ -38,6 +38,11 @@ fn run(arguments: &[&str]) -> Output {
 
 /// `lpf run -n N sh -c SCRIPT`
 fn shell(n: &str, script: &str) -> Output {
+    run(&["-n", n, "sh", "-c", script])
+}
+
+/// The same, where who does not end with process 0 is to be ended.
+fn hurried(n: &str, script: &str) -> Output {
     run(&["-n", n, "--grace", "0.3", "sh", "-c", script])
 }
 
@@ -273,7 +278,7 @@ fn a_signal_to_the_launcher_reaches_all_and_is_its_status() {
 fn who_fails_before_all_have_met_ends_a_job_that_would_wait_for_him() {
     let script = "[ $LPF_RANK = 1 ] && exit 7; exec sleep 1000";
     let begin = Instant::now();
-    let output = shell("3", script);
+    let output = hurried("3", script);
     assert!(begin.elapsed() < PATIENCE);
     let said = stderr(&output);
     assert!(last(&said).starts_with("lpf: process 1 (pid "), "{said}");
@@ -340,7 +345,8 @@ fn a_launcher_that_is_killed_leaves_nobody_behind() {
 
 #[test]
 fn processes_that_do_not_follow_process_0_are_ended() {
-    let output = shell("3", "[ $LPF_RANK = 0 ] || sleep 1000; exit 0");
+    let script = "[ $LPF_RANK = 0 ] || sleep 1000; exit 0";
+    let output = hurried("3", script);
     assert_eq!(output.status.code(), Some(0));
     let said = stderr(&output);
     assert!(
@@ -352,7 +358,7 @@ fn processes_that_do_not_follow_process_0_are_ended() {
 
 #[test]
 fn what_a_process_starts_and_leaves_behind_is_ended() {
-    let output = shell("1", "sleep 1000 >/dev/null 2>&1 & echo $!; exit 4");
+    let output = hurried("1", "sleep 1000 >/dev/null 2>&1 & echo $!; exit 4");
     assert_eq!(output.status.code(), Some(4));
     all_end(&[stdout(&output).trim().parse().unwrap()]);
     // What ends by itself is left alone.
