@@ -218,7 +218,6 @@ impl<T: Transport> Process<T> {
             what.links.progress(net, what.local)?;
             while let Some(from) = answers.next(net)? {
                 pairs.shorten(from, answers, long)?;
-                pairs.is_ready(from, long);
             }
             let begun = pairs.send(net, &what.links.members, long)?;
             let answered = answers.have_come() && answers.have_left(net)?;
@@ -390,7 +389,7 @@ impl Pairs<'_> {
         start..out.len()
     }
 
-    /// An answer has come: the lengths of what goes to its sender.
+    /// An answer has come, with the lengths of what goes to its sender where conflicts are resolved.
     fn shorten(
         &self,
         from: Pid,
@@ -407,11 +406,12 @@ impl Pairs<'_> {
             for piece in &mut long.outgoing[pair.outgoing] {
                 keep_last(piece, lengths.u64().map_or(0, |bytes| bytes as usize));
             }
+            self.is_ready(from, long);
         }
         Ok(())
     }
 
-    /// The lengths of what goes to `other` are known.
+    /// The lengths of what goes to `other` are known, which happens once a superstep.
     fn is_ready(&self, other: Pid, long: &mut Long) {
         let bytes = long.outgoing_to(other);
         long.sending.is_ready(other, bytes);
