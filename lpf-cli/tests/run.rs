@@ -504,13 +504,15 @@ fn processes_that_join_find_each_other() {
 }
 
 lpf::program! {
-    /// Process 2 computes for ever after the first superstep.
+    /// One process computes for ever, from the superstep on that the environment tells.
     fn Endless(ctx, _args) {
-        ctx.sync()?;
-        while ctx.pid() == 2 {
-            std::thread::sleep(Duration::from_millis(10));
+        for superstep in 0..2 {
+            while std::env::var("ENDLESS").unwrap() == format!("{} {superstep}", ctx.pid()) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            ctx.sync()?;
         }
-        ctx.sync()
+        Ok(())
     }
 }
 
@@ -526,17 +528,34 @@ fn endless() {
 
 #[test]
 fn a_process_that_computes_for_ever_holds_up_the_end_no_longer_than_it_has_to() {
-    let program = std::env::current_exe().unwrap();
-    let arguments = ["-n", "3", "--grace", "1", program.to_str().unwrap(), "--exact", "endless"];
-    let begin = Instant::now();
-    let output = command(&arguments).env("LPF_TIMEOUT", "0.5").output().unwrap();
-    let (took, said) = (begin.elapsed(), stderr(&output));
-    assert!(said.contains("lpf: process 2 was still in the job 1.00 s after process 0"), "{said}");
-    assert!(last(&said).starts_with("lpf: process 2 (pid "), "{said}");
-    assert!(last(&said).contains("was ended by SIGTERM"), "{said}");
-    assert!(last(&said).contains("(LPF_TIMEOUT)"), "{said}");
-    // Process 0 alone would wait for five seconds.
-    assert!(took < Duration::from_secs(4), "{took:?}: {said}");
+    for superstep in 0..2 {
+        let begin = Instant::now();
+        let mut command = again(&["-n", "3", "--grace", "1"], "endless");
+        command.env("LPF_TIMEOUT", "0.5").env("ENDLESS", format!("2 {superstep}"));
+        let said = stderr(&command.output().unwrap());
+        let took = begin.elapsed();
+        let stays = "lpf: process 2 was still in the job 1.00 s after process 0";
+        assert!(said.contains(stays), "{said}");
+        assert!(last(&said).starts_with("lpf: process 2 (pid "), "{said}");
+        assert!(last(&said).contains("was ended by SIGTERM"), "{said}");
+        assert!(last(&said).contains("(LPF_TIMEOUT)"), "{said}");
+        // Process 0 alone would wait for five seconds.
+        assert!(took < Duration::from_secs(4), "{took:?}: {said}");
+    }
+}
+
+#[test]
+fn a_process_0_that_computes_for_ever_is_ended_when_the_others_have_given_it_up() {
+    for superstep in 0..2 {
+        let mut command = again(&["-n", "3", "--grace", "0.5"], "endless");
+        command.env("LPF_TIMEOUT", "0.5").env("ENDLESS", format!("0 {superstep}"));
+        let output = command.output().unwrap();
+        let said = stderr(&output);
+        assert_ne!(output.status.code(), Some(0), "{said}");
+        assert!(said.contains("after others had failed, and asked to end"), "{said}");
+        let cause = format!("fatal: process 0, superstep {superstep}: it did not reach");
+        assert!(last(&said).contains(&cause), "{said}");
+    }
 }
 
 /// A job of a test of this program, which `lpf run` starts again.

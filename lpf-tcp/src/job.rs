@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lpf_core::messages::{self, Environment, Host, Network, Rank, SectionId, Transport};
 use lpf_core::settings::cores;
-use lpf_core::{Args, Context, Error, Pid, Program, Result, messages::Process};
+use lpf_core::{Args, Cause, Context, Error, Pid, Program, Result, messages::Process};
 
 use crate::control::{ControlPlane, Next};
 use crate::rendezvous::Joined;
@@ -54,7 +54,7 @@ impl Job<Sockets<ControlPlane>> {
         let sockets = Sockets::new(rank, streams, control.clone());
         let sockets = sockets.map_err(|error| {
             let what = "the network".into();
-            Error::refused(lpf_core::Cause::Refused { what, reason: error.to_string() })
+            Error::refused(Cause::Refused { what, reason: error.to_string() })
         })?;
         Ok(Job::on(sockets, host))
     }
@@ -143,18 +143,22 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
     /// [leave](Self::leave).
     ///
     /// # Errors
-    /// *Fatal* where process 0 is gone, or has taken this process for dead.
+    /// *Fatal* where process 0 is gone, or has taken this process for dead, or where a section failed because
+    /// process 0 did not come in time (`LPF_TIMEOUT`) and it is not heard of for the same time again.
     pub fn serve(&self) -> Result<()> {
         const STEP: Duration = Duration::from_secs(3600);
+        let mut late: Option<(Duration, Error)> = None;
         loop {
-            match self.control.next_order(STEP) {
+            let patience = late.as_ref().map_or(STEP, |(limit, _)| *limit);
+            match self.control.next_order(patience) {
                 // What went wrong is in the section's report, which process 0 returns.
                 Next::Begin(order) => {
-                    drop(self.noted(messages::follow(&self.network, self.host, order)));
+                    let followed = self.noted(messages::follow(&self.network, self.host, order));
+                    late = followed.err().and_then(late_0);
                 }
                 Next::Finished => return Ok(()),
                 Next::Gone(error) => return Err(error),
-                Next::Nothing => {}
+                Next::Nothing => late.take().map_or(Ok(()), |(_, error)| Err(error))?,
             }
         }
     }
@@ -170,5 +174,13 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
         let closed = network.into_transport().map(|network| network.close(within));
         drop(closed);
         control.goodbye(FAREWELL);
+    }
+}
+
+/// The limit that process 0 did not keep, if that is the error.
+fn late_0(error: Error) -> Option<(Duration, Error)> {
+    match (error.process(), error.cause()) {
+        (Some(0), &Cause::Late { limit, .. }) => Some((limit, error)),
+        _ => None,
     }
 }

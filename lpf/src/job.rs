@@ -10,7 +10,7 @@ use lpf_core::{Args, Error, Pid, Program, Result};
 use lpf_tcp::control::ControlPlane;
 use lpf_tcp::rendezvous::{Meeting, Secret};
 
-use crate::launcher::say;
+use crate::launcher::{say, told};
 use crate::member::Member;
 
 /// The network of this program's job.
@@ -59,7 +59,7 @@ where
     if member.rank() == 0 {
         return Ok(member);
     }
-    let served = member.serve();
+    let served = told(member.rank(), member.serve());
     if let Err(error) = &served {
         say(&format!("process {} of the job ends: {error}", member.rank()));
     }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-use lpf_core::{Error, Pid};
+use lpf_core::{Cause, Error, Pid};
 use serde::{Deserialize, Serialize};
 
 /// The variable that says where to report. It is no setting.
@@ -48,6 +48,8 @@ pub enum Report {
         rank: Pid,
         /// The error's text.
         text: String,
+        /// Who did not come in time, where that is the cause.
+        late: Option<Pid>,
     },
     /// It has ended, as its shepherd saw.
     Ended {
@@ -104,7 +106,8 @@ pub(crate) fn told<R>(rank: Pid, result: lpf_core::Result<R>) -> lpf_core::Resul
     if let Err(error) = &result
         && error.is_fatal()
     {
-        tell(Report::Failed { rank, text: text(error) });
+        let late = error.process().filter(|_| matches!(error.cause(), Cause::Late { .. }));
+        tell(Report::Failed { rank, text: text(error), late });
     }
     result
 }

@@ -73,6 +73,10 @@ pub(super) struct Watch {
     stage: Stage,
     /// Who leaves, or has left, the job in order.
     left: HashSet<lpf::Pid>,
+    /// Sections of each process that have failed, and which of them failed because process 0 did not come
+    /// in time, counted from 1.
+    failures: HashMap<lpf::Pid, u32>,
+    late: u32,
     /// Process 0 leaves a job that has failed: who stays is asked to end then.
     hurry: Option<Instant>,
     /// When it was last signalled to end.
@@ -94,6 +98,8 @@ impl Watch {
             output: None,
             stage: Stage::Running,
             left: HashSet::new(),
+            failures: HashMap::new(),
+            late: 0,
             hurry: None,
             signalled: None,
             over: Over::new(grace),
@@ -202,8 +208,13 @@ impl Watch {
                 }
                 Report::Left { rank: 0 } => self.hurry = None,
                 Report::Left { .. } => {}
-                Report::Failed { text, .. } => {
+                Report::Failed { rank, text, late } => {
                     self.over.failure.get_or_insert(text);
+                    let failures = self.failures.entry(rank).or_default();
+                    *failures += 1;
+                    if late == Some(0) {
+                        self.late = *failures;
+                    }
                 }
                 Report::Ended { rank, pid, status } => {
                     let (pid, status) = (Pid::from_raw(pid), ExitStatus::from_raw(status));
@@ -266,14 +277,17 @@ impl Watch {
     }
 
     /// Whether process 0 runs, and will not come to an end by itself. A process that failed before any had
-    /// met the others is waited for by all. And where process 0 is stopped the others have taken it for
-    /// dead; when all of them have ended, nobody waits for it to go on. Else it is a survivor, which was
-    /// told of the failure and ends when it has done what it wants to: it may be saving its state.
+    /// met the others is waited for by all. And where process 0 is stopped, or did not come to a superstep
+    /// in time, the others have taken it for dead; when all of them have ended, nobody waits for it to go on.
+    /// Else it is a survivor, which was told of the failure and ends when it has done what it wants to: it
+    /// may be saving its state.
     fn is_hopeless(&self) -> bool {
         let has_failed = self.over.ended.iter().any(|ended| !ended.status.success());
         let is_alone = self.over.ended.len() + 1 >= self.size as usize;
+        let is_late = self.failures.get(&0).copied().unwrap_or(0) < self.late;
         // It may be a shell, which is not stopped itself.
-        has_failed && (!self.over.joined || is_alone && descendants().into_iter().any(is_stopped))
+        let is_lost = || is_late || has_failed && descendants().into_iter().any(is_stopped);
+        has_failed && !self.over.joined || is_alone && is_lost()
     }
 
     /// When those that run yet have had time to follow: process 0 may have waited for them already, when it

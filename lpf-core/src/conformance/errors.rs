@@ -315,6 +315,7 @@ pub fn a_superstep_over_its_time_limit_is_fatal<H: Harness>(harness: &H) {
             assert!(waited.is_zero() || waited >= LIMIT, "given up after {waited:?}");
             assert_in_time(waited, 3 * LIMIT);
         }
-        section(harness, case, limited, 3, Fine, Args::none());
+        // Between processes the late one may still be at it: without a limit it is waited for.
+        section(harness, case, Mode::default(), 3, Fine, Args::none());
     });
 }

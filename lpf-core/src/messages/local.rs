@@ -43,8 +43,6 @@ pub(super) struct Local {
     pub(super) nprocs: Pid,
     /// Full syncs completed.
     pub(super) superstep: u64,
-    /// Whether all processes of the section have met at least once.
-    pub(super) has_met: bool,
     pub(super) queue: Requests,
     pub(super) slots: SlotTable,
     /// Writes that may overlap, as many as may be aimed at this process.
@@ -67,7 +65,6 @@ impl Local {
             pid,
             nprocs,
             superstep: 0,
-            has_met: false,
             queue: Requests::new(pid, nprocs)?,
             slots: SlotTable::new(pid),
             conflicts: Conflicts::default(),

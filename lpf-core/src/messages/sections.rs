@@ -47,11 +47,11 @@ fn serve<T: Transport, P: Program>(process: Process<T>, symbols: &[Symbol]) -> R
     run_section(process, Args { symbols, ..Args::none() }, |ctx, args| program.run(ctx, args))
 }
 
-/// Begins the section that an order is about, and runs it to its end. What goes wrong in it is in the
-/// report that process 0 returns; the error here says that the order could not be followed.
+/// Begins the section that an order is about, and runs it to its end.
 ///
 /// # Errors
-/// *Fatal*, which the other members have learned, too.
+/// *Fatal* where the order cannot be followed, which the other members have learned, too; or what
+/// went wrong in the section, which is in the report that process 0 returns.
 pub fn follow<T: Transport>(network: &Network<T>, host: Host, order: Order) -> Result<()> {
     let rank = network.with(|net| net.rank());
     let section = order.section;
@@ -107,9 +107,7 @@ pub fn follow<T: Transport>(network: &Network<T>, host: Host, order: Order) -> R
         let address = std::ptr::with_exposed_provenance::<()>(serve);
         std::mem::transmute::<*const (), Serve<T>>(address)
     };
-    // What went wrong is in the section's report.
-    let _ = serve(process, &symbols);
-    Ok(())
+    serve(process, &symbols)
 }
 
 /// Runs `f` on all processes of a network, which call this together, each with its own arguments. The

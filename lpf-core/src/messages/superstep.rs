@@ -149,11 +149,6 @@ impl Waiting for InMeeting<'_> {
     fn superstep(&self) -> u64 {
         self.local.superstep
     }
-
-    /// Not before all have come once: a process may still be busy with the section before.
-    fn is_limited(&self) -> bool {
-        self.local.has_met
-    }
 }
 
 impl<T: Transport> Process<T> {
@@ -254,7 +249,6 @@ impl<T: Transport> Process<T> {
             Kind::Sync => traffic.meta += sent,
             _ => traffic.barrier += sent,
         }
-        self.local.has_met = true;
         if all.kinds.iter().filter(|&&pid| pid != Pid::MAX).count() > 1 {
             let error = self.mismatch();
             return Err(shared.net.control().declare(self.watch.section, error));

@@ -44,11 +44,6 @@ pub(super) trait Waiting {
     fn is_concerned_by(&self, report: &Error) -> bool {
         report.superstep().is_none_or(|failed| failed <= self.superstep())
     }
-
-    /// Whether the time limit of a superstep holds for it.
-    fn is_limited(&self) -> bool {
-        true
-    }
 }
 
 impl Watch {
@@ -199,7 +194,7 @@ impl Long {
             self.published = true;
             self.again = waited + PUBLISH_AFTER;
         }
-        if let Some(limit) = watch.timeout.filter(|&limit| what.is_limited() && waited >= limit) {
+        if let Some(limit) = watch.timeout.filter(|&limit| waited >= limit) {
             let cause = Cause::Late { limit, state: "computing".into() };
             let error = Error::fatal(what.missing(), what.superstep(), cause);
             return Err(net.control().declare(watch.section, error));
