@@ -18,4 +18,4 @@ for test in lpf*/tests/*; do
     esac
 done
 # --cfg asan: bounds on time are wider, see lpf-core/src/conformance/verdict.rs.
-sanitized asan "-Zsanitizer=address --cfg asan" --workspace --lib --bins "${tests[@]}"
+sanitized asan "-Zsanitizer=address --cfg asan" --workspace --exclude lpf-mpi --lib --bins "${tests[@]}"

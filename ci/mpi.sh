@@ -130,6 +130,7 @@ for name in "${!compilers[@]}"; do
     leaves_nothing death "${launchers[$name]}"
     # Signals, and all else that lpf run does, with a launcher of MPI between.
     leaves_nothing cargo test --locked -p lpf-cli --features mpi --test run
+    cargo test --locked -p lpf-cli --features mpi --test run -- --ignored --test-threads=1
 done
 
 # AddressSanitizer over the network, under the last of them. The search for leaks is left out: MPI keeps

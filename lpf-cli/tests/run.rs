@@ -725,3 +725,54 @@ fn ctrl_c_at_a_terminal_comes_once_to_each() {
     assert_eq!(launcher.wait().unwrap().code(), Some(130), "{seen}");
     assert_eq!(seen.matches("got").count(), 2, "{seen}");
 }
+
+lpf::program! {
+    /// Process 1 puts more than 2^31 bytes into process 0's memory, in one put; process 0 gets them back in
+    /// one get. Looked at are the ends, and places on both sides of 2^31.
+    fn Large(ctx, _args) {
+        const BYTES: usize = (1 << 31) + 4099;
+        let marks = || [0, 1, (1 << 31) - 1, 1 << 31, BYTES - 1].into_iter().zip(1..);
+        ctx.resize(2, 4)?;
+        ctx.sync()?;
+        let mut area = ctx.area::<u8>(BYTES)?;
+        ctx.sync()?;
+        if ctx.pid() == 1 {
+            marks().for_each(|(at, mark)| ctx.write(&mut area)[at] = mark);
+            ctx.put(&area, .., 0, &area, 0)?;
+        }
+        ctx.sync()?;
+        marks().for_each(|(at, mark)| assert_eq!(ctx.read(&area)[at], mark, "byte {at}"));
+        if ctx.pid() == 1 {
+            ctx.write(&mut area).fill(0xff);
+            ctx.get(0, &area, .., &area, 0)?;
+        }
+        ctx.sync()?;
+        marks().for_each(|(at, mark)| assert_eq!(ctx.read(&area)[at], mark, "byte {at}"));
+        let others = ctx.read(&area).iter().filter(|&&byte| byte != 0).count();
+        assert_eq!(others, marks().count());
+        ctx.sync()
+    }
+}
+
+/// The program of the next test, which starts this one alone.
+#[test]
+fn is_large() {
+    if std::env::var_os("LPF_RANK").is_some() || std::env::var_os("LPF_BACKEND").is_some() {
+        lpf::run(Large).unwrap();
+        println!("all of it has arrived");
+    }
+}
+
+#[test]
+#[ignore = "takes 5 GB of memory: ci/mpi.sh runs it"]
+fn more_than_two_gibibytes_are_put_and_got_at_once() {
+    let backends =
+        ["tcp", "mpi"].into_iter().filter(|&name| name == "tcp" || cfg!(feature = "mpi"));
+    for backend in backends {
+        let options = ["-n", "2", "--backend", backend];
+        let output = again(&options, "is_large").output().unwrap();
+        let (out, said) = (stdout(&output), stderr(&output));
+        assert_eq!(output.status.code(), Some(0), "{backend}: {out}{said}");
+        assert_eq!(out.matches("all of it has arrived").count(), 1, "{backend}: {out}{said}");
+    }
+}

@@ -7,10 +7,10 @@
 //!   *rings*, each of W *cells* of one size;
 //! - a *channel* is an ordered stream of messages from one process to one other; it ends in a ring
 //!   of the receiver's inbox;
-//! - a *link* is a pair of channels between two processes, one each way: credits for the one ride
-//!   on the messages of the other.
+//! - a *link* is a pair of channels between two processes, one each way. Credits travel apart from
+//!   messages.
 //!
-//! The rules are in the book's protocol page; the arithmetic they need is here, once for all
+//! The rules are on the book's page *Channels and credits*; the arithmetic they need is here, once for all
 //! backends: [`Outgoing`] and [`Incoming`].
 
 use std::fmt;
@@ -310,7 +310,7 @@ impl Incoming {
                 || waits_for > self.reported + u64::from(window))
     }
 
-    /// Whether anything is unreported.
+    /// Whether everything released is reported.
     #[inline]
     pub fn is_reported(&self) -> bool {
         self.reported == self.released

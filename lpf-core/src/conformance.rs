@@ -295,6 +295,7 @@ macro_rules! conformance {
                 a_put_without_credit_delays_no_other_target,
                 a_sender_that_never_flushes_is_stopped_by_misuse,
                 nobody_sleeps_on_releases_that_its_sender_needs,
+                nobody_meets_on_releases_that_its_sender_needs,
                 awaiting_more_before_the_first_came_releases_nothing,
             ]
             arrivals::collectives: [

@@ -201,7 +201,7 @@ impl<'s, L: Lpf> Context<'s, L> {
 
     /// A global area of `len` zeroed elements at every process, usable after the next sync.
     /// Collective; the length and the element type's size are the same everywhere, or that sync
-    /// is fatal.
+    /// is fatal. O(len): the memory is zeroed.
     ///
     /// # Errors
     /// *Mitigable* where memory is refused, *misuse* where no slot is reserved.
@@ -221,7 +221,8 @@ impl<'s, L: Lpf> Context<'s, L> {
         }
     }
 
-    /// A local area of `len` zeroed elements, usable at once as the local side of requests.
+    /// A local area of `len` zeroed elements, usable at once as the local side of requests. O(len): the
+    /// memory is zeroed.
     ///
     /// # Errors
     /// *Mitigable* where memory is refused, *misuse* where no slot is reserved.

@@ -229,7 +229,7 @@ pub enum Cause {
         /// What it is doing, as far as known.
         state: String,
     },
-    /// Two processes wait for what the other never sends.
+    /// A wait that can never end, or a message that the protocol never sends.
     #[error("{0}")]
     Deadlock(String),
     /// The checked mode found a violation.

@@ -20,7 +20,8 @@ pub enum Awaited<'a> {
     Messages(&'a [Expect]),
     /// That all puts of this process on links have left its memory.
     Flushed,
-    /// That all puts on these links have: of one of several threads that share a backend object.
+    /// That all puts on these links have left its memory: for one of several threads that share a
+    /// backend object.
     FlushedOn(&'a [Link]),
 }
 
@@ -42,7 +43,7 @@ pub enum Leaving {
 /// arrivals add to them as kinds of registration and attributes.
 ///
 /// Users hold a [`Context`], which adds the typed layer and lends this interface as
-/// [`Raw`](crate::Raw). Costs are those of the table in the book's contract; each method names its own.
+/// [`Raw`](crate::Raw). Costs are those of the table in the book's contract; each primitive names its own.
 ///
 /// A context is used by the thread it was handed to; the backend object is `Send`, so that a
 /// hybrid can drive a node's network from any of its threads under a lock.
@@ -86,7 +87,8 @@ pub unsafe trait Lpf: Sized + Send {
 
     /// Runs `f` in a pristine context on the same processes; this one is on hold meanwhile.
     ///
-    /// Collective; O(1) beyond one sync. Requests pending here stay pending.
+    /// Collective; a full sync to enter, a flush and a barrier to leave, and O(p) work. Requests pending
+    /// here stay pending.
     ///
     /// # Errors
     /// *Fatal* where the inner section failed (this context stays usable) or this one has.
@@ -95,11 +97,12 @@ pub unsafe trait Lpf: Sized + Send {
         F: for<'r> FnOnce(&mut Context<'r, Self>, Args<'_>) -> Result<()>;
 
     /// Leaves the section: flush and closing barrier, or the news of a failure to all others.
-    /// Called once, by [`run_section`](crate::run_section), never by users.
+    /// Called once, by [`run_section`](crate::run_section), never by users. A flush and one meeting.
     fn leave(&mut self, how: Leaving) -> Result<()>;
 
     /// Registers `bytes` bytes at `base` as the local side of requests, usable at once; of an
-    /// [outbox](Registrant::Outbox), as the source of puts on links alone. Θ(1).
+    /// [outbox](Registrant::Outbox), as the source of puts on links alone. Θ(1) where no memory is
+    /// pinned, else O(bytes).
     ///
     /// # Errors
     /// *Misuse* where no slot is left of those reserved, *mitigable* where the system refuses to pin
@@ -120,10 +123,12 @@ pub unsafe trait Lpf: Sized + Send {
 
     /// Registers memory for all processes, usable after the next full sync. Collective: the same
     /// calls in the same order everywhere; sizes may differ, 0 and null are allowed. `shape` is
-    /// compared between processes at that sync (0 where sizes may differ). Θ(1).
+    /// compared between processes at that sync (0 where sizes may differ). Θ(1) where no memory is pinned,
+    /// else O(bytes); that sync takes O(slots registered) more.
     ///
     /// # Errors
-    /// *Misuse* where no slot is left of those reserved.
+    /// *Misuse* where no slot is left of those reserved, *mitigable* where the system refuses to pin
+    /// the memory.
     ///
     /// # Safety
     /// As [`register_local`](Lpf::register_local), and the requests are everybody's.
@@ -135,7 +140,8 @@ pub unsafe trait Lpf: Sized + Send {
     ) -> Result<GlobalSlot>;
 
     /// Cancels a registration at once; collective for global slots, in the same order. What the
-    /// backend keeps for it goes when the next full sync returns. Θ(1).
+    /// backend keeps for it goes when the next full sync returns. O(open links and offers), and for a slot
+    /// registered in the same superstep O(slots registered in it).
     ///
     /// # Errors
     /// *Misuse* where the slot is unknown, or named by a request pending or an offer open at this
@@ -146,12 +152,13 @@ pub unsafe trait Lpf: Sized + Send {
     /// allocation, no communication.
     ///
     /// With [`PutAttr::Channel`] or [`PutAttr::Landing`], `to` is the link's peer and `dst` and
-    /// `dst_offset` are ignored: the runtime knows the place.
+    /// `dst_offset` are ignored: the runtime knows the place. O(bytes copied) then, and O(p) between
+    /// processes.
     ///
     /// # Errors
     /// *Misuse*: unknown slot or process, local range outside its slot, over capacity. On a link:
-    /// more than W puts in one superstep, or 2W that wait for credit (flush then). A put on a link
-    /// may leave at once, so it can be *fatal*.
+    /// more than W puts in one superstep, or 2W that wait for credit (flush then), or a message longer
+    /// than a cell. A put on a link may leave at once, so it can be *fatal*.
     #[allow(clippy::too_many_arguments)]
     fn put(
         &mut self,
@@ -200,7 +207,7 @@ pub unsafe trait Lpf: Sized + Send {
     fn resize_memory_register(&mut self, slots: usize) -> Result<()>;
 
     /// Lets this process queue or be subject to `requests` requests in a superstep, from the end
-    /// of the next full sync on; the minimum over the processes holds. O(requests).
+    /// of the next full sync on; the minimum over the processes holds. O(requests + p).
     ///
     /// # Errors
     /// *Mitigable* where memory is refused, without any trace.
@@ -208,6 +215,7 @@ pub unsafe trait Lpf: Sized + Send {
 
     /// Reserves `slots` slots and `requests` requests for a library, on top of the user's and
     /// independent of the user's resizes; from the end of the next full sync on. Collective.
+    /// O(slots + requests + p).
     ///
     /// # Errors
     /// *Mitigable* where memory is refused, without any trace.
@@ -216,14 +224,15 @@ pub unsafe trait Lpf: Sized + Send {
     // Expected arrivals: kinds of registration and attributes, not primitives of their own.
 
     /// Registers an inbox of this shape at every process: memory of the runtime. Collective as
-    /// `register_global`, takes no slot; links can be opened on it after the next full sync.
+    /// `register_global`, takes no slot; links can be opened on it after the next full sync. O(bytes of
+    /// the inbox).
     ///
     /// # Errors
     /// *Mitigable* where memory is refused; *misuse* for a window of 0 or above
     /// [`MAX_WINDOW`](crate::arrivals::MAX_WINDOW).
     fn register_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot>;
 
-    /// Cancels an inbox; collective.
+    /// Cancels an inbox; collective. O(open links).
     ///
     /// # Errors
     /// *Misuse* where it is unknown or has open links.
@@ -232,14 +241,16 @@ pub unsafe trait Lpf: Sized + Send {
     /// Opens a link: messages from `peer` end in ring `ring` of `inbox` here, messages to it in
     /// ring `peer_ring` of `inbox` there. The peer opens the same link the other way round, before or
     /// after. Never waits; puts do, as for credit, until the peer has opened its end and the former
-    /// sender into its ring has closed: a ring carries one link at a time.
+    /// sender into its ring has closed: a ring carries one link at a time. O(W + open links); tells the
+    /// peer.
     ///
     /// # Errors
     /// *Misuse* where inbox, ring or peer do not exist, or the ring is taken here. A message that the
     /// peer never awaited on the ring's former link is *fatal* at the first put that finds it.
     fn open(&mut self, inbox: InboxSlot, ring: u32, peer: Pid, peer_ring: u32) -> Result<Link>;
 
-    /// Closes a link on which everything awaited was released and everything put was flushed.
+    /// Closes a link on which everything awaited was released and everything put was flushed. O(W + open
+    /// links), and O(p) between processes; tells the peer.
     ///
     /// # Errors
     /// *Misuse* otherwise.
@@ -247,27 +258,28 @@ pub unsafe trait Lpf: Sized + Send {
 
     /// Offers memory for the next landing on `link`; offers are used in the order they are made.
     /// Returns the offer's number, counted from 0 over the link's life.
-    /// The memory is the runtime's until the sync that awaited the message.
+    /// The memory is the runtime's until the sync that awaited the message. Θ(1); tells the sender.
     ///
     /// # Errors
     /// *Misuse* for an unknown slot or link, a range outside it, or more than W offers open.
     fn offer(&mut self, link: Link, slot: Slot, offset: usize, bytes: usize) -> Result<u64>;
 
-    /// Lets puts on links leave as credits allow. Never blocks.
+    /// Lets puts on links leave as credits allow. Never blocks. O(open links), and O(p) between processes.
     ///
     /// # Errors
     /// *Fatal* where the section failed.
     fn post(&mut self) -> Result<()>;
 
-    /// Adds the messages to what is awaited, of the call that was [entered](Lpf::enter) last, releasing first what finished waits were for and nobody
-    /// holds. [`poll`](Lpf::poll) then asks for them; what is awaited and has not come stays awaited.
+    /// Releases what finished waits were for and nobody holds, then adds the messages to what is awaited,
+    /// for the call that was [entered](Lpf::enter) last. [`poll`](Lpf::poll) then asks for them; what is
+    /// awaited and has not come stays awaited. O(k² + open links) for k messages.
     ///
     /// # Errors
     /// *Misuse* for an unknown link or more than W unreleased messages on one.
     fn expect(&mut self, messages: &[Expect]) -> Result<()>;
 
     /// Makes progress on everything (all links, credits, flush) and tells whether the awaited is
-    /// there. Never blocks.
+    /// there. Never blocks. O(open links), and O(p) between processes.
     ///
     /// # Errors
     /// *Fatal* where the section failed, or a message carries another stamp than the call that
@@ -314,8 +326,8 @@ pub unsafe trait Lpf: Sized + Send {
         true
     }
 
-    /// Messages that this process has sent in full syncs; `None` where there are none, as between
-    /// threads.
+    /// Messages that this process has sent in full syncs, rehooks and leaving, since it entered the
+    /// section; `None` where there are none, as between threads.
     fn traffic(&self) -> Option<Traffic> {
         None
     }

@@ -71,7 +71,7 @@ pub enum Pin {
 pub struct Settings {
     /// `LPF_PROCS`: the machine's size. Default: the cores this process may use.
     pub procs: Setting<Pid>,
-    /// `LPF_PIN`: none, compact or scatter.
+    /// `LPF_PIN`: none, compact, scatter or auto.
     pub pin: Setting<Pin>,
     /// `LPF_TOPOLOGY`: sizes of the barrier's levels, outermost first, as `2x2x2`.
     pub topology: Setting<Option<Vec<usize>>>,

@@ -58,7 +58,7 @@
 //! and not at all while a body has just begun.
 //!
 //! # Errors
-//! Every call's return code is looked at. An error of MPI's is the last of its calls: all others on
+//! Every call's return code is looked at where it says anything. An error of MPI's is the last of its calls: all others on
 //! the network are errors from then on. The same can be had from outside with the `OffSwitch`, for
 //! when a process has died. A message that does not fit, is no frame, or waits beyond the 64 MiB ends
 //! the traffic with its sender alone.

@@ -1,5 +1,5 @@
-//! MPI's functions as they are used here: on a communicator of our own, none of them blocking, every
-//! return code looked at.
+//! MPI's functions as they are used here: on a communicator of our own, none of them blocking but the
+//! first and the last ones, every return code looked at.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;

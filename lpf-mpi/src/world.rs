@@ -307,15 +307,17 @@ impl<C: Control> Mpi<C> {
     pub fn finish(self, within: Duration) -> Outcome<()> {
         let end = deadline(Instant::now(), within);
         let Mpi { mut network, is_ours, .. } = self;
-        if !wait(end, || network.is_done())? {
-            return Err(broken("what was sent does not leave"));
-        }
+        let leave = |network: &mut Network| match wait(end, || network.is_done())? {
+            true => Ok(()),
+            false => Err(broken("what was sent does not leave")),
+        };
+        leave(&mut network)?;
         let (rank, size) = (network.rank, network.size());
         let (library, far) = (network.library.share(), Vec::new());
         let world = World { library, rank, size, is_ours, far };
         // What still comes for an ended context is dropped: until then its sender does not come.
         world.meet(end, || network.progress())?;
-        wait(end, || network.is_done())?;
+        leave(&mut network)?;
         network.close(end)?;
         world.end()
     }

@@ -97,6 +97,8 @@ impl Threads {
         }
         // Made before the meeting: a refusal must not be met.
         let spare = Threads::new(self.comm.clone(), self.pid, self.free)?;
+        // Nobody asks for it before this process comes back.
+        self.report_releases();
         self.meet(bits::REHOOK)?;
         let inner = self.comm.lock_inner()[parity].clone();
         let Some(inner) = inner else {

@@ -315,7 +315,12 @@ unsafe impl Lpf for Threads {
     }
 
     fn poll(&mut self, awaited: Awaited<'_>) -> Result<bool> {
-        self.poll_links(awaited)
+        let is_there = self.poll_links(awaited)?;
+        if !is_there {
+            // As in a sync: who polls may be waiting.
+            self.report_releases();
+        }
+        Ok(is_there)
     }
 
     fn arrival(&self, link: Link, nth: u64) -> Result<Arrival> {

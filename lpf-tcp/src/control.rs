@@ -172,7 +172,8 @@ impl ControlPlane {
     }
 
     /// Tells of every death as soon as it is known here, of those so far at once: for a network that must
-    /// not be used any more after one. `tell` runs in the helper's thread, and is quick.
+    /// not be used any more after one. `tell` runs in the helper's thread, for those so far in the caller's, and is quick: it must not wait
+    /// for anybody.
     pub fn on_death(&self, tell: impl FnMut(Rank, &str) + Send + 'static) {
         self.shared().change(|state| state.member.tell_deaths(Box::new(tell)));
     }

@@ -1,6 +1,7 @@
 //! The job of a program that was started as several processes: joined at its first section, left when
 //! the program ends.
 
+use std::cell::Cell;
 use std::net::TcpListener;
 use std::sync::{Mutex, PoisonError};
 
@@ -22,6 +23,30 @@ enum Joined {
 
 static JOB: Mutex<Option<Joined>> = Mutex::new(None);
 
+thread_local! {
+    /// Whether this thread is in a section that [`run`] began, or serves one.
+    static RUNS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// This thread runs a section until the value is gone.
+struct Runs;
+
+impl Runs {
+    fn begin() -> Result<Self> {
+        if RUNS.replace(true) {
+            let text = "lpf::run was called inside of what it runs: there ctx.exec and ctx.rehook begin a section";
+            return Err(Error::setting(text));
+        }
+        Ok(Runs)
+    }
+}
+
+impl Drop for Runs {
+    fn drop(&mut self) {
+        RUNS.set(false);
+    }
+}
+
 /// Runs a program on up to `procs` processes of this process's job, if it is number 0; any other serves
 /// until the job is over, and ends there.
 pub(crate) fn run<P: Program>(
@@ -30,6 +55,7 @@ pub(crate) fn run<P: Program>(
     program: P,
     args: Args<'_>,
 ) -> Result<()> {
+    let _runs = Runs::begin()?;
     let mut job = JOB.lock().unwrap_or_else(PoisonError::into_inner);
     if job.is_none() {
         *job = Some(join(backend)?);

@@ -141,7 +141,9 @@ mod mpi {
         job.on_death(move |rank, reason| {
             deaths += 1;
             if deaths == 1 && own == u32::from(rank == 0) {
-                say(&format!("process {rank} of the job ended: {reason}"));
+                let text = format!("process {rank} of the job ended: {reason}");
+                // Nobody may be reading, and whoever told this waits for nobody.
+                let _ = std::thread::Builder::new().spawn(move || say(&text));
             }
         });
     }

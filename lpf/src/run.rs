@@ -38,8 +38,8 @@ fn not_built_in(name: &str) -> String {
 }
 
 /// Runs an SPMD program on all processes that are available, on the backend that `LPF_BACKEND`
-/// names: by default tcp where `lpf run` started this process, mpi where MPI's or Slurm's launcher did,
-/// else threads.
+/// names: by default tcp where `lpf run` started this process or `LPF_MEET` is set, mpi where MPI's or
+/// Slurm's launcher started it, else threads.
 ///
 /// What stands before this call in `main` runs on every process of a launcher, and should have no
 /// side effects; what stands behind it runs on process 0 alone.
@@ -59,8 +59,8 @@ fn not_built_in(name: &str) -> String {
 /// ```
 ///
 /// # Errors
-/// *Misuse* for a backend that is not built in or another setting that cannot be used; else as
-/// [`exec`](crate::exec).
+/// *Misuse* for a backend that is not built in or another setting that cannot be used, and between processes
+/// inside of a section that this has begun; else as [`exec`](crate::exec).
 pub fn run<P: Program>(program: P) -> Result<()> {
     run_args(MAX_P, program, Args::none())
 }

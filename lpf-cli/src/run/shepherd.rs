@@ -36,18 +36,21 @@ pub(crate) fn run(options: &Shepherd) -> Result<()> {
     // SAFETY: between fork and exec, `prepare` makes system calls on what it is given and nothing
     // else: it allocates nothing and takes no lock.
     unsafe { command.pre_exec(move || prepare(parent, Signal::SIGKILL, &mask, None)) };
-    let started = command.spawn();
+    // Where `lpf run` is gone, nobody wants to know.
+    let tell = |report| drop(send(&address, report));
+    // Whoever is not there is not to be waited for.
+    let failed = |pid| tell(Report::Ended { rank, pid, status: 1 << 8 });
+    let started = command.spawn().inspect_err(|_| failed(parent.as_raw()));
     let mut child = started.map_err(|error| Failure::Usage(why(program, &error)))?;
     if let Some(tags) = &mut tags {
         tags.add(rank, Stream::Output, child.stdout.take().map(Into::into));
         tags.add(rank, Stream::Errors, child.stderr.take().map(Into::into));
     }
     let pid = child.id() as i32;
-    // Where `lpf run` is gone, nobody wants to know.
-    let tell = |report| drop(send(&address, report));
     tell(Report::Started { rank, pid });
-    let passed_on = tags.map(Tags::pass_on).transpose().map_err(super::system)?;
-    let status = child.wait().map_err(super::system)?;
+    let passed_on = tags.map(Tags::pass_on).transpose().inspect_err(|_| failed(pid));
+    let passed_on = passed_on.map_err(super::system)?;
+    let status = child.wait().inspect_err(|_| failed(pid)).map_err(super::system)?;
     if let Some(mut passed_on) = passed_on {
         // It is closed when all that was written has been passed on.
         let _ = io::copy(&mut passed_on, &mut io::sink());

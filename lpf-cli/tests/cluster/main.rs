@@ -192,7 +192,7 @@ fn what_communication_costs() {
     let ours = BACKENDS.iter().map(|&backend| (backend, Story::Measure));
     for (backend, story) in ours.chain(bare.iter().copied()) {
         let mut job = Job::start(backend, story);
-        print!("{}", job.hear_within("rows", 0, Duration::from_secs(280)));
+        print!("{}", job.hear_within("rows", 0, Duration::from_secs(600)));
         job.end();
     }
 }

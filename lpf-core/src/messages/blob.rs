@@ -100,7 +100,8 @@ impl Outgoing {
     ) -> Result<(), Stop> {
         net.send_copy(rank, tag, &(self.bytes.len() as u64).to_le_bytes())?;
         // SAFETY: the vector is not changed, and goes only when all sends have ended or were given up.
-        self.sending.push(unsafe { net.send(rank, tag, &[Piece::of(&self.bytes)]) }?);
+        let ticket = unsafe { net.send(rank, tag, &[Piece::of(&self.bytes)]) }?;
+        self.sending.push(rank, ticket);
         Ok(())
     }
 

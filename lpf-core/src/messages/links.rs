@@ -44,6 +44,8 @@ pub(super) struct Links {
     /// Rings of all inboxes so far.
     rings: u32,
     postbox: Postbox,
+    /// This process is in the last meeting: who has met all others there may be gone, and has nothing to say.
+    pub(super) ends: bool,
     /// What was done on every stream so far, open links left out.
     known: Status,
     /// What peers said to links that are not open yet.
@@ -204,6 +206,7 @@ impl Links {
             rings: 0,
             known: Status::default(),
             early: Vec::new(),
+            ends: false,
             closed: HashMap::new(),
         }
     }
@@ -396,7 +399,12 @@ impl<T: Transport> Process<T> {
         let net = &mut shared.net;
         let polled = net.progress().map_err(Stop::Broken).and_then(|()| {
             links.progress(net, local)?;
-            links.is_there(net, local, awaited)
+            let is_there = links.is_there(net, local, awaited)?;
+            if !is_there {
+                // As in a sync: who polls may be waiting.
+                links.report_all(net)?;
+            }
+            Ok(is_there)
         });
         let there = match polled {
             Ok(there) => there,

@@ -1,9 +1,11 @@
 //! The first exchange of a full sync, which is its barrier, too: everybody hears what everybody came
 //! for, and which requests others have for it.
 //!
-//! There are two ways, which say the same. [`Direct`]: each sends one message to each other one, p - 1
-//! messages of a process. [`Bruck`]: 2⌈log₂ p⌉ messages whatever the pattern, for a volume that grows by
-//! a factor O(log p). All processes take the same one, by p and what was measured: see [`Way::of`].
+//! There are two ways, which say the same. [`Direct`]: a message to each other process, p - 1 of a
+//! process, and at most twice as many where they do not fit a first part. [`Bruck`]: 2⌈log₂ p⌉ steps
+//! whatever the pattern, of one message each, or two where it is longer than 4 KiB, and one more for each
+//! chunk left over; the volume grows by a factor O(log p). All processes take the same way: the one that
+//! was set, else the one that was measured as cheaper, else [`Way::of`] p.
 
 mod bruck;
 mod direct;
@@ -35,9 +37,8 @@ pub enum Way {
     Bruck,
 }
 
-/// The most processes for which a message to each other one costs less than twice ⌈log₂ p⌉ rounds: a
-/// message costs its sender o, and a round the latency, and on the networks measured a latency is about
-/// four times o.
+/// Up to so many processes everybody sends directly, unless `lpf probe` found Bruck's way cheaper: a cautious
+/// number, for where the two cross differs by network.
 const MOST_DIRECT: usize = 16;
 
 impl Way {
@@ -154,10 +155,19 @@ impl Meeting {
         watch: &Watch,
         context: u32,
     ) -> std::result::Result<Self, Refused> {
-        Ok(match way {
-            Way::Direct => Meeting::Direct(Direct::new(net, watch, context)?),
-            Way::Bruck => Meeting::Bruck(Bruck::new(net, watch, context)?),
-        })
+        let mut meeting = match way {
+            Way::Direct => Meeting::Direct(Direct::new(watch, context)?),
+            Way::Bruck => Meeting::Bruck(Bruck::new(watch, context)?),
+        };
+        let posted = (0..2).try_for_each(|parity| match &mut meeting {
+            Meeting::Direct(direct) => direct.post(net, &watch.members, parity),
+            Meeting::Bruck(bruck) => bruck.post(net, watch, parity),
+        });
+        if let Err(broken) = posted {
+            meeting.give_up(net);
+            return Err(Refused::Network(broken));
+        }
+        Ok(meeting)
     }
 
     pub(super) fn way(&self) -> Way {
@@ -243,6 +253,30 @@ impl Meeting {
         match self {
             Meeting::Direct(direct) => direct.close(net),
             Meeting::Bruck(bruck) => bruck.close(net),
+        }
+    }
+
+    /// Ends a meeting that nobody will come to. What still comes for it is dropped.
+    #[cold]
+    pub(super) fn give_up<T: Transport>(&mut self, net: &mut T) {
+        if !self.close(net) {
+            self.keep();
+        }
+        net.forget(self.context());
+    }
+
+    fn context(&self) -> u32 {
+        match self {
+            Meeting::Direct(direct) => direct.context,
+            Meeting::Bruck(bruck) => bruck.context,
+        }
+    }
+
+    /// Who has not taken what this process sent to it.
+    pub(super) fn leaves_to(&self) -> Option<Pid> {
+        match self {
+            Meeting::Direct(direct) => direct.leaves_to(),
+            Meeting::Bruck(bruck) => bruck.leaves_to(),
         }
     }
 

@@ -151,19 +151,25 @@ impl<T: Transport> Process<T> {
     ) -> Result<Self> {
         let Membership { section, members, pid, context, free, keeps_report } = membership;
         let nprocs = members.len() as Pid;
-        let local = Local::new(pid, nprocs, environment.check)?;
         let mut shared = network.lock();
         let patience = shared.net.patience(Patience::for_processes(host.processes, host.cores));
         let watch = Watch::new(section, members, pid, patience, environment.timeout);
         let way = environment.exchange.unwrap_or(Way::of(nprocs as usize));
-        let meeting = Meeting::new(way, &mut shared.net, &watch, context);
-        let meeting = meeting.map_err(|error| error.at(&local))?;
+        // First: the others learn of a refusal, too.
         shared.net.control().enter(section, &watch.members);
         shared.net.control().track(section, watch.supersteps.clone());
+        let local = Local::new(pid, nprocs, environment.check)?;
+        let meeting = Meeting::new(way, &mut shared.net, &watch, context);
+        let mut meeting = meeting.map_err(|error| error.at(&local))?;
+        let scratch = match Scratch::new(&local, &meeting) {
+            Ok(scratch) => scratch,
+            Err(bytes) => {
+                meeting.give_up(&mut shared.net);
+                return Err(local.refused("messages", bytes));
+            }
+        };
         let ring_limit = shared.net.channels();
         drop(shared);
-        let scratch = Scratch::new(&local, &meeting);
-        let scratch = scratch.map_err(|bytes| local.refused("messages", bytes))?;
         let links = Links::new(pid, context, watch.members.clone());
         Ok(Process {
             local,
@@ -367,14 +373,13 @@ unsafe impl<T: Transport> Lpf for Process<T> {
     #[track_caller]
     fn resize_message_queue(&mut self, requests: usize) -> Result<()> {
         let all = requests.saturating_add(self.local.library_requests());
-        self.reserve_room(all).at_caller()?;
-        self.local.resize_requests(requests)
+        self.with_room(all, |local| local.resize_requests(requests)).at_caller()
     }
 
     #[track_caller]
     fn reserve(&mut self, slots: usize, requests: usize) -> Result<()> {
-        self.reserve_room(self.local.wanted_requests().saturating_add(requests)).at_caller()?;
-        self.local.reserve(slots, requests)
+        let all = self.local.wanted_requests().saturating_add(requests);
+        self.with_room(all, |local| local.reserve(slots, requests)).at_caller()
     }
 
     fn register_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot> {

@@ -344,7 +344,12 @@ impl<T: Transport> Process<T> {
         self.alive()?;
         let network = self.network.clone();
         let mut shared = network.lock();
-        let met = self.meet(&mut shared, Kind::Rehook, SyncAttr::Default);
+        // Nobody asks for it before this process comes back.
+        let reported = self
+            .links
+            .report_all(&mut shared.net)
+            .map_err(|stop| self.watch.stopped(shared.net.control(), self.local.superstep, stop));
+        let met = reported.and_then(|()| self.meet(&mut shared, Kind::Rehook, SyncAttr::Default));
         let met = met.and_then(|_| self.end_meeting(&mut shared.net));
         if let Err(error) = met {
             return Err(self.die(&mut shared.net, error));
@@ -370,7 +375,10 @@ impl<T: Transport> Process<T> {
             |error| {
                 let cause = Cause::Returned { message: error.to_string() };
                 let error = Error::fatal(self.local.pid, 0, cause);
-                self.network.with(|net| net.control().declare(section, error));
+                self.network.with(|net| {
+                    net.control().declare(section, error);
+                    net.control().leave(section);
+                });
             },
         )
     }
@@ -412,6 +420,7 @@ impl<T: Transport> Process<T> {
     fn close_section(&mut self) -> Result<()> {
         self.settle_links()?;
         self.report_leaks();
+        self.links.ends = true;
         let network = self.network.clone();
         let mut shared = network.lock();
         let met = self.meet(&mut shared, Kind::Close, SyncAttr::Default);

@@ -4,7 +4,8 @@
 //!    others ([`Meeting`](super::meeting::Meeting)). Short puts travel with their bytes.
 //! 2. *Conflicts.* Each process resolves the long writes aimed at its memory, others' puts and its own
 //!    gets among them, and answers those who have the bytes: how much of each to send, and what they
-//!    asked for with short gets. Left out where everybody promised that there are none.
+//!    asked for with short gets. Where everybody promised that there are none, only the answers to
+//!    short gets go.
 //! 3. *Data.* Long messages go from user memory to user memory; one message per pair, of many pieces.
 //!    Whoever writes has posted its receive before it answered.
 //! 4. There is no second meeting: only this process writes to its memory, so its part is complete when
@@ -83,17 +84,6 @@ impl Scratch {
         let (nprocs, eager) = (local.nprocs as usize, meeting.eager());
         let room = Room::new(meeting.way(), nprocs, eager, requests)?;
         Ok((room, Answers::new(nprocs, eager, requests)?, Long::new(nprocs, requests)?))
-    }
-
-    /// Gets the memory for `requests` requests, for the next full sync.
-    pub(super) fn reserve(
-        &mut self,
-        local: &Local,
-        meeting: &Meeting,
-        requests: usize,
-    ) -> std::result::Result<(), usize> {
-        self.next = Some(Self::rooms(local, meeting, requests)?);
-        Ok(())
     }
 
     fn apply(&mut self) {
@@ -201,7 +191,14 @@ impl<T: Transport> Process<T> {
     pub(super) fn send_off(&mut self, net: &mut T) -> Result<()> {
         let Process { local, links, meeting, watch, .. } = self;
         let mut what = InMeeting { local, links, kind: Kind::Sync, missing: local.pid };
-        watch.wait(net, &mut what, |_, net| meeting.have_left(net))
+        watch.wait(net, &mut what, |what, net| {
+            let left = meeting.have_left(net)?;
+            if !left {
+                what.missing = meeting.leaves_to().unwrap_or(what.missing);
+                what.links.progress(net, what.local)?;
+            }
+            Ok(left)
+        })
     }
 
     /// Ends a meeting, and gets ready for the one after the next.
@@ -210,10 +207,17 @@ impl<T: Transport> Process<T> {
         self.meeting.finish(net, &self.watch, self.local.superstep)
     }
 
-    /// Gets the room for `requests` requests, for the next full sync.
-    pub(super) fn reserve_room(&mut self, requests: usize) -> Result<()> {
-        let reserved = self.scratch.reserve(&self.local, &self.meeting, requests);
-        reserved.map_err(|bytes| self.local.refused("messages", bytes))
+    /// Gets the room for `requests` requests, for the next full sync, if `reserve` gets the rest.
+    pub(super) fn with_room(
+        &mut self,
+        requests: usize,
+        reserve: impl FnOnce(&mut Local) -> Result<()>,
+    ) -> Result<()> {
+        let rooms = Scratch::rooms(&self.local, &self.meeting, requests);
+        let rooms = rooms.map_err(|bytes| self.local.refused("messages", bytes))?;
+        reserve(&mut self.local)?;
+        self.scratch.next = Some(rooms);
+        Ok(())
     }
 
     /// Meets the others: everybody came for the same, or the section fails.

@@ -2,8 +2,8 @@
 
 use super::meeting::Way;
 
-/// Messages that a process has handed to the network in full syncs, by what they are for: since it
-/// entered the section. What goes over links is not among them.
+/// Messages that a process has handed to the network in full syncs, rehooks and leaving, by what they are
+/// for: since it entered the section. What goes over links is not among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traffic {
     /// How the first exchange is made.

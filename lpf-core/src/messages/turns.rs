@@ -65,14 +65,14 @@ impl Turns {
         mut send: impl FnMut(&mut T, Pid) -> Result<Ticket, Broken>,
     ) -> Result<bool, Broken> {
         while let Some(to) = self.small.pop() {
-            self.sending.push(send(net, to)?);
+            self.sending.push(to, send(net, to)?);
         }
         while let Some(&(to, true)) = self.queue.front() {
             if !self.large.have_ended(net)? {
                 break;
             }
             self.queue.pop_front();
-            self.large.push(send(net, to)?);
+            self.large.push(to, send(net, to)?);
         }
         Ok(self.queue.is_empty())
     }
@@ -81,6 +81,11 @@ impl Turns {
     #[inline]
     pub(super) fn have_left<T: Transport>(&mut self, net: &mut T) -> Result<bool, Broken> {
         Ok(self.large.have_ended(net)? && self.sending.have_ended(net)?)
+    }
+
+    /// Who has not taken what was sent to it, or keeps others waiting for their turns.
+    pub(super) fn leaves_to(&self) -> Option<Pid> {
+        self.large.last().or(self.sending.last()).or(self.queue.front().map(|&(to, _)| to))
     }
 
     /// Gives everything up. False where the network may still read the memory.

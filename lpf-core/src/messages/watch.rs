@@ -124,7 +124,11 @@ impl Watch {
                         status.doing = crate::waits::Doing::Computing;
                         net.control().publish(self.section, status);
                     }
-                    return Ok(());
+                    // What has come may be what a peer that failed in this superstep left of it.
+                    return match self.failure(net.control()) {
+                        Some(report) if what.is_concerned_by(&report) => Err(report),
+                        _ => Ok(()),
+                    };
                 }
                 Ok(false) => {}
                 Err(stop) => return Err(self.stopped(net.control(), what.superstep(), stop)),

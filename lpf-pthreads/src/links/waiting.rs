@@ -81,7 +81,7 @@ impl Threads {
         ready.map(|_| ())
     }
 
-    fn report_releases(&mut self) {
+    pub(crate) fn report_releases(&mut self) {
         for place in &mut self.links.places {
             let Some(open) = &mut place.link else { continue };
             if !open.incoming.is_reported() {

@@ -144,8 +144,7 @@ fn messages_through_two_cells() {
     one_way(2, 4, 3);
 }
 
-/// Both put whole windows to each other, again and again: credits ride on messages, and who waits
-/// for credit has to report.
+/// Both put whole windows to each other, again and again: who waits for credit has to report.
 fn both_ways(window: u32, rounds: usize, preemptions: usize) {
     between_two(window, preemptions, move |process, end| {
         for round in 0..rounds {

@@ -2,15 +2,36 @@
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, TcpListener, ToSocketAddrs};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use lpf_core::wait::deadline;
 
 use super::words::{Place, canonical};
 use super::{MeetError, Secret};
 
 /// The addresses of `host:port`, or of several such, separated by commas.
 pub(super) fn resolve(addresses: &str, time: Duration) -> Result<Vec<SocketAddr>, MeetError> {
-    let found = addresses.split(',').map(|address| resolve_one(address.trim(), time));
-    Ok(found.collect::<Result<Vec<_>, _>>()?.concat())
+    Ok(resolve_each(addresses, time)?.into_iter().flat_map(|(_, found)| found).collect())
+}
+
+/// Each with what it stands for, of those that stand for anything: one is enough. Takes no longer than `time`
+/// for all of them.
+fn resolve_each(
+    addresses: &str,
+    time: Duration,
+) -> Result<Vec<(&str, Vec<SocketAddr>)>, MeetError> {
+    let end = deadline(Instant::now(), time);
+    let (mut all, mut unknown) = (Vec::new(), None);
+    for address in addresses.split(',').map(str::trim) {
+        match resolve_one(address, end.saturating_duration_since(Instant::now())) {
+            Ok(found) => all.push((address, found)),
+            Err(error) => unknown = unknown.or(Some(error)),
+        }
+    }
+    match unknown {
+        Some(error) if all.is_empty() => Err(error),
+        _ => Ok(all),
+    }
 }
 
 /// A name server that does not answer is waited for no longer than `time`: the question is asked in a
@@ -49,8 +70,7 @@ pub(super) fn to_listen(
     secret: Option<&Secret>,
 ) -> Result<(Vec<SocketAddr>, bool), MeetError> {
     let (mut all, mut is_hidden) = (Vec::new(), false);
-    for address in addresses.split(',').map(str::trim) {
-        let found = resolve_one(address, time)?;
+    for (address, found) in resolve_each(addresses, time)? {
         match loopback_of_a_name(address, &found) {
             Some(port) if secret.is_some() => all.extend(everywhere(port)),
             nowhere_else => {
@@ -249,6 +269,7 @@ mod tests {
         let time = Duration::from_secs(5);
         let text = resolve("localhost", time).unwrap_err().to_string();
         assert!(text.starts_with("\"localhost\" is no address of the form host:port"), "{text}");
+        assert!(resolve("localhost, localhost:80", time).is_ok_and(|found| !found.is_empty()));
         assert!(resolve("localhost:80", time).unwrap().iter().all(|found| found.port() == 80));
     }
 }

@@ -180,6 +180,9 @@ impl Call {
         // Where nobody listens at a port of the range that callers' ports come from, a socket may
         // find itself there.
         if peer == local {
+            // The port must not be kept from who wants to listen there.
+            let socket = socket2::SockRef::from(wire.stream());
+            let _ = socket.set_linger(Some(Duration::ZERO));
             return self.fail("nobody answers there".into(), now);
         }
         self.stage = Stage::Connected(wire);

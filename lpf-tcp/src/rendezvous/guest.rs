@@ -11,7 +11,9 @@ use super::call::{Call, Progress};
 use super::handshake::Refusal;
 use super::reception::{Arrival, Reception};
 use super::secret::Nonce;
-use super::words::{Hello, Place, Purpose, ToGuest, ToHost, already_there, printable, short};
+use super::words::{
+    Hello, LONGEST_ANSWER, Place, Purpose, ToGuest, ToHost, already_there, printable, short,
+};
 use super::{Connected, MeetError, Plan, sleep, taken};
 use crate::control::frame::{decode, encode};
 use crate::control::wire::{Filled, Wire};
@@ -176,7 +178,7 @@ impl<'a> Guest<'a> {
         }
         // What came behind the welcome is here already.
         let filled = if wire.is_readable() { wire.fill() } else { Filled::All };
-        let longest = 64 + 24 * self.plan.me.size as usize;
+        let longest = LONGEST_ANSWER + 24 * self.plan.me.size as usize;
         loop {
             let Some(wire) = &mut self.host else { return Ok(None) };
             let word = match wire.next(longest) {

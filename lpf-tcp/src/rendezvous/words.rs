@@ -22,6 +22,10 @@ pub(super) const LONGEST_BUILD: usize = 64;
 /// The longest reason that is told, in bytes.
 const LONGEST_REASON: usize = 256;
 
+/// The longest word of process 0 to who was let in, but for what it says of each process: a reason, of which
+/// a character may have four bytes.
+pub(super) const LONGEST_ANSWER: usize = 64 + 4 * LONGEST_REASON;
+
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Purpose {

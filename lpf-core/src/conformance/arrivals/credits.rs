@@ -246,6 +246,33 @@ case! {
 }
 
 case! {
+    /// Process 0 has released one message, less than half the window, and goes into a rehook, to which
+    /// process 1 comes when it has flushed one message more than the window holds.
+    pub fn nobody_meets_on_releases_that_its_sender_needs both_ways [2] |ctx| {
+        let mesh = Mesh::open(ctx, 1, 0, 4, 8)?;
+        let (_kept, source) = bodies(ctx, 5, 8)?;
+        ctx.sync()?;
+        let link = mesh.with(1 - ctx.pid());
+        if ctx.pid() == 1 {
+            for number in 0..5 {
+                send(ctx, source, 8 * number..8 * number + 8, 0, link)?;
+                expect(ctx, &[])?;
+            }
+            ctx.sync_with(SyncAttr::Flush)?;
+        } else {
+            expect(ctx, &[(link, 1)])?;
+            ctx.sync_with(SyncAttr::Flush)?;
+        }
+        ctx.rehook(crate::Args::none(), |ctx, _args| ctx.sync())?;
+        if ctx.pid() == 0 {
+            expect(ctx, &[(link, 4)])?;
+            assert_eq!(latest(ctx, link)?, body(4, 8));
+        }
+        ctx.sync()?;
+    }
+}
+
+case! {
     /// What is awaited and has not come stays awaited: asking for more before it came releases
     /// nothing, and adds to it.
     pub fn awaiting_more_before_the_first_came_releases_nothing both_ways [2] |ctx| {

@@ -92,12 +92,18 @@ impl Links {
                     let (rank, tag) = (self.members[from], tags::link_control(self.context));
                     // SAFETY: the memory lives until the links are closed, and this part of it is not
                     // looked at before the receive is finished.
-                    let ticket = unsafe { net.receive(rank, tag, &[memory.piece(place)]) }?;
-                    self.postbox.posted[from] = Some(ticket);
+                    match unsafe { net.receive(rank, tag, &[memory.piece(place)]) } {
+                        Ok(ticket) => self.postbox.posted[from] = Some(ticket),
+                        Err(_) if self.ends => break,
+                        Err(broken) => return Err(broken.into()),
+                    }
                     continue;
                 };
-                if net.test(ticket)?.is_none() {
-                    break;
+                match net.test(ticket) {
+                    Ok(Some(_)) => {}
+                    Ok(None) => break,
+                    Err(_) if self.ends => break,
+                    Err(broken) => return Err(broken.into()),
                 }
                 self.postbox.posted[from] = None;
                 // SAFETY: its receive is finished.
@@ -238,7 +244,7 @@ impl Links {
     }
 
     /// Reports all releases.
-    pub(super) fn report_all<T: Transport>(&mut self, net: &mut T) -> Result<(), Stop> {
+    pub(in super::super) fn report_all<T: Transport>(&mut self, net: &mut T) -> Result<(), Stop> {
         for at in 0..self.places.len() {
             let Some(mut link) = self.places[at].link.take() else { continue };
             let done = self.report(net, &mut link);

@@ -128,16 +128,16 @@ impl<T: Transport> Process<T> {
         // error, which cancels the receive.
         let posted = unsafe { net.receive(rank, tag, &[Piece { base: address, bytes }]) };
         let told = posted.map_err(Stop::Broken).and_then(|ticket| {
-            links.tell_offer(net, open, bytes)?;
-            Ok(ticket)
+            // Known before it is told: whatever fails then gives the receive up.
+            let open = links.link_mut(local, link).map_err(Stop::Fatal)?;
+            open.offers.push_back(Offer { slot, address, ticket, done: false });
+            open.offered += 1;
+            let nth = open.offered - 1;
+            links.tell_offer(net, links.link(local, link).map_err(Stop::Fatal)?, bytes)?;
+            Ok(nth)
         });
         match told {
-            Ok(ticket) => {
-                let open = links.link_mut(local, link)?;
-                open.offers.push_back(Offer { slot, address, ticket, done: false });
-                open.offered += 1;
-                Ok(open.offered - 1)
-            }
+            Ok(nth) => Ok(nth),
             Err(stop) => {
                 let error = self.watch.stopped(net.control(), self.local.superstep, stop);
                 Err(self.die(net, error))

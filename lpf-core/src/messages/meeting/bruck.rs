@@ -1,4 +1,5 @@
-//! Randomised Bruck: 2⌈log₂ p⌉ messages of a process, whatever the pattern.
+//! Randomised Bruck: 2⌈log₂ p⌉ steps, whatever the pattern; a message of a process in each, or two where
+//! it has more than 4 KiB to send.
 //!
 //! What a process has for another one is cut into *chunks*. A chunk travels in two phases of ⌈log₂ p⌉
 //! steps. In step k everybody sends one message to the process 2^k further on, and with it every chunk
@@ -18,7 +19,8 @@
 //! A message is at most half of the room for transit, which is twice what a process may have of its own
 //! plus O(p). A chunk that finds no room in its step stays where it is: in phase A it just starts phase
 //! B from there; what is left after phase B goes straight to its destination, which knows how much is
-//! missing and has the room for it. By the random choice that is rare.
+//! missing and has the room for it. By the random choice that is rare. What chance brings together at one
+//! process may exceed the room; then more memory is asked for, and a refusal is fatal.
 
 use std::ops::Range;
 
@@ -154,7 +156,7 @@ enum Phase {
 
 #[derive(Debug)]
 pub(in super::super) struct Bruck {
-    context: u32,
+    pub(super) context: u32,
     pid: Pid,
     nprocs: Pid,
     steps: u32,
@@ -178,15 +180,11 @@ pub(in super::super) struct Bruck {
 }
 
 impl Bruck {
-    pub(super) fn new<T: Transport>(
-        net: &mut T,
-        watch: &Watch,
-        context: u32,
-    ) -> std::result::Result<Self, Refused> {
+    pub(super) fn new(watch: &Watch, context: u32) -> std::result::Result<Self, Refused> {
         let nprocs = watch.members.len();
         let steps = nprocs.next_power_of_two().trailing_zeros();
         let parts = 4 * steps as usize;
-        let mut bruck = Bruck {
+        Ok(Bruck {
             context,
             pid: watch.pid,
             nprocs: nprocs as Pid,
@@ -204,11 +202,7 @@ impl Bruck {
             gathered: 0,
             gathered_end: 0,
             chance: (u64::from(watch.pid) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
-        };
-        for parity in 0..2 {
-            bruck.post(net, watch, parity).map_err(Refused::Network)?;
-        }
-        Ok(bruck)
+        })
     }
 
     fn part(&self, parity: usize, phase: Phase, step: u32) -> usize {
@@ -221,7 +215,8 @@ impl Bruck {
         ((pid + hop) % p, (pid + p - hop % p) % p)
     }
 
-    fn post<T: Transport>(
+    /// Posts the receives for first parts of one parity that are not posted.
+    pub(super) fn post<T: Transport>(
         &mut self,
         net: &mut T,
         watch: &Watch,
@@ -305,7 +300,7 @@ impl Bruck {
         }
     }
 
-    /// One message to one process and one from one.
+    /// A message to one process and one from one, each in up to two parts.
     #[allow(clippy::too_many_arguments)]
     fn step<T: Transport>(
         &mut self,
@@ -320,7 +315,15 @@ impl Bruck {
         let (to, from) = self.neighbours(step);
         let part = self.part((self.number % 2) as usize, phase, step);
         // The message before is in the same place.
-        watch.wait(net, what, |_, net| self.have_left(net))?;
+        let (previous, _) = self.neighbours((step + self.steps - 1) % self.steps);
+        what.missing = previous as Pid;
+        watch.wait(net, what, |what, net| {
+            let left = self.have_left(net)?;
+            if !left {
+                what.links.progress(net, what.local)?;
+            }
+            Ok(left)
+        })?;
         self.pack(&mut room.transit, all, phase, step);
         let sent = self.send(net, watch.members[to], &room.transit.out, part);
         sent.map_err(|broken| watch.broken(net.control(), what.superstep(), broken))?;
@@ -359,11 +362,12 @@ impl Bruck {
                     return Err(watch.broken(net.control(), what.superstep(), broken));
                 }
             }
-            watch.wait(net, what, |_, net| {
+            watch.wait(net, what, |what, net| {
                 let Some(ticket) = &self.resting else { return Ok(true) };
                 let done = net.test(ticket)?.is_some();
-                if done {
-                    self.resting = None;
+                match done {
+                    true => self.resting = None,
+                    false => what.links.progress(net, what.local)?,
                 }
                 Ok(done)
             })?;
@@ -591,6 +595,12 @@ impl Bruck {
         }
         // SAFETY: nothing is received into it; chunks are placed in `meet` alone.
         unsafe { room.rest.bytes(self.places[from as usize].clone()) }
+    }
+
+    /// The message of the last step is the last one to leave.
+    pub(super) fn leaves_to(&self) -> Option<Pid> {
+        let step = self.steps.checked_sub(1)?;
+        self.sending.is_some().then(|| self.neighbours(step).0 as Pid)
     }
 
     pub(super) fn have_left<T: Transport>(

@@ -30,7 +30,7 @@ const LONG_REST: usize = 256 << 10;
 
 #[derive(Debug)]
 pub(in super::super) struct Direct {
-    context: u32,
+    pub(super) context: u32,
     pid: Pid,
     /// The longest first part of a message.
     pub(super) eager: usize,
@@ -69,15 +69,11 @@ enum Place {
 }
 
 impl Direct {
-    pub(super) fn new<T: Transport>(
-        net: &mut T,
-        watch: &Watch,
-        context: u32,
-    ) -> std::result::Result<Self, Refused> {
+    pub(super) fn new(watch: &Watch, context: u32) -> std::result::Result<Self, Refused> {
         let nprocs = watch.members.len();
         let eager = (EAGER_IN_ALL / nprocs).clamp(EAGER.start, EAGER.end);
         let bytes = nprocs.saturating_mul(2 * eager);
-        let mut meeting = Direct {
+        Ok(Direct {
             context,
             pid: watch.pid,
             eager,
@@ -96,11 +92,7 @@ impl Direct {
             requests: 0,
             parts: 0,
             rests: 0,
-        };
-        for parity in 0..2 {
-            meeting.post(net, &watch.members, parity).map_err(Refused::Network)?;
-        }
-        Ok(meeting)
+        })
     }
 
     fn first_part(&self, from: usize, parity: usize) -> Range<usize> {
@@ -109,7 +101,7 @@ impl Direct {
     }
 
     /// Posts the receives for first parts of one parity that are not posted.
-    fn post<T: Transport>(
+    pub(super) fn post<T: Transport>(
         &mut self,
         net: &mut T,
         members: &[Rank],
@@ -193,13 +185,15 @@ impl Direct {
                 continue;
             }
             // SAFETY: `out` is left alone until `have_left` has seen these sends end.
-            self.sending.push(unsafe { net.send(rank, tag, &[Piece::of(first)]) }?);
+            let ticket = unsafe { net.send(rank, tag, &[Piece::of(first)]) }?;
+            self.sending.push(to as Pid, ticket);
             match rest.len() {
                 0 => {}
                 1..=LONG_REST => {
                     let tag = tags::meeting_rest(self.context);
                     // SAFETY: as above.
-                    self.sending.push(unsafe { net.send(rank, tag, &[Piece::of(rest)]) }?);
+                    let ticket = unsafe { net.send(rank, tag, &[Piece::of(rest)]) }?;
+                    self.sending.push(to as Pid, ticket);
                 }
                 _ => self.rests += 1,
             }
@@ -315,7 +309,7 @@ impl Direct {
             // SAFETY: the room lives until the meeting is closed, and this part of it is not looked
             // at before its receive is finished.
             match unsafe { net.receive(rank, tag, &[rest]) } {
-                Ok(ticket) => self.receiving.push(ticket),
+                Ok(ticket) => self.receiving.push(from as Pid, ticket),
                 Err(broken) => {
                     return Err(watch.broken(net.control(), what.superstep(), broken));
                 }
@@ -343,6 +337,10 @@ impl Direct {
         net: &mut T,
     ) -> std::result::Result<bool, Stop> {
         Ok(self.sending.have_ended(net)? && self.turns.have_left(net)?)
+    }
+
+    pub(super) fn leaves_to(&self) -> Option<Pid> {
+        self.sending.last().or(self.turns.leaves_to())
     }
 
     /// A process that has not come to the meeting under way.

@@ -87,6 +87,7 @@ impl Answers {
     pub(super) fn send<T: Transport>(
         &mut self,
         net: &mut T,
+        to: Pid,
         rank: u32,
         tag: super::super::transport::Tag,
         range: Range<usize>,
@@ -98,7 +99,7 @@ impl Answers {
         }
         // SAFETY: `out` is not changed before `have_left` has seen the send end.
         let ticket = unsafe { net.send(rank, tag, &[super::Piece::of(bytes)]) }?;
-        self.sending.push(ticket);
+        self.sending.push(to, ticket);
         Ok(())
     }
 
@@ -113,6 +114,11 @@ impl Answers {
             }
         }
         Ok(None)
+    }
+
+    /// Who has not answered, or not taken an answer.
+    pub(super) fn missing(&self) -> Option<Pid> {
+        self.posted.first().map(|&(from, _)| from).or(self.sending.last())
     }
 
     /// Whether all awaited answers have come.

@@ -222,7 +222,12 @@ impl<T: Transport> Process<T> {
             let begun = pairs.send(net, &what.links.members, long)?;
             let answered = answers.have_come() && answers.have_left(net)?;
             let have_ended = long.receiving.have_ended(net)? && long.sending.have_left(net)?;
-            Ok(begun & answered & have_ended)
+            let is_done = begun & answered & have_ended;
+            if !is_done {
+                let missing = answers.missing().or(long.receiving.last());
+                what.missing = missing.or(long.sending.leaves_to()).unwrap_or(what.missing);
+            }
+            Ok(is_done)
         })?;
         traffic.meta += answers.sent;
         traffic.data += long.sent;
@@ -343,7 +348,7 @@ impl Pairs<'_> {
             // SAFETY: the pieces lie in memory registered here, checked, and named by requests of
             // this superstep: nobody touches it before the sync returns.
             let ticket = unsafe { net.receive(rank, tags::data(self.context), &long.message) }?;
-            long.receiving.push(ticket);
+            long.receiving.push(other, ticket);
         }
         let awaited = pair.answer_in(self.resolve);
         if awaited > 0 {
@@ -351,7 +356,7 @@ impl Pairs<'_> {
         }
         if pair.answers(self.resolve) {
             let range = self.write_answer(other, &pair, answers, long);
-            answers.send(net, rank, tags::answer(self.context), range)?;
+            answers.send(net, other, rank, tags::answer(self.context), range)?;
         }
         if !self.resolve {
             self.is_ready(other, long);
