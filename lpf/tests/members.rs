@@ -148,3 +148,29 @@ fn fails_and_goes_on() {
 fn members_hook_again_after_a_section_that_one_of_them_left_with_an_error() {
     assert_eq!(members("fails_and_goes_on", &[]), ["went on"; 3]);
 }
+
+/// Hooks until all come in time: process 0 is late for the first times.
+#[test]
+#[ignore = "run by the other tests, as processes of their own"]
+fn is_awaited() {
+    let mut member = Member::launched().unwrap();
+    if member.rank() == 0 {
+        std::thread::sleep(Duration::from_millis(1500));
+    }
+    let mut failures = 0;
+    while let Err(error) = member.hook(Args::none(), |ctx, _args| {
+        assert_eq!(numbers_of_all(ctx)?, [0, 1, 2]);
+        Ok(())
+    }) {
+        let text = error.to_string();
+        assert!(text.starts_with("fatal: process 0, superstep 0: it did not reach"), "{text}");
+        failures += 1;
+    }
+    say(if failures > 0 { "failed, and went on" } else { "nothing was late" });
+}
+
+#[test]
+fn a_process_0_that_does_not_come_to_a_hook_in_time_is_named_and_may_come_later() {
+    let limit = [(1, "LPF_TIMEOUT", "0.4"), (2, "LPF_TIMEOUT", "0.4")];
+    assert_eq!(members("is_awaited", &limit), ["failed, and went on"; 3]);
+}

@@ -15,8 +15,9 @@ use crate::context::panic_text;
 use crate::error::Result;
 use crate::program::Program;
 
-/// How long a case may take before it counts as hanging.
+/// How long a case may take before it counts as hanging, and by how much longer on the slowest harness.
 const LIMIT: Duration = Duration::from_secs(60);
+const SLOWEST: u32 = 3;
 
 /// Held shared by cases that may run side by side, and exclusively by those that measure time.
 static MACHINE: RwLock<()> = RwLock::new(());
@@ -34,7 +35,9 @@ impl Drop for Ended<'_> {
 /// Runs `f`; where it takes longer than [`LIMIT`], says which case hangs and ends the process:
 /// nothing less stops processes that wait for each other.
 pub(super) fn watched<R>(case: &str, f: impl FnOnce() -> R) -> R {
-    let (ended, start, limit) = (AtomicBool::new(false), Instant::now(), allowed(LIMIT * SLOWDOWN));
+    let limit = LIMIT * SLOWDOWN;
+    let limit = allowed(limit).min(SLOWEST * limit);
+    let (ended, start) = (AtomicBool::new(false), Instant::now());
     std::thread::scope(|scope| {
         let watchdog = scope.spawn(|| {
             while !ended.load(Ordering::Acquire) {

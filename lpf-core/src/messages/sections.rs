@@ -187,7 +187,9 @@ fn agree<T: Transport>(
     let Shared { net, contexts } = shared;
     let (rank, tag) = (net.rank(), tags::hook(section));
     let patience = Patience::for_processes(host.processes, host.cores);
-    let mut watch = Watch::new(section, members.into(), rank, patience, None);
+    // Of process 0's environment nothing is known yet.
+    let limit = environment.timeout;
+    let mut watch = Watch::new(section, members.into(), rank, patience, limit);
     if rank == 0 {
         let none = || net.control().declare(section, Error::fatal(0, 0, used_up()));
         let context = contexts.give().ok_or_else(none)?;
