@@ -10,7 +10,8 @@ for test in lpf*/tests/*; do
     case "$test" in
         # Programs that must not compile are compiled, not run.
         */compile_fail*) ;;
-        # These are about processes, which lpf starts, signals and waits for: it does so in safe Rust.
+        # These are about processes that are started, signalled and waited for; what the processes do with
+        # memory is in the tests of the crates.
         lpf-cli/tests/run.rs | lpf-cli/tests/faults | lpf-cli/tests/cluster) ;;
         # ci/mpi.sh has a build with MPI for it.
         lpf-mpi/*) ;;

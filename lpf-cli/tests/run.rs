@@ -727,8 +727,8 @@ fn ctrl_c_at_a_terminal_comes_once_to_each() {
 }
 
 lpf::program! {
-    /// Process 1 puts more than 2^31 bytes into process 0's memory, in one put; process 0 gets them back in
-    /// one get. Looked at are the ends, and places on both sides of 2^31.
+    /// Process 1 puts more than 2^31 bytes into process 0's memory, in one put, and gets them back in one
+    /// get. Looked at are the ends, and places on both sides of 2^31.
     fn Large(ctx, _args) {
         const BYTES: usize = (1 << 31) + 4099;
         let marks = || [0, 1, (1 << 31) - 1, 1 << 31, BYTES - 1].into_iter().zip(1..);
@@ -757,7 +757,7 @@ lpf::program! {
 /// The program of the next test, which starts this one alone.
 #[test]
 fn is_large() {
-    if std::env::var_os("LPF_RANK").is_some() || std::env::var_os("LPF_BACKEND").is_some() {
+    if std::env::var_os(lpf::launcher::WHERE).is_some() {
         lpf::run(Large).unwrap();
         println!("all of it has arrived");
     }

@@ -82,12 +82,9 @@ impl Hosts {
         let own = &all[rank];
         // A container may be allowed less than its cores.
         let is_limited = (own.quota as usize) < Lodging::count(&own.cores);
-        let cores = match Lodging::count(&together) {
-            // The system did not say, or the container is what limits.
-            0 => own.quota as usize,
-            _ if is_limited => own.quota as usize,
-            cores => cores,
-        };
+        let count = Lodging::count(&together);
+        // Nought where the system did not say.
+        let cores = if is_limited || count == 0 { own.quota as usize } else { count };
         Hosts { numbers, own: Host { processes: here.len(), cores, world: all.len() as u32 } }
     }
 }

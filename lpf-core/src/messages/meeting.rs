@@ -164,7 +164,7 @@ impl Meeting {
             Meeting::Bruck(bruck) => bruck.post(net, watch, parity),
         });
         if let Err(broken) = posted {
-            meeting.give_up(net);
+            meeting.give_up(net, context);
             return Err(Refused::Network(broken));
         }
         Ok(meeting)
@@ -258,18 +258,11 @@ impl Meeting {
 
     /// Ends a meeting that nobody will come to. What still comes for it is dropped.
     #[cold]
-    pub(super) fn give_up<T: Transport>(&mut self, net: &mut T) {
+    pub(super) fn give_up<T: Transport>(&mut self, net: &mut T, context: u32) {
         if !self.close(net) {
             self.keep();
         }
-        net.forget(self.context());
-    }
-
-    fn context(&self) -> u32 {
-        match self {
-            Meeting::Direct(direct) => direct.context,
-            Meeting::Bruck(bruck) => bruck.context,
-        }
+        net.forget(context);
     }
 
     /// Who has not taken what this process sent to it.

@@ -164,7 +164,7 @@ impl<T: Transport> Process<T> {
         let scratch = match Scratch::new(&local, &meeting) {
             Ok(scratch) => scratch,
             Err(bytes) => {
-                meeting.give_up(&mut shared.net);
+                meeting.give_up(&mut shared.net, context);
                 return Err(local.refused("messages", bytes));
             }
         };

@@ -136,13 +136,10 @@ impl<T: Transport> Process<T> {
             links.tell_offer(net, links.link(local, link).map_err(Stop::Fatal)?, bytes)?;
             Ok(nth)
         });
-        match told {
-            Ok(nth) => Ok(nth),
-            Err(stop) => {
-                let error = self.watch.stopped(net.control(), self.local.superstep, stop);
-                Err(self.die(net, error))
-            }
-        }
+        told.map_err(|stop| {
+            let error = self.watch.stopped(net.control(), self.local.superstep, stop);
+            self.die(net, error)
+        })
     }
 }
 

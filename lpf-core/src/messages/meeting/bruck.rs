@@ -156,7 +156,7 @@ enum Phase {
 
 #[derive(Debug)]
 pub(in super::super) struct Bruck {
-    pub(super) context: u32,
+    context: u32,
     pid: Pid,
     nprocs: Pid,
     steps: u32,

@@ -30,7 +30,7 @@ const LONG_REST: usize = 256 << 10;
 
 #[derive(Debug)]
 pub(in super::super) struct Direct {
-    pub(super) context: u32,
+    context: u32,
     pid: Pid,
     /// The longest first part of a message.
     pub(super) eager: usize,
