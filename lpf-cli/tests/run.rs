@@ -487,7 +487,7 @@ lpf::program! {
 /// The program of the next test, which starts this one alone.
 #[test]
 fn member() {
-    if std::env::var_os("LPF_RANK").is_some() {
+    if std::env::var_os(lpf::launcher::WHERE).is_some() {
         lpf::run(Count).unwrap();
     }
 }
@@ -501,6 +501,71 @@ fn processes_that_join_find_each_other() {
     assert_eq!(output.status.code(), Some(0), "{out}{said}");
     assert_eq!(out.matches("counted 3").count(), 1, "{out}");
     assert_eq!(said, "");
+}
+
+/// One of three that ends well, but for the others, who wait for it.
+fn is_missed(backend: &str, who: &str) {
+    let program = std::env::current_exe().unwrap();
+    let script = format!(
+        "test ${{LPF_RANK:-${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}}} = {who} || exec {} --exact member --quiet",
+        program.display()
+    );
+    let options = ["-n", "3", "--backend", backend, "--grace", "1", "sh", "-c", &script];
+    let begin = Instant::now();
+    let output = run(&options);
+    let said = stderr(&output);
+    assert_ne!(output.status.code(), Some(0), "{said}");
+    let missed = last(&said);
+    assert!(missed.starts_with(&format!("lpf: process {who} (pid ")), "{said}");
+    assert!(missed.contains(" ended with status 0 after "), "{said}");
+    assert!(missed.ends_with(" and had not met the others, who waited for it"), "{said}");
+    // The meeting itself would give up after half a minute, MPI never.
+    assert!(begin.elapsed() < Duration::from_secs(20), "{said}");
+}
+
+#[test]
+fn who_ends_well_and_has_not_come_is_named_soon() {
+    is_missed("tcp", "1");
+    is_missed("tcp", "0");
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn who_ends_well_and_has_not_come_to_mpi_is_named_too() {
+    is_missed("mpi", "1");
+    is_missed("mpi", "0");
+}
+
+/// This program's function stands before the library's: one process may die in it.
+#[cfg(feature = "mpi")]
+#[unsafe(no_mangle)]
+extern "C" fn MPI_Finalize() -> std::ffi::c_int {
+    unsafe extern "C" {
+        fn PMPI_Finalize() -> std::ffi::c_int;
+    }
+    let own = std::env::var("OMPI_COMM_WORLD_RANK").or(std::env::var("PMI_RANK"));
+    if own.is_ok() && own == std::env::var("DIES_IN_THE_END") {
+        // SAFETY: it takes a number.
+        unsafe { libc::raise(libc::SIGKILL) };
+    }
+    // SAFETY: whoever calls this function may call that one.
+    unsafe { PMPI_Finalize() }
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn who_dies_in_the_end_of_mpi_does_not_leave_the_others_there() {
+    for who in ["1", "0"] {
+        let mut command = again(&["-n", "3", "--backend", "mpi", "--grace", "1"], "member");
+        let begin = Instant::now();
+        let output = command.env("DIES_IN_THE_END", who).output().unwrap();
+        let (out, said) = (stdout(&output), stderr(&output));
+        assert_eq!(out.matches("counted 3").count(), 1, "{out}{said}");
+        assert_ne!(output.status.code(), Some(0), "{said}");
+        assert!(last(&said).starts_with(&format!("lpf: process {who} (pid ")), "{said}");
+        assert!(last(&said).contains(" was ended by SIGKILL"), "{said}");
+        assert!(begin.elapsed() < PATIENCE, "{said}");
+    }
 }
 
 lpf::program! {

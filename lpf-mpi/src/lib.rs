@@ -57,6 +57,13 @@
 //! outside of its calls, and nothing wakes a process when a message comes: `idle` sleeps at most 200 us,
 //! and not at all while a body has just begun.
 //!
+//! A helper thread that looks every 50 us or every millisecond was tried and left out (`LPF_TEST_PROGRESS=1
+//! cargo test --release -p lpf-mpi --features mpi --test stories`; three runs, Open MPI 4.1.4, two processes
+//! on the two cores they compute on): beside 5 ms of computing an exchange of 8 MiB is seen for
+//! 0.98 to 1.10 ms without it and 1.08 to 1.30 ms with it, 1 MiB for 89 to 181 us and 154 to 338 us. Where
+//! processes compute on all cores the helper takes the time that it saves, and a lock around every call
+//! besides; where a core is free, a program can give it to a process.
+//!
 //! # Errors
 //! Every call's return code is looked at where it says anything. An error of MPI's is the last of its calls: all others on
 //! the network are errors from then on. The same can be had from outside with the `OffSwitch`, for

@@ -299,14 +299,34 @@ impl World {
 impl<C: Control> Mpi<C> {
     /// Ends the use of MPI: waits until everything has left and all processes have come here, gives
     /// the communicator back and, where MPI was initialised here, finalises it. Collective. The
-    /// sections have ended; not to be called when one of them failed because a process died.
+    /// sections have ended.
+    ///
+    /// Who has met all the others in a barrier does not know whether they waited long enough to see it
+    /// themselves, and in `MPI_Finalize` all wait for all, without end: they agree over the control plane
+    /// before.
     ///
     /// # Errors
-    /// Where MPI fails or may not be called, and where the others do not come in time. Nothing is
-    /// finalised then.
+    /// Where MPI fails or may not be called at one of the processes, and where not all come in time. Nothing
+    /// is finalised then, by nobody.
     pub fn finish(self, within: Duration) -> Outcome<()> {
+        let Mpi { network, control, is_ours } = self;
         let end = deadline(Instant::now(), within);
-        let Mpi { mut network, is_ours, .. } = self;
+        let ready = Self::make_ready(network, is_ours, &control, end);
+        let closes = control.close_together(ready.is_ok());
+        let ready = ready?;
+        match closes {
+            true => ready.end(),
+            false => Err(broken("not all processes can end their use of MPI")),
+        }
+    }
+
+    /// Meets the others when nothing is under way.
+    fn make_ready(
+        mut network: Network,
+        is_ours: bool,
+        control: &C,
+        end: Instant,
+    ) -> Outcome<World> {
         let leave = |network: &mut Network| match wait(end, || network.is_done())? {
             true => Ok(()),
             false => Err(broken("what was sent does not leave")),
@@ -316,9 +336,12 @@ impl<C: Control> Mpi<C> {
         let (library, far) = (network.library.share(), Vec::new());
         let world = World { library, rank, size, is_ours, far };
         // What still comes for an ended context is dropped: until then its sender does not come.
-        world.meet(end, || network.progress())?;
+        world.meet(end, || match control.stays_open() {
+            true => Err(broken("another process cannot end its use of MPI")),
+            false => network.progress(),
+        })?;
         leave(&mut network)?;
         network.close(end)?;
-        world.end()
+        Ok(world)
     }
 }

@@ -21,6 +21,7 @@
 //! | `Agree`, `Fetched` | `Agreed`, `Decided` | the first wish for a topic closes it |
 //! | `Ask`, `Answer` | `Asked`, `Answered` | what are you doing? |
 //! | `Order` | `Order` | begin a section |
+//! | `Ready` | `Close` | all close their network, or none: MPI is finalised by all its processes or not at all |
 //! | `Goodbye` | `Finish`, `Farewell` | the job, or this process's part in it, is over |
 //! | `Verdict` | `Verdict` | I take you for dead |
 //!
@@ -337,6 +338,20 @@ impl Control for ControlPlane {
             state.say(Up::Order(order));
             Ok(())
         })
+    }
+
+    fn close_together(&self, can: bool) -> bool {
+        // Whoever does not come in time says that it cannot.
+        let decided = self.shared().wait(
+            |state| state.say(Up::Ready(can)),
+            |state| if can { state.member.closes } else { Some(false) },
+            None,
+        );
+        decided.unwrap_or(false)
+    }
+
+    fn stays_open(&self) -> bool {
+        self.shared().look(|state| state.member.closes == Some(false))
     }
 }
 

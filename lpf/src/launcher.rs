@@ -27,7 +27,12 @@ pub enum Report {
         /// What the system calls it.
         pid: i32,
     },
-    /// It has met the others.
+    /// It waits for the others.
+    Meets {
+        /// Which.
+        rank: Pid,
+    },
+    /// It has met them.
     Joined {
         /// Which.
         rank: Pid,

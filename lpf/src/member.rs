@@ -89,6 +89,7 @@ impl Member {
         if beats(&Settings::from_environment()?) == Beats::Off {
             meeting.beats = Beats::Off;
         }
+        tell(Report::Meets { rank: meeting.rank });
         let joined = meeting.join().map_err(Error::from)?;
         Ok(Self::joined(Job::new(joined)?, "tcp"))
     }
@@ -106,6 +107,8 @@ impl Member {
 
 #[cfg(feature = "mpi")]
 mod mpi {
+    use lpf_core::settings::by_mpi_launcher;
+
     use super::*;
     use crate::launcher::{is_told_to_lpf_run, say};
     use crate::mpi::{Mpi, World, join, refused};
@@ -130,6 +133,9 @@ mod mpi {
 
         /// Initialises MPI and takes all its processes.
         pub(crate) fn with_mpi() -> Result<Self> {
+            if let Some((rank, _)) = by_mpi_launcher() {
+                tell(Report::Meets { rank });
+            }
             Self::of_world(World::init(COMING).map_err(refused)?)
         }
     }

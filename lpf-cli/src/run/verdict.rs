@@ -39,6 +39,8 @@ pub(super) struct Over {
     pub(super) failure: Option<String>,
     /// How the launcher of an MPI ended, where one started the processes.
     pub(super) launcher: Option<ExitStatus>,
+    /// A process that ended without having met the others, who waited for it until they were asked to end.
+    pub(super) absent: Option<lpf::Pid>,
     /// Processes that did not follow process 0; 0 if only what they had started did not.
     pub(super) lingering: Option<usize>,
     /// Processes that were stopped when all were asked to end: they may be why.
@@ -61,6 +63,7 @@ impl Over {
             staying: Vec::new(),
             failure: None,
             launcher: None,
+            absent: None,
             lingering: None,
             killed: None,
             stopped: Vec::new(),
@@ -85,7 +88,7 @@ impl Over {
             (None, Some(zero)) => std::iter::once(zero)
                 .chain(self.by_themselves())
                 .find_map(|ended| failing(ended.status))
-                .unwrap_or(0),
+                .unwrap_or(u8::from(self.absent.is_some())),
             (None, None) => self.launcher.and_then(failing).unwrap_or(1),
         }
     }
@@ -138,10 +141,11 @@ impl Over {
             n => were(n),
         };
         let grace = seconds(self.grace);
-        let after = match (self.by_itself(), self.left) {
-            (true, Some(_)) => "process 0 had left the job",
-            (true, None) => "process 0 had ended",
-            (false, _) => "others had failed",
+        let after = match (self.absent, self.by_itself(), self.left) {
+            (Some(_), _, _) => "another had ended",
+            (None, true, Some(_)) => "process 0 had left the job",
+            (None, true, None) => "process 0 had ended",
+            (None, false, _) => "others had failed",
         };
         Some(format!("{who} still running {grace} after {after}, and asked to end"))
     }
@@ -190,6 +194,11 @@ impl Over {
             ));
         }
         let by_themselves = self.by_themselves();
+        let absent = self.absent.and_then(|absent| self.end_of(absent));
+        if let Some(absent) = absent.filter(|absent| absent.status.success()) {
+            let text = "and had not met the others, who waited for it";
+            return Some(format!("{}, {text}", absent.describe(host)));
+        }
         let at = by_themselves.iter().position(|ended| !ended.status.success())?;
         let (before, first, after) =
             (&by_themselves[..at], by_themselves[at], &by_themselves[at + 1..]);

@@ -71,8 +71,15 @@ pub(super) struct Watch {
     /// Closed when all output has been passed on.
     output: Option<PipeReader>,
     stage: Stage,
+    /// Who waits for the others to come, and who has met them.
+    meeting: HashSet<lpf::Pid>,
+    joined: HashSet<lpf::Pid>,
     /// Who leaves, or has left, the job in order.
     left: HashSet<lpf::Pid>,
+    /// Process 0 leaves, and has not left yet.
+    zero_leaves: bool,
+    /// A process failed meanwhile: what they close together may never be closed.
+    leaves_in_vain: bool,
     /// Sections of each process that have failed, and which of them failed because process 0 did not come
     /// in time, counted from 1.
     failures: HashMap<lpf::Pid, u32>,
@@ -97,7 +104,11 @@ impl Watch {
             nobody: false,
             output: None,
             stage: Stage::Running,
+            meeting: HashSet::new(),
+            joined: HashSet::new(),
             left: HashSet::new(),
+            zero_leaves: false,
+            leaves_in_vain: false,
             failures: HashMap::new(),
             late: 0,
             hurry: None,
@@ -192,8 +203,13 @@ impl Watch {
                 Report::Started { rank, pid } => {
                     self.running.insert(Pid::from_raw(pid), rank);
                 }
+                Report::Meets { rank } => {
+                    self.meeting.insert(rank);
+                }
                 Report::Joined { rank } => {
                     self.over.joined = true;
+                    self.meeting.remove(&rank);
+                    self.joined.insert(rank);
                     // Who was left behind may have met anew.
                     self.over.left = self.over.left.filter(|_| rank > 0);
                     self.left.remove(&rank);
@@ -201,12 +217,17 @@ impl Watch {
                 Report::Leaves { rank } => {
                     self.left.insert(rank);
                     if rank == 0 {
+                        self.zero_leaves = true;
                         let now = *self.over.left.get_or_insert_with(Instant::now);
                         // Where nothing went wrong they follow, or have work of their own.
                         self.hurry = self.over.failure.is_some().then_some(now + self.grace);
                     }
                 }
-                Report::Left { rank: 0 } => self.hurry = None,
+                Report::Left { rank: 0 } => {
+                    self.hurry = None;
+                    self.zero_leaves = false;
+                    self.leaves_in_vain = false;
+                }
                 Report::Left { .. } => {}
                 Report::Failed { rank, text, late } => {
                     self.over.failure.get_or_insert(text);
@@ -219,7 +240,7 @@ impl Watch {
                 Report::Ended { rank, pid, status } => {
                     let (pid, status) = (Pid::from_raw(pid), ExitStatus::from_raw(status));
                     self.running.remove(&pid);
-                    self.over.ended.push(Ended { rank, pid, status, after: self.began.elapsed() });
+                    self.ended(Ended { rank, pid, status, after: self.began.elapsed() });
                 }
             }
         }
@@ -258,6 +279,7 @@ impl Watch {
             // Process 0 was continued, and goes on.
             Stage::Following { .. } if !self.is_ended() => self.stage = Stage::Running,
             Stage::Following { until } if now >= until => {
+                self.over.absent = self.absent();
                 self.over.lingering = Some(self.running.len());
                 self.ask(now);
                 self.send(Signal::SIGTERM);
@@ -277,17 +299,25 @@ impl Watch {
     }
 
     /// Whether process 0 runs, and will not come to an end by itself. A process that failed before any had
-    /// met the others is waited for by all. And where process 0 is stopped, or did not come to a superstep
-    /// in time, the others have taken it for dead; when all of them have ended, nobody waits for it to go on.
-    /// Else it is a survivor, which was told of the failure and ends when it has done what it wants to: it
-    /// may be saving its state.
+    /// met the others is waited for by all, and so is one that ended without having come while others meet.
+    /// Who failed while process 0 left may have left it waiting for ever, in the end of MPI itself. And where
+    /// process 0 is stopped, or did not come to a superstep in time, the others have taken it for dead; when
+    /// all of them have ended, nobody waits for it to go on. Else it is a survivor, which was told of the
+    /// failure and ends when it has done what it wants to: it may be saving its state.
     fn is_hopeless(&self) -> bool {
         let has_failed = self.over.ended.iter().any(|ended| !ended.status.success());
         let is_alone = self.over.ended.len() + 1 >= self.size as usize;
         let is_late = self.failures.get(&0).copied().unwrap_or(0) < self.late;
         // It may be a shell, which is not stopped itself.
         let is_lost = || is_late || has_failed && descendants().into_iter().any(is_stopped);
-        has_failed && !self.over.joined || is_alone && is_lost()
+        let is_early = has_failed && !self.over.joined || self.absent().is_some();
+        is_early || self.leaves_in_vain || is_alone && is_lost()
+    }
+
+    /// Who has ended without having met the others, while some wait for all.
+    fn absent(&self) -> Option<lpf::Pid> {
+        let absent = self.over.ended.iter().find(|ended| !self.joined.contains(&ended.rank));
+        absent.filter(|_| !self.meeting.is_empty()).map(|ended| ended.rank)
     }
 
     /// When those that run yet have had time to follow: process 0 may have waited for them already, when it
@@ -381,9 +411,15 @@ impl Watch {
         // The system does not say in which order they have ended. Who was ended by a signal has hardly
         // followed another, so he comes first; and who failed has not followed one that did well.
         ended.sort_by_key(|ended| (ended.status.signal().is_none(), ended.status.success()));
-        self.over.ended.extend(ended);
+        ended.into_iter().for_each(|ended| self.ended(ended));
         // Who has ended has reported before.
         self.read_reports();
+    }
+
+    fn ended(&mut self, ended: Ended) {
+        self.leaves_in_vain |= self.zero_leaves && !ended.status.success();
+        self.meeting.remove(&ended.rank);
+        self.over.ended.push(ended);
     }
 }
 

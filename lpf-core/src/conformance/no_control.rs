@@ -35,6 +35,12 @@ impl Control for NoControl {
     fn order(&self, _: Order) -> Result<()> {
         Ok(())
     }
+    fn close_together(&self, can: bool) -> bool {
+        can
+    }
+    fn stays_open(&self) -> bool {
+        false
+    }
 }
 
 impl Board for NoControl {

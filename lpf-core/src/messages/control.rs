@@ -76,4 +76,12 @@ pub trait Control: Clone + Send + Sync + 'static {
     /// # Errors
     /// *Fatal* where one of them is dead.
     fn order(&self, order: Order) -> Result<()>;
+
+    /// Agrees with all processes of the network on closing it together: true at all of them, if each of them
+    /// said that it can; false at all of them, as soon as one said that it cannot, or has left or died. Who
+    /// says so itself does not wait. Not to be called twice.
+    fn close_together(&self, can: bool) -> bool;
+
+    /// Whether one of them has said that it cannot, or has left or died.
+    fn stays_open(&self) -> bool;
 }

@@ -164,6 +164,15 @@ impl Control for MemoryControl {
         self.state.1.notify_all();
         Ok(())
     }
+
+    /// The network in memory closes by itself.
+    fn close_together(&self, can: bool) -> bool {
+        can
+    }
+
+    fn stays_open(&self) -> bool {
+        false
+    }
 }
 
 #[derive(Clone)]

@@ -208,7 +208,19 @@ impl Job {
             let said = self.members[rank as usize].hear("left");
             assert_eq!(said, "", "{:?}, process {rank}: MPI was called", self.scene);
         }
-        for &rank in &living {
+        self.end_all(&living)
+    }
+
+    /// Waits until all have left the job, lets them end, and gives what each has called in between.
+    pub(crate) fn let_leave(mut self) -> Vec<String> {
+        let all: Vec<u32> = (0..SIZE).collect();
+        let called = all.iter().map(|&rank| self.members[rank as usize].hear("left")).collect();
+        self.end_all(&all);
+        called
+    }
+
+    fn end_all(&mut self, living: &[u32]) -> Vec<(u32, i32)> {
+        for &rank in living {
             self.members[rank as usize].tell("end");
             self.members[rank as usize].hear("ends");
         }
@@ -221,7 +233,7 @@ impl Job {
             let noted = noted.unwrap_or_else(|error| panic!("process {rank} did not end: {error}"));
             noted.trim().parse().expect("a number")
         };
-        living.into_iter().map(|rank| (rank, status(rank))).collect()
+        living.iter().map(|&rank| (rank, status(rank))).collect()
     }
 
     fn launcher_ends(&mut self) -> ExitStatus {

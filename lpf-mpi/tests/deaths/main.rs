@@ -126,6 +126,19 @@ fn a_job_that_leaves_in_order_ends_with_success() {
     eprintln!("a job in order: {:?}", Duration::from_nanos((now() - begin) as u64));
 }
 
+/// MPI is finalised by all or by nobody: where one came too late to the last meeting, those that met it in time
+/// would wait in `MPI_Finalize` for those that gave up.
+#[test]
+fn nobody_finalises_where_one_comes_too_late_to_the_last_meeting() {
+    for late in [0, 1, 3] {
+        let mut job = Job::start(Scene::Late, late);
+        job.wait_until_there();
+        for called in job.let_leave() {
+            assert!(!called.contains("MPI_Finalize"), "process {late} is late: {called}");
+        }
+    }
+}
+
 /// What this program does where the launcher started it; in an ordinary run, nothing.
 #[test]
 fn member() {

@@ -39,6 +39,8 @@ pub(crate) enum Scene {
     Exec,
     /// Nobody dies.
     Orderly,
+    /// A section fails, and the victim computes for longer than the others wait for it then.
+    Late,
 }
 
 impl Scene {
@@ -48,13 +50,13 @@ impl Scene {
             Scene::Busy => None,
             Scene::Sync | Scene::Exec => Some(3),
             Scene::Expected => Some(2),
-            Scene::Hook | Scene::Orderly => Some(0),
+            Scene::Hook | Scene::Orderly | Scene::Late => Some(0),
         }
     }
 
     fn named(name: &str) -> Scene {
         use Scene::*;
-        let all = [Busy, Sync, Expected, Hook, Exec, Orderly];
+        let all = [Busy, Sync, Expected, Hook, Exec, Orderly, Late];
         all.into_iter().find(|scene| format!("{scene:?}") == name).expect("a scene")
     }
 }
@@ -155,6 +157,9 @@ pub(crate) fn play_if_asked() {
         return;
     }
     let error = result.expect_err("somebody died");
+    if scene == Scene::Late {
+        return leave_late(job, &here);
+    }
     assert!(calls::counted() > 0, "calls of MPI are not counted");
     here.saw(&error);
     let (at, first) = here.seen.lock().unwrap().clone().expect("it is there");
@@ -182,6 +187,13 @@ pub(crate) fn play_if_asked() {
 fn play(scene: Scene, job: &mut MpiJob, here: &Here) -> Result<()> {
     let rank = job.rank();
     match scene {
+        Scene::Late => job.hook(environment(), Args::none(), |ctx, _args| {
+            here.tell("there");
+            match rank == here.victim {
+                true => Err(Error::program("it found nothing")),
+                false => ctx.sync(),
+            }
+        }),
         Scene::Exec if rank == 0 => job.exec(&Arc::new(environment()), SIZE, Served, Args::none()),
         Scene::Exec => {
             let served = job.serve();
@@ -205,6 +217,23 @@ fn play(scene: Scene, job: &mut MpiJob, here: &Here) -> Result<()> {
             wait_for_message(ctx, here).inspect_err(|error| here.saw(error))
         }),
     }
+}
+
+/// Leaves when the others have given up the last meeting, and says what was called in between.
+fn leave_late(job: MpiJob, here: &Here) {
+    const LONGER: Duration = Duration::from_millis(1500);
+    let rank = job.rank();
+    if rank == here.victim {
+        std::thread::sleep(LONGER);
+    }
+    calls::forbid();
+    job.leave();
+    here.tell(&format!("left {}", calls::forbidden().join(" ")));
+    while !here.end.load(Ordering::SeqCst) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    here.tell("ends");
+    std::process::exit(status_of(rank));
 }
 
 fn busy<L: Lpf>(ctx: &mut Context<'_, L>, here: &Here) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Process 0's part: it knows who is there, decides which report of a section is the first, relays, and
 //! remembers for those who enter later.
 
+mod closing;
 mod deaths;
 mod section;
 
@@ -11,6 +12,7 @@ use lpf_core::{Cause, Error};
 
 use super::mail::Mail;
 use super::words::{Decision, Down, LONGEST_ORDER, Up, is_report, longest_record};
+use closing::Closing;
 use section::Section;
 
 /// The most sections that a process is in at the same time.
@@ -44,6 +46,7 @@ pub(crate) struct Hub {
     /// Sections that nobody is in, oldest first.
     fading: VecDeque<SectionId>,
     kept: usize,
+    closing: Closing,
     finished: bool,
 }
 
@@ -55,6 +58,7 @@ impl Hub {
             sections: BTreeMap::new(),
             fading: VecDeque::new(),
             kept: 0,
+            closing: Closing::of(size),
             finished: false,
         }
     }
@@ -126,6 +130,7 @@ impl Hub {
                 }
             }
             Up::Order(order) => return self.order(from, order, mail),
+            Up::Ready(can) => self.ready(from, can, mail),
             Up::Goodbye => self.goodbye(from, mail),
             Up::Verdict { reason } => {
                 self.died(from, format!("it gave up process 0: {reason}"), mail)

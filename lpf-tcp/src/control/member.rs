@@ -47,6 +47,8 @@ pub(crate) struct Member {
     dead: BTreeMap<Rank, String>,
     orders: VecDeque<Order>,
     end: Option<End>,
+    /// Whether all close their network, once that is decided.
+    pub(crate) closes: Option<bool>,
     /// Whether this process has said that it leaves.
     pub(crate) leaving: bool,
     /// Who is gone, why, and with it every section: process 0, or this process in its eyes.
@@ -81,6 +83,7 @@ impl Member {
             dead: BTreeMap::new(),
             orders: VecDeque::new(),
             end: None,
+            closes: None,
             leaving: false,
             lost: None,
             wishes: HashMap::new(),
@@ -227,6 +230,7 @@ impl Member {
             known.fail(known.loss(rank, &reason));
         }
         self.lost = Some((rank, reason));
+        self.closes.get_or_insert(false);
         self.changed();
     }
 
@@ -312,6 +316,7 @@ impl Member {
             }
             Down::Order(order) => return self.take(order, says),
             Down::Finish => self.end = self.end.take().or(Some(End::Finished)),
+            Down::Close(closes) => self.closes = self.closes.or(Some(closes)),
             Down::Farewell => self.part(),
             Down::Verdict { reason } => {
                 self.lose(self.rank, format!("it was taken for dead: {reason}"));

@@ -46,6 +46,8 @@ pub(crate) enum Up {
     Answer { section: SectionId, to: Pid, round: u64, status: Option<Status> },
     /// To each member but the first, which is I.
     Order(Order),
+    /// I can close my network together with all others, or I cannot.
+    Ready(bool),
     /// I leave the job, and nothing has failed.
     Goodbye,
     /// I take you for dead, and leave.
@@ -86,6 +88,8 @@ pub(crate) enum Down {
     Order(Order),
     /// The job is over: no order comes any more.
     Finish,
+    /// All can close their network, and do; or some cannot, and nobody does.
+    Close(bool),
     /// I say nothing more, and nothing has failed.
     Farewell,
     /// You are taken for dead: you said nothing, or nothing that could be understood.

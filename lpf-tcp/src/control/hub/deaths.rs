@@ -45,6 +45,7 @@ impl Hub {
         // not be used by who gives up its section.
         let others = (0..self.size()).filter(|&other| self.is_here(other));
         mail.down_to_all(others, &Down::Died { rank, reason: reason.clone() });
+        self.decide(false, mail);
         self.fail_sections_of(rank, &reason, mail);
         mail.down(rank, Down::Verdict { reason });
         mail.close(rank);
@@ -64,6 +65,7 @@ impl Hub {
             return;
         }
         self.presence[rank as usize] = Presence::Left;
+        self.decide(false, mail);
         self.fail_sections_of(rank, "it has left the job", mail);
         mail.down(rank, Down::Farewell);
         mail.close(rank);

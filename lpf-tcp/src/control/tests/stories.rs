@@ -251,6 +251,57 @@ fn after_the_end_of_the_job_a_closed_connection_is_no_death() {
     assert!(job.at(0).hub.as_ref().unwrap().is_alone());
 }
 
+/// What a job of three decides when these words have been carried, at each of those that stand.
+fn closes(course: impl FnOnce(&mut Job)) -> Vec<Option<bool>> {
+    let mut job = Job::new(3);
+    course(&mut job);
+    job.carry();
+    let standing: Vec<Rank> = (0..3).filter(|&rank| job.connected[rank as usize]).collect();
+    standing.into_iter().map(|rank| job.at(rank).member.closes).collect()
+}
+
+#[test]
+fn all_close_their_network_or_nobody_does() {
+    let ready = |job: &mut Job, ranks: &[Rank]| {
+        for &rank in ranks {
+            job.say(rank, Up::Ready(true));
+            job.carry();
+        }
+    };
+    assert_eq!(closes(|job| ready(job, &[0, 2])), [None; 3]);
+    assert_eq!(closes(|job| ready(job, &[2, 2, 0, 0])), [None; 3]);
+    assert_eq!(closes(|job| ready(job, &[2, 0, 1])), [Some(true); 3]);
+    let cannot = |job: &mut Job| {
+        ready(job, &[0, 2]);
+        job.say(1, Up::Ready(false));
+        // Too late.
+        ready(job, &[1]);
+    };
+    assert_eq!(closes(cannot), [Some(false); 3]);
+    let dies = |job: &mut Job| {
+        ready(job, &[0, 2]);
+        job.cut(1);
+    };
+    assert_eq!(closes(dies), [Some(false); 2]);
+    let leaves = |job: &mut Job| {
+        ready(job, &[0, 1]);
+        job.say(2, Up::Goodbye);
+    };
+    assert_eq!(closes(leaves), [Some(false); 2]);
+    let dies_when_it_is_decided = |job: &mut Job| {
+        ready(job, &[0, 1, 2]);
+        job.cut(1);
+    };
+    assert_eq!(closes(dies_when_it_is_decided), [Some(true); 2]);
+}
+
+#[test]
+fn who_has_lost_process_0_closes_nothing() {
+    let mut job = Job::new(2);
+    job.cut(1);
+    assert_eq!(job.at(1).member.closes, Some(false));
+}
+
 #[test]
 fn a_wait_for_one_that_left_is_found_by_asking() {
     let mut job = Job::in_section(3);
