@@ -15,8 +15,9 @@
 //! # Sending
 //! A send writes from its pieces at once and keeps what the socket does not take by reference; a
 //! copied message is copied only as far as the socket does not take it. A send is finished when the
-//! socket has taken all of it. One that is cancelled halfway is filled up with zeros, which its
-//! receiver cannot tell from the message: who cancels knows that the context is over on both sides.
+//! socket has taken all of it. Of a short one that is cancelled halfway the rest is copied; a long one is
+//! filled up with zeros and followed by the word that it was given up: its receive is never finished,
+//! until it is cancelled in its turn, for who cancels a send knows that the context is over on both sides.
 //!
 //! # Who drives it
 //! Nobody but the caller: `test`, `progress` and `idle`. With one connection a look is one read; with

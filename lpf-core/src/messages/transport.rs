@@ -144,8 +144,8 @@ pub unsafe trait Transport: Send + 'static {
     /// Where the network is broken as a whole; what a broken connection concerns is told by `test`.
     fn progress(&mut self) -> Outcome<()>;
 
-    /// Gives up a send or receive, in a context that is over: of a message that is half out, the rest may
-    /// be anything.
+    /// Gives up a send or receive, in a context that is over: a message that is half out may never be
+    /// complete, or its rest may be anything.
     /// True when its memory is not touched any more; false where that
     /// cannot be had (a receive that MPI has matched): the memory may then be written at any time.
     fn cancel(&mut self, ticket: Ticket) -> bool;

@@ -175,13 +175,7 @@ pub(crate) fn play_if_asked() {
         };
         assert!(again.expect_err("MPI is over").is_fatal());
     }
-    job.leave();
-    here.tell(&format!("left {}", calls::forbidden().join(" ")));
-    while !here.end.load(Ordering::SeqCst) {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    here.tell("ends");
-    std::process::exit(status_of(rank));
+    leave(job, &here)
 }
 
 fn play(scene: Scene, job: &mut MpiJob, here: &Here) -> Result<()> {
@@ -227,6 +221,12 @@ fn leave_late(job: MpiJob, here: &Here) {
         std::thread::sleep(LONGER);
     }
     calls::forbid();
+    leave(job, here)
+}
+
+/// Leaves, says what was called, and ends when it may.
+fn leave(job: MpiJob, here: &Here) {
+    let rank = job.rank();
     job.leave();
     here.tell(&format!("left {}", calls::forbidden().join(" ")));
     while !here.end.load(Ordering::SeqCst) {

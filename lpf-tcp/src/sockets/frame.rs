@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 4 | context |
 //! | 3 | channel |
-//! | 1 | `L` |
+//! | 1 | `L`; `E` where an end follows the message |
 //! | 6 | length of the message |
 //! | 2 | `PF` |
 //!
@@ -13,6 +13,10 @@
 //! `rep movsb`, and on AMD's processors that is three times slower between places whose offsets in
 //! their pages differ by less than 16 and not by 0 (256 KiB there and back: 106 µs, and 34 else).
 //! What has been allocated begins at a multiple of 16, often right at the beginning of a page.
+//!
+//! A long message that stays with its sender until it is out can be cancelled halfway. Behind it follows an
+//! *end*, a header once more, which says whether the message is all that it should be: `E` for yes, `X` for
+//! no. The receiver waits for it before it takes the message for one.
 
 use lpf_core::messages::Tag;
 
@@ -22,11 +26,14 @@ pub(super) const HEADER: usize = 16;
 /// The longest message: no memory holds more.
 pub(super) const LONGEST: usize = (1 << 48) - 1;
 
+/// A send that is longer has an end; of a shorter one the rest is copied where it is cancelled.
+pub(super) const LONG: usize = 64 << 10;
+
 /// The tag of nothing.
 pub(super) const NO_TAG: Tag = Tag { context: 0, channel: 0 };
 
 /// The letters, where they are in a header's two words.
-const L: u64 = (b'L' as u64) << 56;
+const LETTER: u32 = 56;
 const PF: u64 = (b'P' as u64) << 48 | (b'F' as u64) << 56;
 
 /// What a header says.
@@ -34,13 +41,29 @@ const PF: u64 = (b'P' as u64) << 48 | (b'F' as u64) << 56;
 pub(super) struct Header {
     pub(super) tag: Tag,
     pub(super) bytes: usize,
+    pub(super) kind: Kind,
+}
+
+/// What a header begins, or ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    /// A message.
+    Plain = b'L',
+    /// A message with an end; or its end, and it is whole.
+    Ended = b'E',
+    /// The end of a message that was given up.
+    GivenUp = b'X',
 }
 
 impl Header {
+    pub(super) const NONE: Header = Header { tag: NO_TAG, bytes: 0, kind: Kind::Plain };
+
     pub(super) fn encode(self) -> [u8; HEADER] {
-        let Header { tag: Tag { context, channel }, bytes } = self;
+        let Header { tag: Tag { context, channel }, bytes, kind } = self;
         debug_assert!(channel < 1 << 24 && bytes <= LONGEST, "{self:?}");
-        let first = u64::from(context) | u64::from(channel) << 32 | L;
+        let letter = u64::from(kind as u8) << LETTER;
+        let first = u64::from(context) | u64::from(channel) << 32 | letter;
         let second = bytes as u64 | PF;
         (u128::from(first) | u128::from(second) << 64).to_le_bytes()
     }
@@ -49,12 +72,24 @@ impl Header {
     pub(super) fn decode(header: [u8; HEADER]) -> Result<Self, String> {
         let words = u128::from_le_bytes(header);
         let (first, second) = (words as u64, (words >> 64) as u64);
-        let (tag, bytes) = (first ^ L, (second ^ PF) as usize);
-        if tag >> 56 != 0 || bytes > LONGEST {
-            return Err(format!("{header:02x?} begins no frame"));
+        let bytes = (second ^ PF) as usize;
+        let kind = match (first >> LETTER) as u8 {
+            b'L' => Kind::Plain,
+            b'E' => Kind::Ended,
+            b'X' => Kind::GivenUp,
+            _ => return Err(no_frame(header)),
+        };
+        if bytes > LONGEST {
+            return Err(no_frame(header));
         }
-        Ok(Header { tag: Tag { context: tag as u32, channel: (tag >> 32) as u32 }, bytes })
+        let channel = (first >> 32) as u32 & 0xff_ffff;
+        Ok(Header { tag: Tag { context: first as u32, channel }, bytes, kind })
     }
+}
+
+#[cold]
+pub(super) fn no_frame(header: [u8; HEADER]) -> String {
+    format!("{header:02x?} begins no frame")
 }
 
 #[cfg(test)]
@@ -66,14 +101,17 @@ mod tests {
         for (context, channel, bytes) in
             [(0, 0, 0), (1, (1 << 24) - 1, 1), (u32::MAX, 77, LONGEST), (1, 1, 1 << 40)]
         {
-            let header = Header { tag: Tag { context, channel }, bytes };
-            assert_eq!(Header::decode(header.encode()), Ok(header));
+            for kind in [Kind::Plain, Kind::Ended, Kind::GivenUp] {
+                let header = Header { tag: Tag { context, channel }, bytes, kind };
+                assert_eq!(Header::decode(header.encode()), Ok(header));
+            }
         }
     }
 
     #[test]
     fn what_is_no_header_is_refused() {
-        let good = Header { tag: Tag { context: 1, channel: 2 }, bytes: 3 }.encode();
+        let tag = Tag { context: 1, channel: 2 };
+        let good = Header { tag, bytes: 3, kind: Kind::Plain }.encode();
         assert_eq!(&good, b"\x01\0\0\0\x02\0\0L\x03\0\0\0\0\0PF");
         for letter in [7, 14, 15] {
             let mut bad = good;

@@ -8,7 +8,7 @@
 use lpf_core::messages::{Piece, Rank, Tag};
 use mio::net::TcpStream;
 
-use super::frame::{HEADER, Header, NO_TAG};
+use super::frame::{HEADER, Header, Kind, NO_TAG, no_frame};
 use super::matching::{Matching, Place, Stage};
 use super::system::{self, Vectors};
 
@@ -26,6 +26,9 @@ pub(super) struct Incoming {
     /// The tag of the frame under way, and the bytes of its message that have not come.
     tag: Tag,
     left: usize,
+    /// Whether the message under way has an end; and where it is, once only the end has not come.
+    has_end: bool,
+    ending: Option<Place>,
     /// The part of a header that has come.
     header: [u8; HEADER],
     have: usize,
@@ -55,7 +58,16 @@ impl Scratch {
 impl Incoming {
     pub(super) fn new(from: Rank) -> Self {
         let header = [0; HEADER];
-        Incoming { from, place: Place::Header, tag: NO_TAG, left: 0, header, have: 0 }
+        Incoming {
+            from,
+            place: Place::Header,
+            tag: NO_TAG,
+            left: 0,
+            has_end: false,
+            ending: None,
+            header,
+            have: 0,
+        }
     }
 
     /// Reads what is there. With `to_the_end` it goes on until the system says that nothing is;
@@ -144,7 +156,7 @@ impl Incoming {
             Place::Header | Place::Nowhere => return,
         }
         self.left -= bytes;
-        self.finish_if_done(matching);
+        self.pass_on_if_done(matching);
     }
 
     /// Deals with bytes of the stream.
@@ -170,7 +182,7 @@ impl Incoming {
                 Place::Header | Place::Nowhere => {}
             }
             self.left -= now.len();
-            self.finish_if_done(matching);
+            self.pass_on_if_done(matching);
             bytes = later;
         }
         Ok(())
@@ -187,39 +199,72 @@ impl Incoming {
         self.have += now.len();
         if self.have == HEADER {
             self.have = 0;
-            let header = Header::decode(self.header).map_err(|reason| {
-                format!("what process {} sends is not understood: {reason}", self.from)
-            })?;
-            self.place = matching.arrival(self.from, header)?;
-            (self.tag, self.left) = (header.tag, header.bytes);
-            self.finish_if_done(matching);
+            self.take_whole_header(matching)?;
         }
         Ok(later)
     }
 
-    fn finish_if_done(&mut self, matching: &mut Matching) {
-        if self.left == 0 {
-            if let Place::Receive(receive) = self.place {
-                matching.operations[receive].stage = Stage::Finished;
+    fn take_whole_header(&mut self, matching: &mut Matching) -> Result<(), String> {
+        let not_understood = |reason| {
+            let from = self.from;
+            Err(format!("what process {from} sends is not understood: {reason}"))
+        };
+        let header = match Header::decode(self.header) {
+            Ok(header) => header,
+            Err(reason) => return not_understood(reason),
+        };
+        match (self.ending.take(), header.kind) {
+            (Some(place), Kind::Ended) => finish(place, matching),
+            // Its receive is never finished. Its sender has given up the context, and soon all will.
+            (Some(Place::Message(message)), Kind::GivenUp) => {
+                matching.discard(self.from, self.tag, message);
             }
-            self.place = Place::Header;
+            (Some(_), Kind::GivenUp) => {}
+            (None, Kind::Plain | Kind::Ended) => {
+                self.place = matching.arrival(self.from, header)?;
+                (self.tag, self.left) = (header.tag, header.bytes);
+                self.has_end = header.kind == Kind::Ended;
+                self.pass_on_if_done(matching);
+            }
+            (Some(_), Kind::Plain) | (None, Kind::GivenUp) => {
+                return not_understood(no_frame(self.header));
+            }
+        }
+        Ok(())
+    }
+
+    /// What follows the last byte of a message.
+    fn pass_on_if_done(&mut self, matching: &mut Matching) {
+        if self.left == 0 {
+            let place = std::mem::replace(&mut self.place, Place::Header);
+            match self.has_end {
+                true => self.ending = Some(place),
+                false => finish(place, matching),
+            }
         }
     }
 
     /// A receive has met a message that waits, or that is just arriving: the rest of that one goes
     /// straight to the receive.
     pub(super) fn met(&mut self, message: u32, receive: u32) -> bool {
-        let arriving = self.place == Place::Message(message);
+        let under_way = self.under_way();
+        let arriving = *under_way == Place::Message(message);
         if arriving {
-            self.place = Place::Receive(receive);
+            *under_way = Place::Receive(receive);
         }
         arriving
     }
 
+    /// The place of the message that is not complete.
+    fn under_way(&mut self) -> &mut Place {
+        self.ending.as_mut().unwrap_or(&mut self.place)
+    }
+
     /// A receive is cancelled: its memory is not touched any more.
     pub(super) fn give_up(&mut self, receive: u32) {
-        if self.place == Place::Receive(receive) {
-            self.place = Place::Nowhere;
+        let under_way = self.under_way();
+        if *under_way == Place::Receive(receive) {
+            *under_way = Place::Nowhere;
         }
     }
 
@@ -237,9 +282,9 @@ impl Incoming {
     }
 
     fn drop_half(&mut self, matching: &mut Matching) {
-        if let Place::Message(message) = self.place {
+        if let Place::Message(message) = *self.under_way() {
+            *self.under_way() = Place::Nowhere;
             matching.discard(self.from, self.tag, message);
-            self.place = Place::Nowhere;
         }
     }
 
@@ -247,6 +292,9 @@ impl Incoming {
     fn ended(&self) -> String {
         let from = self.from;
         match self.place {
+            Place::Header if self.ending.is_some() => {
+                format!("process {from} closed the connection before the end of a message")
+            }
             Place::Header if self.have == 0 => format!("process {from} closed the connection"),
             Place::Header => format!("process {from} closed the connection within a header"),
             _ => format!(
@@ -254,5 +302,12 @@ impl Incoming {
                 self.left
             ),
         }
+    }
+}
+
+/// A message is complete: a receive's is there, one that waits goes on to do so.
+fn finish(place: Place, matching: &mut Matching) {
+    if let Place::Receive(receive) = place {
+        matching.operations[receive].stage = Stage::Finished;
     }
 }

@@ -248,7 +248,7 @@ impl Matching {
 
     /// Where a frame goes whose header has come, or why it is the end of the connection.
     pub(super) fn arrival(&mut self, from: Rank, header: Header) -> Result<Place, String> {
-        let Header { tag, bytes } = header;
+        let Header { tag, bytes, .. } = header;
         if let Some(receive) = self.take_receive(from, tag) {
             return self.fits(receive, bytes).map(|()| Place::Receive(receive));
         }

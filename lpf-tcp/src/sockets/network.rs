@@ -11,7 +11,7 @@ use mio::net::TcpStream;
 use socket2::SockRef;
 
 use super::connection::Connection;
-use super::frame::{Header, LONGEST};
+use super::frame::{Header, Kind, LONG, LONGEST};
 use super::incoming::Scratch;
 use super::matching::{Matching, Stage};
 use super::readiness::Readiness;
@@ -93,7 +93,8 @@ impl Network {
             return self.send_copy_to_oneself(tag, bytes);
         }
         let connection = &mut self.connections[to as usize];
-        connection.send_copy(Header { tag, bytes: bytes.len() }, bytes, &mut self.scratch);
+        let header = Header { tag, bytes: bytes.len(), kind: Kind::Plain };
+        connection.send_copy(header, bytes, &mut self.scratch);
         self.wrote(to)?;
         self.connections[to as usize].can_send()
     }
@@ -109,7 +110,8 @@ impl Network {
             return Ok(self.ticket(place));
         }
         let send = &mut self.matching.operations[place];
-        send.header = Header { tag, bytes: send.bytes }.encode();
+        let kind = if send.bytes > LONG { Kind::Ended } else { Kind::Plain };
+        send.header = Header { tag, bytes: send.bytes, kind }.encode();
         let ticket = self.ticket(place);
         let connection = &mut self.connections[to as usize];
         let first = connection.outgoing.is_empty();

@@ -10,7 +10,7 @@ use lpf_core::messages::Piece;
 use lpf_core::messages::network::Slab;
 use mio::net::TcpStream;
 
-use super::frame::HEADER;
+use super::frame::{HEADER, Header, Kind};
 use super::matching::{Operation, Stage};
 use super::system::{self, Vectors};
 
@@ -29,7 +29,7 @@ enum Part {
     Copied(usize),
     /// A frame whose message stays with its sender: a send's.
     Message(u32),
-    /// The rest of a frame whose send was cancelled, in zeros.
+    /// The rest of a long message whose send was cancelled, in zeros.
     Filler(usize),
 }
 
@@ -38,8 +38,8 @@ enum Part {
 pub(super) struct Outgoing {
     parts: VecDeque<Part>,
     copies: VecDeque<u8>,
-    /// Bytes of its header that are out, where the first part is a message.
-    header_out: usize,
+    /// Bytes of its header and of its end that are out, where the first part is a message.
+    headers_out: usize,
 }
 
 /// What is left to write.
@@ -118,9 +118,10 @@ impl Outgoing {
                 }
                 Part::Message(send) => {
                     let send = &operations[*send];
-                    let out = if nth == 0 { self.header_out } else { 0 };
-                    vectors.push(Piece::of(&send.header[out..]))
+                    let out = if nth == 0 { self.headers_out } else { 0 };
+                    vectors.push(Piece::of(send.header.get(out..).unwrap_or_default()))
                         && vectors.extend(send.pieces.rest(), send.pieces.left())
+                        && vectors.push(Piece::of(end_of(send, out)))
                 }
                 Part::Filler(count) => {
                     let mut left = *count;
@@ -152,12 +153,18 @@ impl Outgoing {
                 }
                 Part::Message(send) => {
                     let send = &mut operations[*send];
-                    let header = bytes.min(HEADER - self.header_out);
+                    let header = bytes.min(HEADER.saturating_sub(self.headers_out));
+                    self.headers_out += header;
                     let now = (bytes - header).min(send.pieces.left());
                     send.pieces.advance(now);
-                    self.header_out += header;
                     bytes -= header + now;
-                    let done = self.header_out == HEADER && send.pieces.left() == 0;
+                    // It begins when the message is out.
+                    let end = end_of(send, self.headers_out).len();
+                    let ended = if send.pieces.left() == 0 { bytes.min(end) } else { 0 };
+                    self.headers_out += ended;
+                    bytes -= ended;
+                    let is_headed = self.headers_out >= HEADER;
+                    let done = is_headed && send.pieces.left() == 0 && ended == end;
                     send.stage = if done { Stage::Finished } else { Stage::Moving };
                     done
                 }
@@ -169,7 +176,7 @@ impl Outgoing {
             };
             if done {
                 self.parts.pop_front();
-                self.header_out = 0;
+                self.headers_out = 0;
             }
         }
         if self.parts.is_empty() {
@@ -178,24 +185,45 @@ impl Outgoing {
     }
 
     /// A send is cancelled: its memory is not read any more. If none of its frame is out, none will
-    /// be; else the rest must follow, or the receiver would be out of step: it follows in zeros.
+    /// be; else the rest must follow, or the receiver would be out of step: a copy of it, or zeros and an
+    /// end that says so.
     pub(super) fn withdraw(&mut self, send: u32, operations: &Slab<Operation>) {
         let found =
             self.parts.iter().position(|part| matches!(part, Part::Message(s) if *s == send));
         let Some(nth) = found else { return };
-        if nth > 0 || self.header_out == 0 {
+        if nth > 0 || self.headers_out == 0 {
             self.parts.remove(nth);
             return;
         }
-        let Operation { header, pieces, .. } = &operations[send];
         self.parts.pop_front();
-        if pieces.left() > 0 {
-            self.parts.push_front(Part::Filler(pieces.left()));
+        let operation = &operations[send];
+        let out = std::mem::take(&mut self.headers_out);
+        let left = operation.pieces.left();
+        match end_of(operation, out) {
+            // The rest of an end is that of a whole message.
+            end if left == 0 => self.copy_ahead(end),
+            [] => {
+                for Piece { base, bytes } in
+                    operation.pieces.rest().collect::<Vec<_>>().into_iter().rev()
+                {
+                    // SAFETY: the send is not cancelled yet: its memory is valid for reads.
+                    self.copy_ahead(unsafe { std::slice::from_raw_parts(base, bytes) });
+                }
+            }
+            _ => {
+                let header = Header::decode(operation.header).unwrap_or(Header::NONE);
+                self.copy_ahead(&Header { kind: Kind::GivenUp, ..header }.encode());
+                self.parts.push_front(Part::Filler(left));
+            }
         }
-        let header = &header[std::mem::take(&mut self.header_out)..];
-        if !header.is_empty() {
-            self.parts.push_front(Part::Copied(header.len()));
-            header.iter().rev().for_each(|byte| self.copies.push_front(*byte));
+        self.copy_ahead(operation.header.get(out..).unwrap_or_default());
+    }
+
+    /// Queues bytes ahead of all others, the caller's again on return.
+    fn copy_ahead(&mut self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.parts.push_front(Part::Copied(bytes.len()));
+            bytes.iter().rev().for_each(|byte| self.copies.push_front(*byte));
         }
     }
 
@@ -211,6 +239,15 @@ impl Outgoing {
     /// The connection is broken: nothing goes out any more.
     pub(super) fn abandon(&mut self) {
         *self = Outgoing::default();
+    }
+}
+
+/// The part of a send's end that is not out, of which there is none where the header says so. It is a copy
+/// of the header.
+fn end_of(send: &Operation, headers_out: usize) -> &[u8] {
+    match send.header[7] == Kind::Ended as u8 {
+        true => &send.header[headers_out.saturating_sub(HEADER)..],
+        false => &[],
     }
 }
 

@@ -26,7 +26,7 @@ fn a_send_that_has_not_begun_is_never_sent() {
 }
 
 #[test]
-fn a_send_half_out_ends_in_zeros_and_leaves_its_memory_alone() {
+fn a_long_send_half_out_is_never_received_and_leaves_its_memory_alone() {
     for p in [2, 3] {
         let mut nets = networks(p);
         let mut huge = pattern(1, HUGE);
@@ -43,13 +43,56 @@ fn a_send_half_out_ends_in_zeros_and_leaves_its_memory_alone() {
         std::thread::scope(|scope| {
             scope.spawn(|| receives(sender, 1, tag(1), b"done"));
             let ticket = receive(receiver, 0, tag(1), &mut arrived);
-            assert_eq!(wait(receiver, &ticket), HUGE);
             receives(receiver, 0, tag(1), b"behind it");
+            assert_eq!(receiver.test(&ticket), Ok(None));
+            assert!(receiver.cancel(ticket));
             receiver.send_copy(0, tag(1), b"done").unwrap();
         });
         let out = arrived.iter().zip(&original).take_while(|(a, b)| a == b).count();
         assert!((1000..HUGE).contains(&out), "{out} bytes were out");
         assert!(arrived[out..].iter().all(|byte| *byte == 0));
+    }
+}
+
+/// With its receive posted before it comes, while it comes, behind it, and never.
+#[test]
+fn what_was_given_up_while_it_waited_for_its_receive_is_no_message() {
+    const LONG: usize = 8 << 20;
+    // So much is kept without a receive.
+    const HUGE: usize = 48 << 20;
+    for posted in 0..4 {
+        let mut nets = networks(2);
+        let huge = pattern(1, HUGE);
+        let mut arrived = vec![1; HUGE];
+        let mut into = vec![1; LONG];
+        let (left, right) = nets.split_at_mut(1);
+        let (sender, receiver) = (&mut left[0], &mut right[0]);
+        let mut tickets = Vec::new();
+        if posted == 0 {
+            tickets.push(receive(receiver, 0, tag(1), &mut arrived));
+        }
+        let first = send(sender, 1, tag(1), &huge);
+        receiver.progress().unwrap();
+        if posted == 1 {
+            tickets.push(receive(receiver, 0, tag(1), &mut arrived));
+        }
+        assert!(sender.cancel(first));
+        std::thread::scope(|scope| {
+            // Whole ones come behind it.
+            let long = pattern(2, LONG);
+            let sending = send(sender, 1, tag(2), &long);
+            scope.spawn(move || (wait(sender, &sending), drop(long)));
+            if posted == 2 {
+                tickets.push(receive(receiver, 0, tag(1), &mut arrived));
+            }
+            let ticket = receive(receiver, 0, tag(2), &mut into);
+            assert_eq!(wait(receiver, &ticket), LONG, "{posted}");
+        });
+        assert_eq!(into, pattern(2, LONG), "{posted}");
+        for ticket in tickets {
+            assert_eq!(receiver.test(&ticket), Ok(None), "{posted}");
+            assert!(receiver.cancel(ticket));
+        }
     }
 }
 

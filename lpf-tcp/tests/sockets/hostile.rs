@@ -55,6 +55,10 @@ impl Random {
                 }
                 // A piece of a frame.
                 3 => bytes.extend(&frame(self.tag(), &[7; 100])[length..]),
+                // A message with an end: a whole one, one that was given up, or neither.
+                4 => bytes.extend(ended(self.tag(), &[7; 100][..length], b'L')),
+                5..10 => bytes.extend(ended(self.tag(), &[7; 100][..length], b'E')),
+                10..15 => bytes.extend(ended(self.tag(), &[7; 100][..length], b'X')),
                 _ => bytes.extend(frame(self.tag(), &[7; 100][..length])),
             }
         }

@@ -68,6 +68,14 @@ pub(crate) fn frame(tag: Tag, message: &[u8]) -> Vec<u8> {
     frame
 }
 
+/// The same with an end behind it, of that letter.
+pub(crate) fn ended(tag: Tag, message: &[u8], letter: u8) -> Vec<u8> {
+    const LETTER: usize = 7;
+    let (mut first, mut end) = (header(tag, message.len() as u64), header(tag, 0));
+    (first[LETTER], end[LETTER]) = (b'E', letter);
+    [&first, message, &end].concat()
+}
+
 /// Its first bytes.
 pub(crate) fn header(tag: Tag, bytes: u64) -> Vec<u8> {
     let mut header = tag.context.to_le_bytes().to_vec();

@@ -27,9 +27,13 @@ impl Sender {
 
     /// Queues a send of a message that lives longer than this.
     fn send(&mut self, message: &[u8], cut: usize) -> u32 {
+        self.send_as(Kind::Plain, message, cut)
+    }
+
+    fn send_as(&mut self, kind: Kind, message: &[u8], cut: usize) -> u32 {
         let send = self.operations.take();
         let operation = &mut self.operations[send];
-        operation.header = header(message);
+        operation.header = header_of(kind, message);
         assert!(operation.pieces.set(&message.chunks(cut).map(Piece::of).collect::<Vec<_>>()));
         self.outgoing.push(send);
         send
@@ -46,7 +50,11 @@ impl Sender {
 }
 
 fn header(message: &[u8]) -> [u8; HEADER] {
-    Header { tag: Tag { context: 1, channel: 2 }, bytes: message.len() }.encode()
+    header_of(Kind::Plain, message)
+}
+
+fn header_of(kind: Kind, message: &[u8]) -> [u8; HEADER] {
+    Header { tag: Tag { context: 1, channel: 2 }, bytes: message.len(), kind }.encode()
 }
 
 fn frame(message: &[u8]) -> Vec<u8> {
@@ -67,12 +75,39 @@ fn a_send_cancelled_after_any_number_of_bytes_leaves_whole_frames() {
         while !sender.outgoing.is_empty() {
             sender.take(5);
         }
-        let begun = out.saturating_sub(frame(before).len());
         let mut expected = frame(before);
-        if begun > 0 {
-            let zeros = [&header(message)[..], &[0; 7]].concat();
-            expected.extend(&frame(message)[..begun]);
-            expected.extend(&zeros[begun..]);
+        if out > expected.len() {
+            expected.extend(frame(message));
+        }
+        expected.extend(frame(after));
+        assert_eq!(sender.stream, expected, "after {out} bytes");
+    }
+}
+
+#[test]
+fn a_long_send_cancelled_after_any_number_of_bytes_says_so_in_its_end() {
+    let (before, message, after) = (b"before", b"message", b"after");
+    let first = frame(before).len();
+    let whole = first + frame(message).len() + HEADER;
+    for out in 0..=whole {
+        let mut sender = Sender::new();
+        sender.copy(before);
+        let send = sender.send_as(Kind::Ended, message, 3);
+        sender.copy(after);
+        sender.take(out);
+        sender.outgoing.withdraw(send, &sender.operations);
+        while !sender.outgoing.is_empty() {
+            sender.take(5);
+        }
+        let mut expected = frame(before);
+        if out > first {
+            let begun = (out - first).saturating_sub(HEADER).min(message.len());
+            let is_whole = begun == message.len();
+            let kind = if is_whole { Kind::Ended } else { Kind::GivenUp };
+            expected.extend(header_of(Kind::Ended, message));
+            expected.extend(&message[..begun]);
+            expected.extend(&[0; 7][begun..]);
+            expected.extend(header_of(kind, message));
         }
         expected.extend(frame(after));
         assert_eq!(sender.stream, expected, "after {out} bytes");
@@ -99,7 +134,7 @@ proptest! {
 
     #[test]
     fn the_stream_is_what_was_sent(
-        messages in prop::collection::vec((0..300_usize, 1..40_usize, any::<bool>()), 1..40),
+        messages in prop::collection::vec((0..300_usize, 1..40_usize, 0..3_u8), 1..40),
         taken in prop::collection::vec(1..500_usize, 1..20),
     ) {
         let bytes: Vec<Vec<u8>> =
@@ -107,11 +142,19 @@ proptest! {
         let mut taken = taken.into_iter().cycle();
         let mut sender = Sender::new();
         let mut sends = Vec::new();
-        for (message, (_, cut, copied)) in std::iter::zip(&bytes, messages) {
-            if copied {
-                sender.copy(message);
-            } else {
-                sends.push(sender.send(message, cut));
+        let mut expected = Vec::new();
+        for (message, (_, cut, how)) in std::iter::zip(&bytes, messages) {
+            match how {
+                0 => sender.copy(message),
+                1 => sends.push(sender.send(message, cut)),
+                _ => sends.push(sender.send_as(Kind::Ended, message, cut)),
+            }
+            match how {
+                2 => {
+                    let header = header_of(Kind::Ended, message);
+                    expected.extend([&header[..], message, &header].concat());
+                }
+                _ => expected.extend(frame(message)),
             }
             if cut % 3 == 0 {
                 sender.take(taken.next().unwrap_or(1));
@@ -120,7 +163,7 @@ proptest! {
         while !sender.outgoing.is_empty() {
             sender.take(taken.next().unwrap_or(1));
         }
-        prop_assert_eq!(sender.stream, bytes.iter().flat_map(|message| frame(message)).collect::<Vec<_>>());
+        prop_assert_eq!(sender.stream, expected);
         for send in sends {
             prop_assert_eq!(sender.operations[send].stage, Stage::Finished);
         }
