@@ -326,6 +326,7 @@ macro_rules! conformance {
                 a_flush_of_some_links_does_not_wait_for_others,
                 a_link_that_the_peer_never_opens_is_fatal,
                 a_ring_that_is_never_given_up_is_fatal,
+                what_nobody_awaited_is_fatal_where_its_ring_goes_on,
             ]
             arrivals::mixed: [
                 ordinary_requests_stay_pending_across_expected_supersteps,

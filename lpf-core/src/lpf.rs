@@ -246,7 +246,7 @@ pub unsafe trait Lpf: Sized + Send {
     ///
     /// # Errors
     /// *Misuse* where inbox, ring or peer do not exist, or the ring is taken here. A message that the
-    /// peer never awaited on the ring's former link is *fatal* at the first put that finds it.
+    /// peer never awaited on the ring's former link is *fatal*, as soon as the ring goes to its next one.
     fn open(&mut self, inbox: InboxSlot, ring: u32, peer: Pid, peer_ring: u32) -> Result<Link>;
 
     /// Closes a link on which everything awaited was released and everything put was flushed. O(W + open

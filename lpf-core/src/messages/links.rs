@@ -50,8 +50,8 @@ pub(super) struct Links {
     known: Status,
     /// What peers said to links that are not open yet.
     early: Vec<Early>,
-    /// How often senders have closed their end of a stream into a ring here.
-    closed: HashMap<Stream, u64>,
+    /// Which link of a stream into a ring here its sender closed last, and what it had sent on the stream.
+    closed: HashMap<Stream, Closed>,
 }
 
 #[derive(Debug)]
@@ -97,6 +97,13 @@ struct OpenLink {
     sent_before: SenderCounts,
     received_before: ReceiverCounts,
     call: Call,
+}
+
+/// The end of a link, as its sender told it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Closed {
+    opening: u64,
+    made: u64,
 }
 
 /// A message in a cell or a landing.
@@ -296,7 +303,7 @@ impl Links {
         link: &mut OpenLink,
     ) -> std::result::Result<(), Stop> {
         if !link.has_granted {
-            self.grant(net, link)?;
+            self.grant(net, local, link)?;
         }
         if link.incoming.must_report(link.window, link.incoming.awaited) {
             self.report(net, link)?;

@@ -4,7 +4,7 @@ use lpf_core::arrivals::{Arrival, Call, Expect, Link};
 use lpf_core::{Cause, Error, Pid, Result, Slot};
 
 use super::OpenLink;
-use super::ring::{LANDED, offer};
+use super::ring::{self, LANDED, offer};
 use crate::sync::Ordering;
 use crate::threads::Threads;
 
@@ -14,6 +14,13 @@ impl OpenLink {
     pub(super) fn report(&mut self) {
         self.own.owner(self.ring).released.store(self.incoming.released, Ordering::Release);
         self.incoming.reported = self.incoming.released;
+    }
+
+    /// Whether the first message in the ring is this link's, and not one of the link before that nobody
+    /// awaited: of that one it is the next sender that finds out.
+    fn is_served(&self) -> bool {
+        let served = self.own.sender(self.ring).served.load(Ordering::Relaxed);
+        served == ring::end(self.peer, self.received_before.opened)
     }
 }
 
@@ -64,7 +71,9 @@ impl Threads {
         }
         while open.incoming.seen < awaited {
             let nth = open.incoming.seen + 1;
-            if !open.own.has_arrived(open.ring, nth) {
+            if !open.own.has_arrived(open.ring, nth)
+                || nth == open.incoming.first + 1 && !open.is_served()
+            {
                 return Ok(false);
             }
             let cell = open.own.cell(open.ring, nth);

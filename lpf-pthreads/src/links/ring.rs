@@ -49,6 +49,8 @@ pub(crate) struct SenderLine {
     pub(crate) landed: AtomicU64,
     /// The [`end`] whose link sends here; FREE between links.
     pub(crate) claim: AtomicU64,
+    /// The last one whose messages came here, or may have.
+    pub(crate) served: AtomicU64,
 }
 
 /// An end of a link that nobody has.

@@ -29,6 +29,7 @@ impl OpenLink {
         if sent != released {
             return Err(sent - released);
         }
+        sender.served.store(self.end, Ordering::Relaxed);
         self.outgoing.start_at(sent);
         self.landed = sender.landed.load(Ordering::Relaxed);
         (self.first_sent, self.first_landed) = (sent, self.landed);

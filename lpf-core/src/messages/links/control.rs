@@ -1,14 +1,16 @@
 //! What processes tell each other about their links: a few words each, on a channel of their own for
 //! each pair, in order.
 
+use super::super::local::Local;
 use super::super::meeting::nonsense;
 use super::super::memory::Memory;
 use super::super::tags;
 use super::super::transport::{Ticket, Transport};
 use super::super::watch::Stop;
 use super::super::wire::Reader;
-use super::{Links, OpenLink};
+use super::{Closed, Links, OpenLink};
 use crate::Pid;
+use crate::error::{Cause, Error};
 use crate::waits::Stream;
 
 const BYTES: usize = 24;
@@ -22,7 +24,7 @@ enum Word {
     Released,
     /// So many bytes wait for a landing.
     Offered,
-    /// The sender has closed its link of this number.
+    /// The sender has closed its link, and so many messages were made on its stream.
     Closed,
 }
 
@@ -133,7 +135,8 @@ impl Links {
         number: u64,
     ) {
         if kind == Word::Closed {
-            self.closed.insert(Stream { from, to: self.pid, inbox, ring }, number);
+            let closed = Closed { opening: u64::from(opening), made: number };
+            self.closed.insert(Stream { from, to: self.pid, inbox, ring }, closed);
             return;
         }
         let stream = Stream { from: self.pid, to: from, inbox, ring };
@@ -187,14 +190,28 @@ impl Links {
         Ok(net.send_copy(rank, tags::link_control(self.context), &bytes)?)
     }
 
-    /// Gives the ring of a link to its peer, once its last sender has closed.
+    /// Gives the ring of a link to its peer, once its last sender has closed. What came from that one and
+    /// nobody awaited would be taken for the new one's.
     pub(super) fn grant<T: Transport>(
         &mut self,
         net: &mut T,
+        local: &Local,
         link: &mut OpenLink,
     ) -> Result<(), Stop> {
         if self.holder(link).is_some() {
             return Ok(());
+        }
+        let left = self.left_over(link);
+        if left > 0 {
+            let text = format!(
+                "it never awaited {left} messages that came into ring {} of inbox {} before process {}'s link",
+                link.ring, link.inbox, link.peer
+            );
+            return Err(Stop::Fatal(Error::fatal(
+                self.pid,
+                local.superstep,
+                Cause::Arrivals(text),
+            )));
         }
         if let Some(inbox) = &mut self.inboxes[link.inbox] {
             inbox.senders[link.ring as usize] = Some((link.peer, link.in_opening));
@@ -206,11 +223,27 @@ impl Links {
 
     /// Who still has the ring of a link that is not granted, and by which of its openings.
     pub(super) fn holder(&self, link: &OpenLink) -> Option<(Pid, u64)> {
+        let (stream, opening) = self.last_into(link)?;
+        (self.closed_on(stream).opening < opening).then_some((stream.from, opening))
+    }
+
+    /// Messages that the last sender into the ring of a link made, and nobody awaited.
+    fn left_over(&self, link: &OpenLink) -> u64 {
+        self.last_into(link).map_or(0, |(stream, _)| {
+            let released = self.known.on(stream).received.released;
+            self.closed_on(stream).made.saturating_sub(released)
+        })
+    }
+
+    /// The stream that had the ring of a link last, and by which of its openings.
+    fn last_into(&self, link: &OpenLink) -> Option<(Stream, u64)> {
         let inbox = self.inboxes[link.inbox].as_ref()?;
         let (from, opening) = inbox.senders[link.ring as usize]?;
-        let stream = Stream { from, to: self.pid, inbox: link.inbox, ring: link.ring };
-        let closed = self.closed.get(&stream).copied().unwrap_or(0);
-        (closed < opening).then_some((from, opening))
+        Some((Stream { from, to: self.pid, inbox: link.inbox, ring: link.ring }, opening))
+    }
+
+    fn closed_on(&self, stream: Stream) -> Closed {
+        self.closed.get(&stream).copied().unwrap_or_default()
     }
 
     /// Posts receives for all free cells.
@@ -268,6 +301,6 @@ impl Links {
         net: &mut T,
         link: &OpenLink,
     ) -> Result<(), Stop> {
-        self.tell(net, link, Word::Closed, link.out_opening)
+        self.tell(net, link, Word::Closed, link.sent_before.made + link.outgoing.made)
     }
 }

@@ -93,7 +93,11 @@ impl<T: Transport> Process<T> {
             let text = format!("inbox {number} has open links; close them first");
             return Err(local.arrivals_misuse(text));
         }
-        links.inboxes[number] = None;
+        let removed = links.inboxes[number].take();
+        if !self.quiet {
+            // The network may still write into a cell of it: of a message that nobody awaited.
+            crate::kept::keep(removed);
+        }
         local.note_inbox(number as u64 ^ 2 << 32);
         Ok(())
     }

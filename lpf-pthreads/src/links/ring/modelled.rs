@@ -40,7 +40,12 @@ impl Ring {
             payload: std::cell::UnsafeCell::new([0; 8 + IN_HEADER]),
         };
         Ring {
-            sender: SenderLine { sent: word(), landed: word(), claim: AtomicU64::new(FREE) },
+            sender: SenderLine {
+                sent: word(),
+                landed: word(),
+                claim: AtomicU64::new(FREE),
+                served: AtomicU64::new(FREE),
+            },
             owner: OwnerLine { released: word(), offered: word(), granted: AtomicU64::new(FREE) },
             offers: (0..window).map(|_| offer()).collect(),
             cells: (0..window).map(|_| (cell(), bytes())).collect(),
