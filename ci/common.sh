@@ -26,10 +26,12 @@ built() {
         sed -n 's/.*"executable":"\([^"]*\/deps\/[^"]*\)".*/\1/p' | tail -n 1
 }
 
-# What jobs could leave on this machine: processes of a test's, and files in shared memory.
+# What jobs could leave on this machine: processes of a test's, which a port would have, too; files in shared
+# memory; folders of Open MPI's for a job.
 traces() {
     pgrep -af "^$target_root/.*/deps/" || true
     find /dev/shm -maxdepth 1 -regex '.*/\(vader_segment\|ompi\|mpich\|ucx_shm\|lpf\).*' || true
+    find "${TMPDIR:-/tmp}" -mindepth 2 -maxdepth 2 -path '*/ompi.*/*' 2>/dev/null || true
 }
 
 # leaves_nothing CMD...: CMD, a few seconds after which there is no trace that was not there before.

@@ -3,3 +3,5 @@
 # MPI ci/mpi.sh does the same.
 source "$(dirname "$0")/common.sh"
 leaves_nothing cargo test --locked -p lpf-cli --test faults
+# Takes a minute, or all cores.
+[ "${PLAIN_TEST:-0}" = 1 ] || leaves_nothing cargo test --locked -p lpf-cli --test faults -- --ignored

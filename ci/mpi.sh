@@ -125,6 +125,7 @@ for name in "${!compilers[@]}"; do
     [ "$name" = mpich ] || ways=()
     cargo test --locked -p lpf-mpi --features mpi --test conformance -- "${ways[@]}"
     leaves_nothing cargo test --locked -p lpf-cli --features mpi --test faults
+    leaves_nothing cargo test --locked -p lpf-cli --features mpi --test faults -- --ignored
     hook_mpi "${launchers[$name]}"
     front_door "${launchers[$name]}"
     leaves_nothing death "${launchers[$name]}"

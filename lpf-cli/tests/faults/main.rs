@@ -7,7 +7,7 @@
 mod member;
 
 use std::net::TcpListener;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use member::{AGAIN, FAULT, GUILTY, Outcome, PLACE, SIZE};
@@ -165,6 +165,42 @@ fn what_is_no_failure_is_taken_for_none() {
         is_well(backend, "suspended", &[]);
         is_well(backend, "refused", &[]);
     }
+}
+
+#[test]
+#[ignore = "takes a minute: ./test --all runs it"]
+fn a_minute_of_computing_is_no_failure() {
+    std::thread::scope(|scope| {
+        for backend in BACKENDS {
+            scope.spawn(|| is_well(backend, "computes a minute", &[]));
+        }
+    });
+}
+
+/// Programs that have nothing to do with a job, and take all cores.
+struct Crowd(Vec<Child>);
+
+impl Crowd {
+    fn gather() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let busy = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        Crowd((0..8 * cores).map(|_| busy()).collect())
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill().and_then(|()| child.wait());
+        }
+    }
+}
+
+#[test]
+#[ignore = "takes all cores: ./test --all runs it"]
+fn a_crowded_machine_is_no_failure() {
+    let _crowd = Crowd::gather();
+    BACKENDS.iter().for_each(|backend| is_well(backend, "is crowded", &[]));
 }
 
 #[test]

@@ -67,10 +67,11 @@ fn strike(fault: &str) {
     }
 }
 
-/// The end of whoever is stopped: a minute later, if the launcher has not come before.
+/// The end of whoever is stopped, if the launcher has not come before.
 fn not_for_ever() {
+    const LATER_THAN_ANY_STORY: u32 = 120;
     // SAFETY: a number alone.
-    unsafe { libc::alarm(60) };
+    unsafe { libc::alarm(LATER_THAN_ANY_STORY) };
 }
 
 /// Goes wrong a moment later, while this thread waits. A panic cannot come from another thread.
@@ -143,11 +144,19 @@ fn innocent<L: Lpf>(ctx: &mut Context<'_, L>, story: &str) -> Result<()> {
     ctx.sync()?;
     match story {
         // A compute phase of some length, in which nobody calls LPF.
-        "computes" if ctx.pid() == GUILTY => std::thread::sleep(Duration::from_secs(4)),
+        "computes" if ctx.pid() == GUILTY => compute(Duration::from_secs(4)),
+        "computes a minute" if ctx.pid() == GUILTY => compute(Duration::from_secs(60)),
         // Shorter than what counts as silence.
         "pauses" if ctx.pid() == GUILTY => stopped_for(Duration::from_millis(500)),
         "debugged" if ctx.pid() == GUILTY => stopped_for(Duration::from_secs(4)),
-        "suspended" => stopped_for(Duration::from_secs(4)),
+        "suspended" => stopped_for(Duration::from_secs(10)),
+        // On a machine that does much else.
+        "is crowded" => {
+            for _ in 0..1000 {
+                ctx.sync()?;
+                compute(Duration::from_millis(1));
+            }
+        }
         "refused" if ctx.pid() == GUILTY => {
             let refused = ctx.resize(8, 1 << 60).expect_err("more than there is");
             assert!(refused.is_mitigable(), "{refused}");
@@ -158,6 +167,14 @@ fn innocent<L: Lpf>(ctx: &mut Context<'_, L>, story: &str) -> Result<()> {
         ctx.sync()?;
     }
     Ok(())
+}
+
+/// Takes the time of a core.
+fn compute(time: Duration) {
+    let begin = Instant::now();
+    while begin.elapsed() < time {
+        std::hint::spin_loop();
+    }
 }
 
 /// Stops this process; another, which is not stopped, lets it go on.
