@@ -35,27 +35,37 @@ over_mpi() {
     LPF_TEST_LAUNCHER="$hosts mpirun 2 --map-by node --" "$hosts" with 4 100mbit "$mpi" "$@"
 }
 
-# Two lanes, each on hosts of its own: they wait much more than they compute. Of few processes, each has a
+# faulty ARGUMENTS...: what goes wrong, on hosts of its own.
+faulty() {
+    "$hosts" with 4 100mbit "$hosts" on h1 "$faults" --ignored --test-threads=1 --nocapture "$@"
+}
+
+# Lanes, each on hosts of its own: they wait much more than they compute. Of few processes, each has a
 # host to itself in the first, and shares one in the second.
-log="$(mktemp)"
-trap 'rm -f "$log"' EXIT
-lane=''
+logs="$(mktemp -d)"
+trap 'rm -rf "$logs"' EXIT
+everywhere=every_fault_in_every_place
+faulty "$everywhere" >"$logs/faults" 2>&1 &
+faults_lane=$!
+mpi_lane=''
 if [ -n "$mpi" ]; then
-    over_mpi direct:: serve >"$log" 2>&1 &
-    lane=$!
+    over_mpi direct:: serve >"$logs/mpi" 2>&1 &
+    mpi_lane=$!
 fi
 status=0
 echo "== tcp, round robin"
 over_tcp h1,h2,h3,h4 direct:: serve || status=1
 echo "== tcp, neighbours share a host"
 over_tcp h1,h1,h2,h2,h3,h3,h4,h4 bruck:: || status=1
-if [ -n "$lane" ]; then
-    wait "$lane" || status=1
+if [ -n "$mpi_lane" ]; then
+    wait "$mpi_lane" || status=1
     echo "== Open MPI, round robin"
-    cat "$log"
+    cat "$logs/mpi"
 fi
-echo "== faults"
-"$hosts" with 4 100mbit "$hosts" on h1 "$faults" --ignored --test-threads=1 --nocapture \
-    --skip what_communication_costs || status=1
+wait "$faults_lane" || status=1
+echo "== every fault in every place"
+cat "$logs/faults"
+echo "== pulled cables, meetings"
+faulty --skip what_communication_costs --skip "$everywhere" || status=1
 [ -n "$mpi" ] || [ "$status" = 1 ] || leave_out "all passed over TCP; $why"
 exit "$status"

@@ -1,18 +1,24 @@
 //! A job of one process on each host, and the files that it speaks through.
 
+use std::fs::File;
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use super::goes_wrong::{FAULT, PLACE};
 use super::member::{FOLDER, STORY, Story};
+use super::outcome::{Outcome, outcomes};
 
 /// The emulation of a cluster.
 const HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/hosts.sh");
 
 /// Longer than anything takes on a machine that does much else.
 const GENEROUS: Duration = Duration::from_secs(45);
+
+/// What processes print, by rank; that of all, where another launcher has started them.
+const OUT: &str = "out-";
 
 /// Runs `ci/hosts.sh`, to its end.
 fn hosts(arguments: &[&str]) {
@@ -34,10 +40,7 @@ pub(crate) struct Job {
 impl Drop for Job {
     fn drop(&mut self) {
         for rank in 0..Self::SIZE {
-            if let Some(pid) = self.pid(rank) {
-                // SAFETY: numbers alone; nobody else has waited for it.
-                let _ = unsafe { libc::kill(pid, libc::SIGKILL) };
-            }
+            self.kill(rank);
         }
         for child in &mut self.children {
             let _ = child.kill();
@@ -50,12 +53,10 @@ impl Drop for Job {
 }
 
 /// This program as a member, in `command`, which runs what is added to it somewhere.
-fn member(mut command: Command, story: Story, folder: &PathBuf) -> Command {
+fn member(mut command: Command) -> Command {
     command
         .arg(std::env::current_exe().expect("this program"))
         .args(["--exact", "a_member_of_a_job", "--nocapture", "--test-threads=1"])
-        .env(STORY, story.name())
-        .env(FOLDER, folder)
         .env("RUST_BACKTRACE", "0")
         .stdin(Stdio::null())
         .stdout(Stdio::null());
@@ -68,18 +69,42 @@ fn member(mut command: Command, story: Story, folder: &PathBuf) -> Command {
     command
 }
 
+/// A member's part, and where it speaks.
+fn tell_story(command: &mut Command, story: Story, folder: &Path) {
+    command.env(STORY, story.name()).env(FOLDER, folder);
+}
+
 impl Job {
     pub(crate) const SIZE: u32 = 4;
 
     pub(crate) fn start(backend: &str, story: Story) -> Job {
-        match backend {
-            "mpi" => Self::start_on_mpi(story),
-            _ => Self::start_with(story, |_, _| {}),
-        }
+        Self::start_as(backend, |folder, _, command| tell_story(command, story, folder))
     }
 
     /// Over TCP; `set` makes each process a special one.
     pub(crate) fn start_with(story: Story, set: impl Fn(u32, &mut Command)) -> Job {
+        Self::start_on_tcp(|folder, rank, command| {
+            tell_story(command, story, folder);
+            set(rank, command);
+        })
+    }
+
+    /// One process does something to itself in a place.
+    pub(crate) fn start_that_goes_wrong(backend: &str, fault: &str, place: &str) -> Job {
+        Self::start_as(backend, |folder, rank, command| {
+            let out = File::create(folder.join(format!("{OUT}{rank}"))).expect("a file");
+            command.env(FAULT, fault).env(PLACE, place).stdout(out).stderr(Stdio::null());
+        })
+    }
+
+    fn start_as(backend: &str, set: impl Fn(&Path, u32, &mut Command)) -> Job {
+        match backend {
+            "mpi" => Self::start_on_mpi(set),
+            _ => Self::start_on_tcp(set),
+        }
+    }
+
+    fn start_on_tcp(set: impl Fn(&Path, u32, &mut Command)) -> Job {
         let mut job = Self::empty();
         // A port that is free, most likely still when it is needed.
         let port =
@@ -87,24 +112,25 @@ impl Job {
         for rank in 0..Self::SIZE {
             let mut there = Command::new(HOSTS);
             there.args(["on", &format!("h{}", rank + 1)]);
-            let mut command = member(there, story, &job.folder);
+            let mut command = member(there);
             command
                 .env("LPF_RANK", rank.to_string())
                 .env("LPF_SIZE", Self::SIZE.to_string())
                 .env("LPF_MEET", format!("10.77.0.1:{port}"))
                 .env("LPF_SECRET", "what only this job's processes know");
-            set(rank, &mut command);
+            set(&job.folder, rank, &mut command);
             job.children.push(command.spawn().expect("another process"));
         }
         job
     }
 
-    fn start_on_mpi(story: Story) -> Job {
+    fn start_on_mpi(set: impl Fn(&Path, u32, &mut Command)) -> Job {
         let mut job = Self::empty();
         let mut launcher = Command::new(HOSTS);
         launcher.args(["mpirun", "1", "--enable-recovery", "--"]);
-        let mut command = member(launcher, story, &job.folder);
+        let mut command = member(launcher);
         command.env("LPF_BACKEND", "mpi");
+        set(&job.folder, 0, &mut command);
         // Puts over messages. What Open MPI 4.1.4 takes by itself fails on these hosts in MPI_Win_create.
         command.env("OMPI_MCA_osc", "pt2pt");
         job.children.push(command.spawn().expect("the launcher"));
@@ -147,8 +173,39 @@ impl Job {
         std::fs::write(self.folder.join(word), "").expect("a file");
     }
 
+    /// All that processes have printed.
+    fn printed(&self) -> String {
+        let all = (0..Self::SIZE).map(|rank| self.folder.join(format!("{OUT}{rank}")));
+        all.filter_map(|path| std::fs::read_to_string(path).ok()).collect()
+    }
+
+    /// What so many survivors have to say, or those that have come after some time.
+    pub(crate) fn outcomes(&self, survivors: usize) -> Vec<Outcome> {
+        let begin = Instant::now();
+        loop {
+            let outcomes = outcomes(&self.printed());
+            if outcomes.len() >= survivors || begin.elapsed() > GENEROUS {
+                return outcomes;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     fn pid(&self, rank: u32) -> Option<libc::pid_t> {
-        std::fs::read_to_string(self.folder.join(format!("there-{rank}"))).ok()?.parse().ok()
+        let said = std::fs::read_to_string(self.folder.join(format!("there-{rank}"))).ok();
+        let printed = || {
+            let there = format!("there {rank} ");
+            Some(self.printed().lines().find_map(|line| line.strip_prefix(&there))?.to_owned())
+        };
+        said.or_else(printed)?.parse().ok()
+    }
+
+    /// Ends a process, if it is there yet.
+    pub(crate) fn kill(&self, rank: u32) {
+        if let Some(pid) = self.pid(rank) {
+            // SAFETY: numbers alone; nobody has waited for it.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+        }
     }
 
     pub(crate) fn signal(&self, rank: u32, signal: i32) {

@@ -5,14 +5,19 @@
 //! started again, as process r on host r + 1; each process leaves what it has to say in a file.
 
 mod figure;
+#[path = "../faults/member.rs"]
+mod goes_wrong;
 mod job;
 mod measure;
 mod member;
+#[path = "../faults/outcome.rs"]
+mod outcome;
 
 use std::time::{Duration, Instant};
 
 use job::{Job, link};
 use member::{Story, now};
+use outcome::{FAULTS, GUILTY, judge, places_of, survivors_of};
 
 /// Others know of a death after this, of a process that nobody hears of after the second.
 const DEATH: Duration = Duration::from_secs(1);
@@ -115,6 +120,36 @@ fn a_process_killed_on_another_host_is_known_to_all_within_a_second() {
     });
 }
 
+/// As `faults` has it of the processes of one machine.
+#[test]
+#[ignore = "needs the hosts of ci/cluster.sh"]
+fn every_fault_in_every_place_is_known_on_the_other_hosts() {
+    let faults =
+        || FAULTS.iter().flat_map(|&(fault, _)| places_of(fault).map(move |at| (fault, at)));
+    for (backend, (fault, place)) in
+        BACKENDS.iter().flat_map(|&backend| faults().map(move |fault| (backend, fault)))
+    {
+        for tries in 1.. {
+            let mut job = Job::start_that_goes_wrong(backend, fault, place);
+            let outcomes = job.outcomes(survivors_of(fault).count());
+            if fault == "stop" {
+                job.kill(GUILTY);
+            }
+            job.end();
+            match judge(&outcomes, fault) {
+                Ok(longest) => {
+                    let (longest, said) = (longest.as_millis(), &outcomes[0].error);
+                    println!("row | {backend} | {fault} | {place} | {longest} | {said}");
+                    break;
+                }
+                Err(complaint) => {
+                    assert!(tries < TRIES, "{backend}, {fault} in {place}: {complaint}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 #[ignore = "needs the hosts of ci/cluster.sh"]
 fn a_job_that_is_suspended_for_ten_seconds_goes_on() {
@@ -208,4 +243,5 @@ fn the_figure_of_what_communication_costs() {
 #[test]
 fn a_member_of_a_job() {
     member::live();
+    goes_wrong::live();
 }

@@ -5,33 +5,19 @@
 //! long it had waited then, and that it lives on. `LPF_FAULTS_TABLE=1` has the outcomes printed as a table.
 
 mod member;
+mod outcome;
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use member::{AGAIN, FAULT, GUILTY, Outcome, PLACE, SIZE};
-
-/// Others know of a death after this, of a silent process after the second.
-const DEATH: Duration = Duration::from_secs(1);
-const SILENCE: Duration = Duration::from_secs(3);
+use member::{AGAIN, FAULT, PLACE};
+use outcome::{FAULTS, GUILTY, SIZE, judge, outcomes, places_of};
 
 /// The machine may be busy with other things: so often a fault may be told of too late.
 const TRIES: usize = 5;
 
 const BACKENDS: &[&str] = if cfg!(feature = "mpi") { &["tcp", "mpi"] } else { &["tcp"] };
-
-/// What a process does to itself, and what its job's last line says of it.
-const FAULTS: &[(&str, &str)] = &[
-    ("kill", "was ended by SIGKILL"),
-    ("stop", "was stopped"),
-    ("exit0", ""),
-    ("exit7", "ended with status 7"),
-    ("panic", ""),
-    ("memory", "was ended by SIGABRT"),
-];
-
-const PLACES: &[&str] = &["hook", "register", "put", "sync", "resize", "expected"];
 
 /// This program as processes of a job.
 fn job(backend: &str, fault: &str, place: &str) -> Command {
@@ -54,34 +40,17 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn outcomes(output: &Output) -> Vec<Outcome> {
-    text(&output.stdout).lines().filter_map(Outcome::read).collect()
-}
-
 /// One fault in one place; what there is to complain about.
 fn strike(backend: &str, fault: &str, place: &str, said_of_it: &str) -> Result<String, String> {
     let begin = Instant::now();
     let output = job(backend, fault, place).output().unwrap();
     let (took, errors) = (begin.elapsed(), text(&output.stderr));
     let complain = |text: String| Err(format!("{backend}, {fault} in {place}: {text}\n{errors}"));
-    let outcomes = outcomes(&output);
-    let bound = if fault == "stop" { SILENCE } else { DEATH };
-    // Who panics lives on, as the others do.
-    let survivors = if fault == "panic" { SIZE } else { SIZE - 1 };
-    let mut ranks: Vec<_> = outcomes.iter().map(|outcome| outcome.rank).collect();
-    ranks.sort_unstable();
-    let expected: Vec<_> = (0..SIZE).filter(|&rank| survivors == SIZE || rank != GUILTY).collect();
-    if ranks != expected {
-        return complain(format!("these survived: {ranks:?}"));
-    }
-    for Outcome { rank, waited, error } in &outcomes {
-        if !error.starts_with(&format!("fatal: process {GUILTY}, superstep ")) {
-            return complain(format!("process {rank} got: {error}"));
-        }
-        if *waited > bound {
-            return complain(format!("process {rank} waited {waited:?}"));
-        }
-    }
+    let outcomes = outcomes(&text(&output.stdout));
+    let longest = match judge(&outcomes, fault) {
+        Ok(longest) => longest,
+        Err(complaint) => return complain(complaint),
+    };
     let last = errors.lines().last().unwrap_or_default();
     let is_said = match said_of_it {
         "" => true,
@@ -90,7 +59,6 @@ fn strike(backend: &str, fault: &str, place: &str, said_of_it: &str) -> Result<S
     if !is_said {
         return complain("the last line is not the root cause".into());
     }
-    let longest = outcomes.iter().map(|outcome| outcome.waited).max().unwrap_or_default();
     let said = &outcomes[0].error;
     Ok(format!(
         "{backend} | {fault} | {place} | {} | {} | {said}",
@@ -102,8 +70,7 @@ fn strike(backend: &str, fault: &str, place: &str, said_of_it: &str) -> Result<S
 fn every_place(fault: &str) {
     let said = FAULTS.iter().find(|(name, _)| *name == fault).expect("in the list").1;
     for backend in BACKENDS {
-        // Outside of a hook a panic is an exit.
-        for place in PLACES.iter().filter(|place| (fault, **place) != ("panic", "hook")) {
+        for place in places_of(fault) {
             let mut tries = (0..TRIES).map(|_| strike(backend, fault, place, said));
             let mut last = tries.next().expect("one at least");
             while let (Err(_), Some(next)) = (&last, tries.next()) {
@@ -151,7 +118,7 @@ fn is_well(backend: &str, story: &str, settings: &[(&str, &str)]) {
     let output = job(backend, story, "").envs(settings.iter().copied()).output().unwrap();
     let errors = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{backend}, {story}: {errors}");
-    assert_eq!(outcomes(&output), [], "{backend}, {story}: {errors}");
+    assert_eq!(outcomes(&text(&output.stdout)), [], "{backend}, {story}: {errors}");
     let well = text(&output.stdout).lines().filter(|line| line.starts_with("well ")).count();
     assert_eq!(well, SIZE as usize, "{backend}, {story}: {errors}");
 }

@@ -8,34 +8,12 @@ use lpf::tcp::control::ControlPlane;
 use lpf::tcp::rendezvous::Meeting;
 use lpf::{Args, Context, InboxShape, Lpf, Member, Pid, Result};
 
+use crate::outcome::{GUILTY, Outcome, SIZE};
+
 /// Variables that tell a member its part.
 pub(crate) const FAULT: &str = "FAULT_OF_JOB";
 pub(crate) const PLACE: &str = "PLACE_OF_FAULT";
 pub(crate) const AGAIN: &str = "WHERE_SURVIVORS_MEET";
-
-pub(crate) const SIZE: Pid = 4;
-/// Who goes wrong.
-pub(crate) const GUILTY: Pid = 2;
-
-/// What a survivor says.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Outcome {
-    pub(crate) rank: Pid,
-    pub(crate) waited: Duration,
-    pub(crate) error: String,
-}
-
-impl Outcome {
-    fn write(&self) {
-        say(&format!("survivor {} {} {}", self.rank, self.waited.as_millis(), self.error));
-    }
-
-    pub(crate) fn read(line: &str) -> Option<Self> {
-        let mut words = line.strip_prefix("survivor ")?.splitn(3, ' ');
-        let (rank, waited) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        Some(Outcome { rank, waited: Duration::from_millis(waited), error: words.next()?.into() })
-    }
-}
 
 /// A line of its own, in one piece: others write to the same place.
 fn say(line: &str) {
@@ -133,7 +111,7 @@ fn story<L: Lpf>(ctx: &mut Context<'_, L>, fault: &str, place: &str) -> Result<(
         let sent = ctx.send(&mut right, part, ..).map_err(|(error, _)| error)?;
         let [message] = ctx.expect([&mut left])?;
         drop(message);
-        part = sent.part(&ctx.flush()?).ok().expect("flushed after it was sent");
+        part = sent.part(&ctx.flush()?).expect("flushed after it was sent");
     }
     ctx.sync()
 }
@@ -187,6 +165,7 @@ fn stopped_for(time: Duration) {
 
 /// Hooks, and says what came of it.
 fn play<T: Transport<Control = ControlPlane>>(mut member: Member<T>, fault: &str, place: &str) {
+    say(&format!("there {} {}", member.rank(), std::process::id()));
     if place.is_empty() {
         let hooked = member.hook(Args::none(), |ctx, _args| innocent(ctx, fault));
         hooked.unwrap();
@@ -203,7 +182,8 @@ fn play<T: Transport<Control = ControlPlane>>(mut member: Member<T>, fault: &str
         story(ctx, fault, place)
     });
     let error = hooked.expect_err("process 2 goes wrong").to_string();
-    Outcome { rank: member.rank(), waited: entered.max(begin).elapsed(), error }.write();
+    let waited = entered.max(begin).elapsed();
+    say(&Outcome { rank: member.rank(), waited, error }.line());
     // It lives on: a job with a dead member runs no section of all, and says so soon.
     if fault != "panic" {
         let again = member.hook(Args::none(), |_ctx, _args| Ok(()));
