@@ -9,6 +9,7 @@
 #   ci/hosts.sh down                 ends what runs on them, and them
 #   ci/hosts.sh on HOST CMD...       CMD on HOST
 #   ci/hosts.sh link HOST up|down    plugs HOST's cable in, or pulls it
+#   ci/hosts.sh between HOST HOST up|down   lets what they send each other through, or loses it
 #   ci/hosts.sh mpirun SLOTS [OPTION...] -- CMD...   an Open MPI job from h1, with SLOTS processes on each host
 #   ci/hosts.sh missing              says what this machine lacks for hosts, and fails; or nothing
 #
@@ -113,7 +114,7 @@ among() {
 
 [ $# -gt 0 ] || set -- help
 command=$1
-case "$command" in on | link | mpirun | agent) among "$@" ;; esac
+case "$command" in on | link | between | mpirun | agent) among "$@" ;; esac
 shift
 case "$command" in
     missing) missing ;;
@@ -147,6 +148,17 @@ case "$command" in
         is_host "$1"
         # At the switch, where the first process is: as of a cable, the host sees that there is no carrier.
         nsenter --net=/proc/1/ns/net ip link set "$1" "$2" ;;
+    between)
+        is_host "$1"; is_host "$2"
+        for pair in "$1 $2" "$2 $1"; do
+            read -r from to <<<"$pair"
+            at="$subnet.${to#h}"
+            # A host that is none: the switch finds nobody, and says nothing.
+            case "$3" in
+                down) ip -n "$from" neigh replace "$at" lladdr 02:00:00:00:00:01 dev eth0 nud permanent ;;
+                *) ip -n "$from" neigh del "$at" dev eth0 ;;
+            esac
+        done ;;
     mpirun)
         slots=$1; shift
         options=()

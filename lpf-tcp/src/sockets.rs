@@ -27,7 +27,8 @@
 //!
 //! # When a connection breaks
 //! At its end, at a frame that is none, at a message longer than its receive, and at a short one that
-//! nobody waits for beyond the 64 MiB.
+//! nobody waits for beyond the 64 MiB; and where what is sent is not acknowledged for three seconds, which
+//! who waits looks for.
 //! What had come by then is delivered; whatever else was asked of that process fails. Others are not
 //! concerned.
 

@@ -31,6 +31,12 @@ pub(crate) fn link(rank: u32, state: &str) {
     hosts(&["link", &format!("h{}", rank + 1), state]);
 }
 
+/// Lets what two processes send each other through, "up", or loses it, "down".
+pub(crate) fn between(ranks: [u32; 2], state: &str) {
+    let [one, other] = ranks.map(|rank| format!("h{}", rank + 1));
+    hosts(&["between", &one, &other, state]);
+}
+
 pub(crate) struct Job {
     /// The processes, or their launcher.
     children: Vec<Child>,

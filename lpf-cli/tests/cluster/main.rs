@@ -15,7 +15,7 @@ mod outcome;
 
 use std::time::{Duration, Instant};
 
-use job::{Job, link};
+use job::{Job, between, link};
 use member::{Story, now};
 use outcome::{FAULTS, GUILTY, judge, places_of, survivors_of};
 
@@ -101,6 +101,29 @@ fn a_pulled_cable_is_known_on_both_sides_within_three_seconds_and_nothing_is_wri
         job.end();
         heard
     });
+}
+
+/// Process 0 hears of both, so the control plane knows nothing. MPI has no such end: it is the system's.
+#[test]
+#[ignore = "needs the hosts of ci/cluster.sh"]
+fn two_hosts_that_do_not_reach_each_other_are_known_to_all() {
+    const BOUND: Duration = Duration::from_secs(6);
+    const APART: [u32; 2] = [1, 2];
+    let mut job = Job::start("tcp", Story::Exchange);
+    (0..Job::SIZE).for_each(|rank| drop(job.hear("there", rank)));
+    let since = now();
+    between(APART, "down");
+    let heard: Vec<_> = (0..Job::SIZE).map(|rank| heard(&job, rank, since)).collect();
+    between(APART, "up");
+    for (rank, after, text) in &heard {
+        println!("process {rank}, {} ms: {}", after.as_millis(), text.trim());
+        let named = APART.map(|one| format!("fatal: process {one}, superstep "));
+        assert!(named.iter().any(|name| text.starts_with(name)), "process {rank}: {text}");
+        assert!(text.contains("nothing that is sent to process "), "process {rank}: {text}");
+        assert!(*after < BOUND, "process {rank} knows after {after:?}");
+    }
+    assert_memory_is_quiet(&job, "tcp", 0..Job::SIZE);
+    job.end();
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::io;
 use std::net;
 use std::os::fd::AsRawFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lpf_core::messages::network::Pace;
 use lpf_core::messages::{Broken, Outcome, Piece, Rank, Tag, Ticket};
@@ -17,6 +17,11 @@ use super::matching::{Matching, Stage};
 use super::readiness::Readiness;
 use super::system;
 
+/// So often a process that waits asks for connections that let nothing through, and these are given up after
+/// so long.
+const ASKED: Duration = Duration::from_millis(500);
+const UNANSWERED: Duration = Duration::from_secs(3);
+
 pub(super) struct Network {
     pub(super) rank: Rank,
     /// By rank; this process's own has no stream.
@@ -27,6 +32,8 @@ pub(super) struct Network {
     readiness: Option<Readiness>,
     pace: Pace,
     pub(super) messages: u64,
+    /// When it was last asked which connections are silent.
+    asked: Instant,
 }
 
 impl Network {
@@ -50,6 +57,7 @@ impl Network {
             connections,
             pace: Pace::new(),
             messages: 0,
+            asked: Instant::now(),
         })
     }
 
@@ -272,6 +280,27 @@ impl Network {
                 let descriptor = alone.and_then(|one| Some(one.stream.as_ref()?.as_raw_fd()));
                 let writes = alone.is_some_and(|one| !one.outgoing.is_empty());
                 system::wait(descriptor, writes, time);
+            }
+        }
+        self.give_up_unanswered();
+    }
+
+    /// Breaks off what lets nothing through. A process that dies, or is not heard of by process 0, is told of
+    /// by the control plane; what lies between two others only they can see.
+    fn give_up_unanswered(&mut self) {
+        let now = Instant::now();
+        if now.duration_since(self.asked) < ASKED {
+            return;
+        }
+        self.asked = now;
+        for peer in 0..self.connections.len() {
+            let stream = self.connections[peer].stream.as_ref();
+            if stream.is_some_and(|stream| system::is_unanswered(stream, UNANSWERED)) {
+                let text = format!(
+                    "nothing that is sent to process {peer} arrives: for {:.1} s its host has acknowledged nothing; is there a firewall between the hosts, or a link down?",
+                    UNANSWERED.as_secs_f64()
+                );
+                self.break_off(peer as Rank, text);
             }
         }
     }
