@@ -18,6 +18,8 @@ use std::fmt;
 use arrayvec::ArrayString;
 use serde::{Deserialize, Serialize};
 
+use crate::error::Cause;
+
 /// The most cells of a ring: one bit each in a word of held messages.
 pub const MAX_WINDOW: u32 = 64;
 
@@ -183,6 +185,48 @@ impl Outgoing {
         self.made - self.made_at_sync < u64::from(window)
     }
 
+    /// Makes one more put of `bytes` bytes on a link, behind `queued` ones that have not left.
+    ///
+    /// # Errors
+    /// Why it cannot be made: too long for a cell, too many in one superstep, too many without credit.
+    #[inline]
+    pub fn make(
+        &mut self,
+        link: Link,
+        bytes: usize,
+        landing: bool,
+        shape: InboxShape,
+        queued: usize,
+    ) -> std::result::Result<(), Cause> {
+        let is_too_long = !landing && bytes > shape.cell_bytes;
+        let is_behind_too_many = queued >= 2 * shape.window as usize;
+        if is_too_long || is_behind_too_many || !self.may_make(shape.window) {
+            return Err(self.refusal(link, bytes, is_too_long, shape, queued));
+        }
+        self.made += 1;
+        Ok(())
+    }
+
+    #[cold]
+    fn refusal(
+        &self,
+        link: Link,
+        bytes: usize,
+        is_too_long: bool,
+        InboxShape { window, cell_bytes, .. }: InboxShape,
+        queued: usize,
+    ) -> Cause {
+        Cause::Arrivals(match is_too_long {
+            true => format!(
+                "a message of {bytes} bytes does not fit the cells of {link}, which have {cell_bytes}; send it as a landing"
+            ),
+            false if !self.may_make(window) => {
+                format!("more than {window} puts on {link} in one superstep")
+            }
+            false => format!("{queued} puts on {link} wait for credit; flush first"),
+        })
+    }
+
     /// Whether everything made has left.
     #[inline]
     pub fn is_flushed(&self) -> bool {
@@ -225,12 +269,29 @@ impl Incoming {
         }
     }
 
-    /// Cells that stay taken when everything that nobody holds is released.
-    pub fn held_after_release(&self) -> u64 {
+    /// Whether a wait for `messages` may begin, as far as it concerns this link: first everything that nobody
+    /// holds is released, then no more than the window is unreleased.
+    ///
+    /// # Errors
+    /// Why not.
+    #[inline]
+    pub fn may_await(
+        &self,
+        link: Link,
+        messages: &[Expect],
+        window: u32,
+    ) -> std::result::Result<(), Cause> {
+        let more = messages.iter().filter(|other| other.link == link);
+        let more: u64 = more.map(|other| u64::from(other.messages)).sum();
         let mut after = *self;
         after.release_unheld();
-        after.unreleased()
+        if after.unreleased() + more > u64::from(window) {
+            let text = format!("more than {window} unreleased messages on {link}");
+            return Err(Cause::Arrivals(text));
+        }
+        Ok(())
     }
+
     /// Notes that message `nth` (counted from 0) is done with. False where it is not unreleased.
     #[inline]
     pub fn release(&mut self, nth: u64) -> bool {

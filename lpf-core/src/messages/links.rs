@@ -19,7 +19,7 @@ use super::process::Process;
 use super::transport::{Rank, Ticket, Transport};
 use super::watch::{Stop, Waiting};
 use crate::Pid;
-use crate::arrivals::{Call, Incoming, Link, Outgoing};
+use crate::arrivals::{Call, InboxShape, Incoming, Link, Outgoing};
 use crate::error::Result;
 use crate::lpf::Awaited;
 use crate::slot::Slot;
@@ -66,8 +66,7 @@ struct OpenLink {
     inbox: usize,
     ring: u32,
     peer_ring: u32,
-    window: u32,
-    cell_bytes: usize,
+    shape: InboxShape,
     /// Which of the openings of the stream there and of the stream here this is, from 1.
     out_opening: u64,
     in_opening: u64,
@@ -186,7 +185,7 @@ impl OpenLink {
             return Some(Want { what: What::Opening, stream, have: need - 1, need });
         }
         let before = self.sent_before.made;
-        let need = before + (self.outgoing.sent + 1).saturating_sub(u64::from(self.window));
+        let need = before + (self.outgoing.sent + 1).saturating_sub(u64::from(self.shape.window));
         let have = before + self.outgoing.released;
         if have < need {
             return Some(Want { what: What::Releases, stream, have, need });
@@ -305,7 +304,7 @@ impl Links {
         if !link.has_granted {
             self.grant(net, local, link)?;
         }
-        if link.incoming.must_report(link.window, link.incoming.awaited) {
+        if link.incoming.must_report(link.shape.window, link.incoming.awaited) {
             self.report(net, link)?;
         }
         self.finish_sends(net, link)?;

@@ -34,17 +34,8 @@ impl Threads {
         // Everything is checked before anything changes: a misuse has no effect.
         for expect in messages {
             let open = self.link(expect.link)?;
-            let held = open.incoming.held_after_release();
-            let more: u64 = messages
-                .iter()
-                .filter(|other| other.link == expect.link)
-                .map(|other| u64::from(other.messages))
-                .sum();
-            if held + more > u64::from(open.window()) {
-                let (link, window) = (expect.link, open.window());
-                let text = format!("more than {window} unreleased messages on {link}");
-                return Err(self.arrivals_misuse(text));
-            }
+            let may = open.incoming.may_await(expect.link, messages, open.window());
+            may.map_err(|cause| self.misuse(cause))?;
         }
         let call = self.links.call;
         for place in &mut self.links.places {

@@ -161,26 +161,13 @@ impl Threads {
         };
         let (pid, stamp) = (self.pid, self.links.call.word());
         let open = self.link_mut(link)?;
-        let window = open.window();
-        if !landing && bytes > open.theirs.shape.cell_bytes {
-            let text = format!(
-                "a message of {bytes} bytes does not fit the cells of {link}, which have {}; send it as a landing",
-                open.theirs.shape.cell_bytes
-            );
-            return Err(self.arrivals_misuse(text));
-        }
-        if !open.outgoing.may_make(window) {
-            let text = format!("more than {window} puts on {link} in one superstep");
-            return Err(self.arrivals_misuse(text));
-        }
-        if open.queue.len() >= 2 * window as usize {
-            let text = format!("{} puts on {link} wait for credit; flush first", open.queue.len());
-            return Err(self.arrivals_misuse(text));
+        let made = open.outgoing.make(link, bytes, landing, open.theirs.shape, open.queue.len());
+        if let Err(cause) = made {
+            return Err(self.misuse(cause));
         }
         open.queue.push_back(Queued { address, bytes, landing, stamp });
         self.slots.name(src, superstep);
         let open = self.link_mut(link)?;
-        open.outgoing.made += 1;
         let (sent, peer) = (open.send(pid, superstep), open.peer);
         match sent {
             Ok(true) => self.comm.peers[peer as usize].ring(),

@@ -251,7 +251,7 @@ impl Links {
         let Some(inbox) = &self.inboxes[link.inbox] else { return Ok(()) };
         let rank = self.members[link.peer as usize];
         let tag = tags::cells(self.context, inbox.first_ring + link.ring);
-        while link.posted < link.incoming.released + u64::from(link.window) {
+        while link.posted < link.incoming.released + u64::from(link.shape.window) {
             let pieces = inbox.cell(link.ring, link.posted);
             // SAFETY: the cell belongs to nobody: its former message is released, and the inbox lives
             // until its links are closed.

@@ -21,14 +21,8 @@ impl<T: Transport> Process<T> {
         // Everything is checked before anything changes: a misuse has no effect.
         for expect in messages {
             let open = links.link(local, expect.link)?;
-            let held = open.incoming.held_after_release();
-            let same = messages.iter().filter(|other| other.link == expect.link);
-            let more: u64 = same.map(|other| u64::from(other.messages)).sum();
-            if held + more > u64::from(open.window) {
-                let text =
-                    format!("more than {} unreleased messages on {}", open.window, expect.link);
-                return Err(local.arrivals_misuse(text));
-            }
+            let may = open.incoming.may_await(expect.link, messages, open.shape.window);
+            may.map_err(|cause| local.misuse(cause))?;
         }
         for open in links.places.iter_mut().filter_map(|place| place.link.as_deref_mut()) {
             open.incoming.release_unheld();
@@ -48,7 +42,8 @@ impl<T: Transport> Process<T> {
         if !open.incoming.is_readable(nth) {
             return Err(self.not_readable(link, nth));
         }
-        let Arrived { bytes, landing } = open.arrived[(nth % u64::from(open.window)) as usize];
+        let Arrived { bytes, landing } =
+            open.arrived[(nth % u64::from(open.shape.window)) as usize];
         let (data, offer) = match landing {
             Some((offer, address)) => (address.cast_const(), offer),
             None => {
@@ -116,8 +111,8 @@ impl<T: Transport> Process<T> {
         let net = &mut shared.net;
         let links = &mut self.links;
         let open = links.link(local, link)?;
-        if open.offers.len() >= open.window as usize {
-            let text = format!("more than {} open offers on {link}", open.window);
+        if open.offers.len() >= open.shape.window as usize {
+            let text = format!("more than {} open offers on {link}", open.shape.window);
             return Err(local.arrivals_misuse(text));
         }
         let ring =
@@ -215,7 +210,7 @@ impl Links {
             // which `progress` has made if this wait depends on it.
             let Some(ticket) = open.cells.front() else { return Ok(false) };
             let message = open.incoming.seen;
-            let slot = (message % u64::from(open.window)) as usize;
+            let slot = (message % u64::from(open.shape.window)) as usize;
             if !open.head_came {
                 if net.test(ticket)?.is_none() {
                     return Ok(false);
@@ -244,7 +239,7 @@ impl Links {
                 landing = Some((open.offers_used, offer.address));
                 open.offers_used += 1;
                 open.offers.pop_front();
-            } else if bytes > open.cell_bytes {
+            } else if bytes > open.shape.cell_bytes {
                 return Err(Stop::Fatal(nonsense(open.peer)));
             }
             open.arrived[slot] = Arrived { bytes, landing };

@@ -38,24 +38,9 @@ impl<T: Transport> Process<T> {
         };
         let stamp = self.links.call.word();
         let open = self.links.link_mut(local, link)?;
-        let window = open.window;
-        if !landing && bytes > open.cell_bytes {
-            let text = format!(
-                "a message of {bytes} bytes does not fit the cells of {link}, which have {}; send it as a landing",
-                open.cell_bytes
-            );
-            return Err(local.arrivals_misuse(text));
-        }
-        if !open.outgoing.may_make(window) {
-            let text = format!("more than {window} puts on {link} in one superstep");
-            return Err(local.arrivals_misuse(text));
-        }
-        if open.queue.len() >= 2 * window as usize {
-            let text = format!("{} puts on {link} wait for credit; flush first", open.queue.len());
-            return Err(local.arrivals_misuse(text));
-        }
+        let made = open.outgoing.make(link, bytes, landing, open.shape, open.queue.len());
+        made.map_err(|cause| local.misuse(cause))?;
         open.queue.push_back(Queued { address, bytes, landing, stamp });
-        open.outgoing.made += 1;
         self.local.slots.name(src, self.local.superstep);
         let network = self.network.clone();
         let mut shared = network.lock();
@@ -89,7 +74,7 @@ impl Links {
         local: &Local,
         link: &mut OpenLink,
     ) -> std::result::Result<bool, Stop> {
-        while link.granted && link.outgoing.may_send(link.window) {
+        while link.granted && link.outgoing.may_send(link.shape.window) {
             let Some(next) = link.queue.front() else { break };
             if next.landing {
                 let Some(&room) = link.peer_offers.front() else { break };
@@ -102,10 +87,10 @@ impl Links {
                     return Err(Stop::Fatal(error));
                 }
             }
-            if link.in_flight.len() >= link.window as usize {
+            if link.in_flight.len() >= link.shape.window as usize {
                 // Heads are used again a window later.
                 self.finish_sends(net, link)?;
-                if link.in_flight.len() >= link.window as usize {
+                if link.in_flight.len() >= link.shape.window as usize {
                     break;
                 }
             }
@@ -149,7 +134,7 @@ impl Links {
             }
             net.send_copy(rank, cells, &message[..HEAD + put.bytes])?;
         } else {
-            let at = (number % u64::from(link.window)) as usize * HEAD;
+            let at = (number % u64::from(link.shape.window)) as usize * HEAD;
             let place = link.heads.piece(at..at + HEAD);
             // SAFETY: the head of the message a window earlier has left: fewer are in flight.
             unsafe { std::ptr::copy_nonoverlapping(head.as_ptr(), place.base, HEAD) };
