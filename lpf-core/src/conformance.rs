@@ -149,22 +149,54 @@ pub trait Harness: Sync {
         true
     }
 
-    /// What bounds on time are multiplied by, where what runs the sections is no backend but a model of
-    /// one, whose time says nothing.
-    fn slowdown(&self) -> u32 {
-        1
+    /// What runs the sections.
+    fn pace(&self) -> Pace {
+        Pace::Threads
+    }
+}
+
+/// How fast a superstep is, which says how long a case may take and how many of a kind are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// Threads of a process.
+    Threads,
+    /// Processes of one host.
+    Processes,
+    /// Processes of several hosts, whose links may be slow.
+    Hosts,
+    /// No backend but a model of one, whose time says nothing.
+    Model,
+}
+
+impl Pace {
+    /// Of processes: whether they are on several hosts.
+    pub fn of_processes(are_apart: bool) -> Self {
+        if are_apart { Pace::Hosts } else { Pace::Processes }
+    }
+
+    /// What bounds on time are multiplied by.
+    fn slowdown(self) -> u32 {
+        match self {
+            Pace::Threads | Pace::Processes => 1,
+            Pace::Hosts => 3,
+            Pace::Model => 30,
+        }
     }
 
     /// Random programs per run.
-    fn random_programs(&self) -> u32 {
-        64
+    fn random_programs(self) -> u32 {
+        match self {
+            Pace::Threads | Pace::Model => 64,
+            Pace::Processes => 32,
+            Pace::Hosts => 8,
+        }
     }
 }
 
 /// What every case begins with.
 #[doc(hidden)]
 pub fn begin<H: Harness>(harness: &H) {
-    verdict::slow_down(harness.slowdown());
+    verdict::slow_down(harness.pace().slowdown());
 }
 
 /// The processes that the largest cases need.

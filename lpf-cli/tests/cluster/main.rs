@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use job::{Job, between, link};
 use member::{Story, now};
-use outcome::{FAULTS, GUILTY, judge, places_of, survivors_of};
+use outcome::{FAULTS, GUILTY, judge, places_of, row, survivors_of};
 
 /// Others know of a death after this, of a process that nobody hears of after the second.
 const DEATH: Duration = Duration::from_secs(1);
@@ -160,9 +160,8 @@ fn every_fault_in_every_place_is_known_on_the_other_hosts() {
             }
             job.end();
             match judge(&outcomes, fault) {
-                Ok(longest) => {
-                    let (longest, said) = (longest.as_millis(), &outcomes[0].error);
-                    println!("row | {backend} | {fault} | {place} | {longest} | {said}");
+                Ok(()) => {
+                    println!("\n{}", row(backend, fault, place, &outcomes));
                     break;
                 }
                 Err(complaint) => {

@@ -2,17 +2,17 @@
 //! real processes under `lpf run`, over TCP and, with the feature `mpi`, over MPI.
 //!
 //! The program is this one, started again. Its process 2 goes wrong; each survivor says what it got, how
-//! long it had waited then, and that it lives on. `LPF_FAULTS_TABLE=1` has the outcomes printed as a table.
+//! long it had waited then, and that it lives on. `LPF_FAULTS_TABLE=1` has the outcomes printed, for
+//! `benches/faults`.
 
 mod member;
 mod outcome;
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use member::{AGAIN, FAULT, PLACE};
-use outcome::{FAULTS, GUILTY, SIZE, judge, outcomes, places_of};
+use outcome::{FAULTS, GUILTY, SIZE, judge, outcomes, places_of, row};
 
 /// The machine may be busy with other things: so often a fault may be told of too late.
 const TRIES: usize = 5;
@@ -42,15 +42,13 @@ fn text(bytes: &[u8]) -> String {
 
 /// One fault in one place; what there is to complain about.
 fn strike(backend: &str, fault: &str, place: &str, said_of_it: &str) -> Result<String, String> {
-    let begin = Instant::now();
     let output = job(backend, fault, place).output().unwrap();
-    let (took, errors) = (begin.elapsed(), text(&output.stderr));
+    let errors = text(&output.stderr);
     let complain = |text: String| Err(format!("{backend}, {fault} in {place}: {text}\n{errors}"));
     let outcomes = outcomes(&text(&output.stdout));
-    let longest = match judge(&outcomes, fault) {
-        Ok(longest) => longest,
-        Err(complaint) => return complain(complaint),
-    };
+    if let Err(complaint) = judge(&outcomes, fault) {
+        return complain(complaint);
+    }
     let last = errors.lines().last().unwrap_or_default();
     let is_said = match said_of_it {
         "" => true,
@@ -59,12 +57,7 @@ fn strike(backend: &str, fault: &str, place: &str, said_of_it: &str) -> Result<S
     if !is_said {
         return complain("the last line is not the root cause".into());
     }
-    let said = &outcomes[0].error;
-    Ok(format!(
-        "{backend} | {fault} | {place} | {} | {} | {said}",
-        longest.as_millis(),
-        took.as_millis()
-    ))
+    Ok(row(backend, fault, place, &outcomes))
 }
 
 fn every_place(fault: &str) {
@@ -78,7 +71,7 @@ fn every_place(fault: &str) {
             }
             match last {
                 Ok(row) if std::env::var_os("LPF_FAULTS_TABLE").is_some() => {
-                    println!("row | {row}")
+                    println!("\n{row}")
                 }
                 Ok(_) => {}
                 Err(complaint) => panic!("{complaint}"),

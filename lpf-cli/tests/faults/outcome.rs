@@ -61,8 +61,15 @@ pub(crate) fn outcomes(said: &str) -> Vec<Outcome> {
     outcomes
 }
 
-/// How long the last of the survivors of a fault waited, or what there is to complain about.
-pub(crate) fn judge(outcomes: &[Outcome], fault: &str) -> Result<Duration, String> {
+/// How long the last of them waited, in milliseconds, and what was said: for a table.
+pub(crate) fn row(backend: &str, fault: &str, place: &str, outcomes: &[Outcome]) -> String {
+    let longest = outcomes.iter().map(|outcome| outcome.waited.as_millis()).max();
+    let (longest, said) = (longest.unwrap_or_default(), &outcomes[0].error);
+    format!("row,{backend},{fault},{place},{longest},{said}")
+}
+
+/// What there is to complain about in what the survivors of a fault said.
+pub(crate) fn judge(outcomes: &[Outcome], fault: &str) -> Result<(), String> {
     let bound = if fault == "stop" { SILENCE } else { DEATH };
     let ranks: Vec<_> = outcomes.iter().map(|outcome| outcome.rank).collect();
     if ranks != survivors_of(fault).collect::<Vec<_>>() {
@@ -76,5 +83,5 @@ pub(crate) fn judge(outcomes: &[Outcome], fault: &str) -> Result<Duration, Strin
             return Err(format!("process {rank} waited {waited:?}"));
         }
     }
-    Ok(outcomes.iter().map(|outcome| outcome.waited).max().unwrap_or_default())
+    Ok(())
 }

@@ -31,7 +31,7 @@ fn run_all<H: Harness, P: Debug>(
     run: impl Fn(&P) -> Result<()>,
 ) {
     let config = Config {
-        cases: harness.random_programs(),
+        cases: harness.pace().random_programs(),
         failure_persistence: None,
         max_shrink_time: 60_000,
         ..Config::default()

@@ -8,7 +8,7 @@ mod traffic;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lpf_core::conformance::{Harness, Hooked, Mode, PROCS, cases};
+use lpf_core::conformance::{Harness, Hooked, Mode, PROCS, Pace, cases};
 use lpf_core::machine::{Growth, Parameters};
 use lpf_core::messages::{self, Environment, Host, Network, Rank, SectionId, Way};
 use lpf_core::{Args, Pid, Program, Result};
@@ -114,12 +114,8 @@ impl Harness for InMemory {
         Some(hooked)
     }
 
-    fn slowdown(&self) -> u32 {
-        30
-    }
-
-    fn random_programs(&self) -> u32 {
-        64
+    fn pace(&self) -> Pace {
+        Pace::Model
     }
 }
 

@@ -8,7 +8,7 @@ mod launch;
 mod machine;
 mod sizes;
 
-use lpf_core::conformance::{Harness, Hooked, Mode};
+use lpf_core::conformance::{Harness, Hooked, Mode, Pace};
 use lpf_core::messages::Way;
 use lpf_core::{Args, Pid, Program, Result};
 
@@ -34,13 +34,8 @@ impl Harness for OnMpi {
         Some(hooks::hook(mode.between_processes(self.0), inputs, output_bytes, program))
     }
 
-    fn slowdown(&self) -> u32 {
-        // Links of a cluster may be slow.
-        if machine::is_apart() { 3 } else { 1 }
-    }
-
-    fn random_programs(&self) -> u32 {
-        if machine::is_apart() { 8 } else { 32 }
+    fn pace(&self) -> Pace {
+        Pace::of_processes(machine::is_apart())
     }
 }
 

@@ -6,7 +6,7 @@ mod members;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use lpf_core::conformance::{Harness, Hooked, Mode, PROCS};
+use lpf_core::conformance::{Harness, Hooked, Mode, PROCS, Pace};
 use lpf_core::messages::Way;
 use lpf_core::{Args, Pid, Program, Result};
 use lpf_tcp::Job;
@@ -42,13 +42,8 @@ impl Harness for Tcp {
         Some(std::iter::once(own).chain(team.outcomes(job)).collect())
     }
 
-    fn slowdown(&self) -> u32 {
-        // Links of a cluster may be slow.
-        if members::are_apart() { 3 } else { 1 }
-    }
-
-    fn random_programs(&self) -> u32 {
-        if members::are_apart() { 8 } else { 32 }
+    fn pace(&self) -> Pace {
+        Pace::of_processes(members::are_apart())
     }
 }
 
