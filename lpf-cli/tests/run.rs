@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::FromRawFd;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -501,6 +502,42 @@ fn processes_that_join_find_each_other() {
     assert_eq!(output.status.code(), Some(0), "{out}{said}");
     assert_eq!(out.matches("counted 3").count(), 1, "{out}");
     assert_eq!(said, "");
+}
+
+/// This program as another build of it: a copy with another build id.
+fn another_build(folder: &Path) -> PathBuf {
+    let mut bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+    // A note of the kind 3, of "GNU", and behind it the id (elf(5)).
+    let note =
+        [&4u32.to_le_bytes()[..], &20u32.to_le_bytes(), &3u32.to_le_bytes(), b"GNU\0"].concat();
+    let at = bytes.windows(note.len()).position(|window| window == note).expect("a build id");
+    bytes[at + note.len()] ^= 1;
+    let program = folder.join("another-build");
+    std::fs::write(&program, bytes).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&program, mode).unwrap();
+    program
+}
+
+#[test]
+fn a_process_of_another_build_says_so_and_ends_with_an_error() {
+    let folder = std::env::temp_dir().join(format!("lpf-build-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (one, other) = (std::env::current_exe().unwrap(), another_build(&folder));
+    let script = format!(
+        "[ $LPF_RANK = 1 ] && program={} || program={}; exec $program --exact member --quiet",
+        other.display(),
+        one.display()
+    );
+    let output = shell("3", &script);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let said = stderr(&output);
+    let why = "this process runs another build of the program than the one that began the section";
+    let own = format!("lpf: process 1 of the job ends: fatal: process 1, superstep 0: {why}");
+    assert!(said.lines().any(|line| line.starts_with(&own)), "{said}");
+    assert!(last(&said).starts_with("lpf: process 1 (pid "), "{said}");
+    assert!(last(&said).contains(" ended with status 1 after "), "{said}");
+    assert!(last(&said).contains(why), "{said}");
 }
 
 /// One of three that ends well, but for the others, who wait for it.
