@@ -759,6 +759,25 @@ fn processes_of_a_job_may_meet_again() {
 }
 
 #[test]
+fn processes_of_which_some_run_and_some_are_members_are_told_so() {
+    let program = std::env::current_exe().unwrap();
+    for (first, second) in [("member", "meets_twice"), ("meets_twice", "member")] {
+        let script = format!(
+            "[ $LPF_RANK = 0 ] && test={first} || test={second}; exec {} --exact $test --nocapture",
+            program.display()
+        );
+        let output = hurried("2", &script);
+        let said = stdout(&output) + &stderr(&output);
+        assert_ne!(output.status.code(), Some(0), "{said}");
+        assert!(
+            said.contains("misuse: process 0 refused this process: process 1 comes "),
+            "{said}"
+        );
+        assert!(last(&stderr(&output)).starts_with("lpf: process 1 (pid "), "{said}");
+    }
+}
+
+#[test]
 fn a_signal_that_ends_nothing_comes_once_to_each_under_a_launcher_of_mpi() {
     let script = r#"
         trap 'n=$((n+1))' USR1; echo set

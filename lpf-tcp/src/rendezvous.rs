@@ -30,8 +30,8 @@
 //! # Strangers
 //! A connection has five seconds for its handshake, at most 512 bytes a frame, and no effect on others:
 //! one thread serves all of them, and waits for none. Who sends anything else, belongs to another job, has
-//! another secret, size, version or build, or a rank that is taken is refused, is told why if it speaks
-//! this protocol, and the meeting goes on. A caller that is refused fails at once; one that finds
+//! another secret, size, version or build, comes [by](By) other means, or has a rank that is taken is
+//! refused, is told why if it speaks this protocol, and the meeting goes on. A caller that is refused fails at once; one that finds
 //! nobody, or somebody else, tries again until its time is up.
 //!
 //! The handshake keeps strangers out. It neither hides nor seals what follows: who can change packets on
@@ -57,6 +57,7 @@ mod words;
 
 pub use error::MeetError;
 pub use secret::Secret;
+pub use words::By;
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -89,6 +90,8 @@ pub struct Meeting {
     pub time: Duration,
     /// Tells jobs apart.
     pub job: u64,
+    /// By what this process takes part: those who differ do not meet.
+    pub by: By,
     /// Names the program, in at most 64 bytes: processes that both have one and differ do not meet.
     pub build: Option<Vec<u8>>,
     /// Whether processes beat; process 0 decides for all.
@@ -165,7 +168,7 @@ struct Connected {
 }
 
 impl Meeting {
-    /// A meeting at `address`, for 30 seconds, without a secret, job 0.
+    /// A meeting at `address`, for 30 seconds, without a secret, job 0, of a `Member`.
     pub fn new(address: impl Into<String>, rank: Rank, size: Rank) -> Self {
         Meeting {
             address: address.into(),
@@ -174,6 +177,7 @@ impl Meeting {
             secret: None,
             time: Duration::from_secs(30),
             job: 0,
+            by: By::Member,
             build: None,
             beats: Beats::On,
             listener: None,
@@ -246,6 +250,7 @@ impl Meeting {
                 rank: self.rank,
                 size: self.size,
                 job: self.job,
+                by: self.by,
                 secret: self.secret,
                 build: self.build,
                 streams,

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use lpf_core::messages::Rank;
-use lpf_tcp::rendezvous::{Joined, MeetError, Meeting, Secret, bind_first};
+use lpf_tcp::rendezvous::{By, Joined, MeetError, Meeting, Secret, bind_first};
 
 /// Longer than anything takes on a machine that does much else.
 const GENEROUS: Duration = Duration::from_secs(20);
@@ -531,6 +531,20 @@ fn two_builds_of_a_program_do_not_meet() {
     assert!(error.ends_with("it is another build of the program"), "{error}");
     // Who does not say which it is may come.
     all_join(vec![host, guest(&address, 1, 2)]);
+}
+
+#[test]
+fn who_comes_by_run_and_who_as_a_member_do_not_meet_and_both_are_told() {
+    let (address, host) = host(2, |meeting| {
+        meeting.by = By::Run;
+        meeting.time = Duration::from_millis(500);
+    });
+    let error = error_of(guest(&address, 1, 2)).to_string();
+    let text = "process 1 comes as a Member and process 0 by lpf::run: let all processes of the job use \
+                one of the two";
+    assert_eq!(error, format!("process 0 refused this process: {text}"));
+    let error = error_of(host).to_string();
+    assert!(error.starts_with("process 1 has not come") && error.ends_with(text), "{error}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use lpf_core::messages::Transport;
 use lpf_core::settings::Launched;
 use lpf_core::{Args, Error, Pid, Program, Result};
 use lpf_tcp::control::ControlPlane;
-use lpf_tcp::rendezvous::{Meeting, Secret};
+use lpf_tcp::rendezvous::{By, Meeting, Secret};
 
 use crate::launcher::{say, told};
 use crate::member::Member;
@@ -73,7 +73,10 @@ fn join(backend: &'static str) -> Result<Joined> {
     match backend {
         #[cfg(feature = "mpi")]
         "mpi" => serve_unless_first(Member::with_mpi()?).map(Joined::Mpi),
-        _ => serve_unless_first(Member::new(meeting()?)?).map(Joined::Tcp),
+        _ => {
+            let meeting = Meeting { by: By::Run, ..meeting()? };
+            serve_unless_first(Member::new(meeting)?).map(Joined::Tcp)
+        }
     }
 }
 

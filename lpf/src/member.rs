@@ -96,7 +96,8 @@ impl Member {
 
     /// Meets the other processes of the job that this process was started in, by `lpf run` or by whoever
     /// set `LPF_MEET` and the variables beside it. It is for programs in which all processes do the same
-    /// and [hook](Self::hook); [`run`](crate::run) is for those in which process 0 leads.
+    /// and [hook](Self::hook); [`run`](crate::run) is for those in which process 0 leads. Of a job all use
+    /// the same of the two.
     ///
     /// # Errors
     /// As [`new`](Self::new), and *misuse* where this process was started in no job.
@@ -108,6 +109,7 @@ impl Member {
 #[cfg(feature = "mpi")]
 mod mpi {
     use lpf_core::settings::by_mpi_launcher;
+    use lpf_tcp::rendezvous::By;
 
     use super::*;
     use crate::launcher::{is_told_to_lpf_run, say};
@@ -124,19 +126,23 @@ mod mpi {
         /// *Misuse* for a setting that cannot be used; *mitigable* where MPI or the system refuses
         /// something; *fatal* where not all come within a minute.
         pub fn of_world(world: World) -> Result<Self> {
-            let job = join(world, beats(&Settings::from_environment()?), COMING)?;
+            Self::coming(world, By::Member)
+        }
+
+        fn coming(world: World, by: By) -> Result<Self> {
+            let job = join(world, by, beats(&Settings::from_environment()?), COMING)?;
             if !is_told_to_lpf_run() {
                 say_who_dies(&job);
             }
             Ok(Self::joined(job, "mpi"))
         }
 
-        /// Initialises MPI and takes all its processes.
+        /// Initialises MPI and takes all its processes, for [`run`](crate::run).
         pub(crate) fn with_mpi() -> Result<Self> {
             if let Some((rank, _)) = by_mpi_launcher() {
                 tell(Report::Meets { rank });
             }
-            Self::of_world(World::init(COMING).map_err(refused)?)
+            Self::coming(World::init(COMING).map_err(refused)?, By::Run)
         }
     }
 

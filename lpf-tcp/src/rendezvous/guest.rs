@@ -133,6 +133,7 @@ impl<'a> Guest<'a> {
             rank: me.rank,
             size: me.size,
             job: me.job,
+            by: me.by,
             secret: me.secret.is_some(),
             streams: me.streams,
             build: me.build.clone(),

@@ -1,5 +1,6 @@
 //! The words of the rendezvous.
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use lpf_core::messages::Rank;
@@ -11,7 +12,7 @@ use super::secret::{Nonce, Tag};
 pub(super) const MAGIC: [u8; 8] = *b"LPF/meet";
 
 /// The version of this protocol and of what follows it, the control plane and the data network.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// The longest frame of a handshake.
 pub(super) const LONGEST_GREETING: usize = 512;
@@ -35,6 +36,25 @@ pub(super) enum Purpose {
     Data,
 }
 
+/// By what a process takes part in its job. All use the same: where one is ordered what to do and another
+/// waits for all to do the same, they wait for each other for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum By {
+    /// `lpf::run`: process 0 orders, the others serve.
+    Run,
+    /// A `Member`, which hooks together with the others, or gives and takes orders as its program says.
+    Member,
+}
+
+impl fmt::Display for By {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            By::Run => "by lpf::run",
+            By::Member => "as a Member",
+        })
+    }
+}
+
 /// The first word of who calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Hello {
@@ -42,6 +62,7 @@ pub(super) struct Hello {
     pub(super) rank: Rank,
     pub(super) size: Rank,
     pub(super) job: u64,
+    pub(super) by: By,
     /// Whether there is a secret.
     pub(super) secret: bool,
     /// Whether pairs are to be connected.
