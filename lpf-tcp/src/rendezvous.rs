@@ -38,8 +38,8 @@
 //! the way between two processes is not kept from it. Use a network that you trust, or a tunnel.
 //!
 //! # The end
-//! When the time is up, process 0 tells those who came who is missing, by rank, and all fail with the same
-//! list. Who was let in waits a little longer than its own time, so that process 0's comes first even if
+//! When the time is up, process 0 tells those who came who is missing, by rank, and what it saw of them,
+//! and all fail with the same list. Who was let in waits a little longer than its own time, so that process 0's comes first even if
 //! that began last; one that has to leave earlier asks for the list. Once all are there, a process
 //! that ends fails the meeting for all: nothing is left half connected.
 
@@ -241,9 +241,11 @@ impl Meeting {
     }
 
     fn connect(self, streams: bool, began: Instant) -> Result<Connected, MeetError> {
+        let given = self.listener.as_ref().map(TcpListener::local_addr);
+        let given = given.transpose().map_err(MeetError::system)?;
         let plan = Plan {
             deadline: deadline(began, self.time),
-            address: self.address,
+            address: given.map_or(self.address, |address| address.to_string()),
             time: self.time,
             beats: self.beats == Beats::On,
             me: Identity {
@@ -257,8 +259,8 @@ impl Meeting {
             },
         };
         let secret = plan.me.secret.as_ref();
-        if let Some(listener) = self.listener {
-            address::may_use(listener.local_addr().map_err(MeetError::system)?, secret)?;
+        if let (Some(listener), Some(address)) = (self.listener, given) {
+            address::may_use(address, secret)?;
             return Host::new(&plan, listener)?.meet();
         }
         let (addresses, is_hidden) = match self.rank {

@@ -207,7 +207,7 @@ fn words_after_the_handshake_are_read_or_refused() {
     let places = vec![Place::At("fd00::2".parse().unwrap(), 5), Place::WithHost(6)];
     let guests = [
         ToGuest::Roster(places),
-        ToGuest::Missing(vec![1, 2]),
+        ToGuest::Missing { ranks: vec![1, 2], notes: "so".into() },
         ToGuest::Failed("so".into()),
         ToGuest::Go { beats: true },
     ];

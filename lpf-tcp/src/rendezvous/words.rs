@@ -23,9 +23,11 @@ pub(super) const LONGEST_BUILD: usize = 64;
 /// The longest reason that is told, in bytes.
 const LONGEST_REASON: usize = 256;
 
-/// The longest word of process 0 to who was let in, but for what it says of each process: a reason, of which
-/// a character may have four bytes.
-pub(super) const LONGEST_ANSWER: usize = 64 + 4 * LONGEST_REASON;
+/// The longest text on who is missing, in bytes: some reasons.
+const LONGEST_NOTES: usize = 4 * LONGEST_REASON;
+
+/// The longest word of process 0 to who was let in, but for what it says of each process.
+pub(super) const LONGEST_ANSWER: usize = 64 + LONGEST_NOTES;
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,8 +104,8 @@ pub(super) enum Place {
 pub(super) enum ToGuest {
     /// All are there; by rank, process 0 apart.
     Roster(Vec<Place>),
-    /// These have not come. The meeting is over, for you at least.
-    Missing(Vec<Rank>),
+    /// These have not come, and what was seen of them. The meeting is over, for you at least.
+    Missing { ranks: Vec<Rank>, notes: String },
     /// The meeting is over, for all.
     Failed(String),
     /// All are connected. This is the last word; what follows is the control plane's.
@@ -152,6 +154,11 @@ pub(super) fn short(reason: &str) -> String {
     reason[..reason.floor_char_boundary(LONGEST_REASON)].into()
 }
 
+/// Notes on who is missing, no longer than may be told.
+pub(super) fn short_notes(notes: &str) -> String {
+    notes[..notes.floor_char_boundary(LONGEST_NOTES)].into()
+}
+
 /// That somebody has this number already: a process that was started twice, or one of another job.
 pub(super) fn already_there(rank: Rank) -> String {
     format!(
@@ -160,9 +167,9 @@ pub(super) fn already_there(rank: Rank) -> String {
     )
 }
 
-/// A reason that somebody gave, fit for printing.
-pub(super) fn printable(reason: &str) -> String {
-    reason.chars().filter(|char| !char.is_control()).take(LONGEST_REASON).collect()
+/// What somebody said, in a frame no longer than was allowed, fit for printing.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().filter(|char| !char.is_control()).collect()
 }
 
 /// An address that is the same for all who see the machine by IPv4.
