@@ -297,6 +297,7 @@ fn info_shows_a_processs_place_in_its_job_and_the_backend_that_follows_from_it()
         ("LPF_MEET", "node3:4711"),
         ("LPF_SECRET", secret),
         ("LPF_JOB", "7"),
+        ("LPF_MEET_TIMEOUT", "2.5"),
     ];
     let expected = [
         ("LPF_RANK", "1"),
@@ -304,6 +305,7 @@ fn info_shows_a_processs_place_in_its_job_and_the_backend_that_follows_from_it()
         ("LPF_MEET", "node3:4711"),
         ("LPF_SECRET", "not shown"),
         ("LPF_JOB", "7"),
+        ("LPF_MEET_TIMEOUT", "2.5 s"),
     ];
     for (name, value) in expected {
         assert_eq!(shown(&place, job, name), (value.into(), "environment".into()), "{name}");
@@ -423,6 +425,7 @@ fn wrong_arguments_and_settings_give_one_sentence_and_status_2() {
         ("LPF_BACKEND", "hybrid", "not built into this program"),
         ("LPF_TOPOLOGY", "2xx", "sizes of levels"),
         ("LPF_TIMEOUT", "soon", "number of seconds"),
+        ("LPF_MEET_TIMEOUT", "off", "a number of seconds above 0"),
     ];
     for (name, value, expected) in settings {
         let output = place.command(&["probe", "--quick"]).env(name, value).output().unwrap();

@@ -758,6 +758,43 @@ fn processes_of_a_job_may_meet_again() {
     assert_eq!(out.matches("met\n").count(), 3, "{out}{said}");
 }
 
+/// The program of the next tests, alone in its job: what it says of the meeting.
+#[test]
+fn cannot_meet() {
+    if std::env::var_os("CANNOT_MEET").is_some() {
+        println!("said: {}", lpf::run(Count).unwrap_err());
+    }
+}
+
+/// What a program says that somebody has started in this environment, by hand, and after how long.
+fn started_by_hand(environment: &[(&str, &str)]) -> (String, Duration) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LPF_")) {
+        command.env_remove(name);
+    }
+    command.args(["--exact", "cannot_meet", "--nocapture", "--quiet"]);
+    let begin = Instant::now();
+    let output =
+        command.env("CANNOT_MEET", "1").envs(environment.iter().copied()).output().unwrap();
+    (stdout(&output) + &stderr(&output), begin.elapsed())
+}
+
+#[test]
+fn who_is_started_by_hand_waits_for_the_others_as_long_as_the_environment_says() {
+    let job = |rank| [("LPF_RANK", rank), ("LPF_SIZE", "2"), ("LPF_MEET_TIMEOUT", "0.4")];
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = free.to_string();
+    let (said, took) = started_by_hand(&[&job("0")[..], &[("LPF_MEET", &free)]].concat());
+    let text = format!(
+        "said: fatal: process 1, superstep 0: process 1 has not come to {free} within 400ms"
+    );
+    assert!(said.contains(&text), "{said}");
+    assert!(took < Duration::from_secs(15), "{took:?}");
+    let (said, took) = started_by_hand(&[&job("1")[..], &[("LPF_MEET", &free)]].concat());
+    assert!(said.contains(&format!("process 0 was not found at {free} within 400ms")), "{said}");
+    assert!(took < Duration::from_secs(15), "{took:?}");
+}
+
 #[test]
 fn processes_of_which_some_run_and_some_are_members_are_told_so() {
     let program = std::env::current_exe().unwrap();

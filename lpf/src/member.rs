@@ -97,7 +97,7 @@ impl Member {
     /// Meets the other processes of the job that this process was started in, by `lpf run` or by whoever
     /// set `LPF_MEET` and the variables beside it. It is for programs in which all processes do the same
     /// and [hook](Self::hook); [`run`](crate::run) is for those in which process 0 leads. Of a job all use
-    /// the same of the two.
+    /// the same of the two. They wait for each other for 30 seconds, or `LPF_MEET_TIMEOUT`.
     ///
     /// # Errors
     /// As [`new`](Self::new), and *misuse* where this process was started in no job.
@@ -115,7 +115,7 @@ mod mpi {
     use crate::launcher::{is_told_to_lpf_run, say};
     use crate::mpi::{Mpi, World, join, refused};
 
-    /// How long the processes of an MPI job have to come together.
+    /// How long the processes of an MPI job have to come together, unless `LPF_MEET_TIMEOUT` says it.
     const COMING: Duration = Duration::from_secs(60);
 
     impl Member<Mpi<ControlPlane>> {
@@ -124,13 +124,14 @@ mod mpi {
         ///
         /// # Errors
         /// *Misuse* for a setting that cannot be used; *mitigable* where MPI or the system refuses
-        /// something; *fatal* where not all come within a minute.
+        /// something; *fatal* where not all come within a minute, or `LPF_MEET_TIMEOUT`.
         pub fn of_world(world: World) -> Result<Self> {
             Self::coming(world, By::Member)
         }
 
         fn coming(world: World, by: By) -> Result<Self> {
-            let job = join(world, by, beats(&Settings::from_environment()?), COMING)?;
+            let settings = Settings::from_environment()?;
+            let job = join(world, by, beats(&settings), time_to_come(&settings))?;
             if !is_told_to_lpf_run() {
                 say_who_dies(&job);
             }
@@ -142,8 +143,13 @@ mod mpi {
             if let Some((rank, _)) = by_mpi_launcher() {
                 tell(Report::Meets { rank });
             }
-            Self::coming(World::init(COMING).map_err(refused)?, By::Run)
+            let time = time_to_come(&Settings::from_environment()?);
+            Self::coming(World::init(time).map_err(refused)?, By::Run)
         }
+    }
+
+    fn time_to_come(settings: &Settings) -> Duration {
+        settings.meet_timeout.value.unwrap_or(COMING)
     }
 
     /// MPI's launchers end all processes when one has died, and do not say which was the first: the
