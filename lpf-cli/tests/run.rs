@@ -647,6 +647,23 @@ fn a_process_that_computes_for_ever_holds_up_the_end_no_longer_than_it_has_to() 
 }
 
 #[test]
+fn who_computes_for_ever_is_named_first_though_the_others_end_before() {
+    // The grace is longer than process 0 waits for the others in the end; then it fails.
+    let program = std::env::current_exe().unwrap();
+    let script = format!("{} --exact endless --quiet; test $LPF_RANK != 0", program.display());
+    let mut command = command(&["-n", "3", "--grace", "7", "sh", "-c", &script]);
+    command.env("LPF_TIMEOUT", "0.5").env("ENDLESS", "1 1");
+    let said = stderr(&command.output().unwrap());
+    assert!(last(&said).starts_with("lpf: process 1 (pid "), "{said}");
+    assert!(last(&said).contains(" was late, and was ended by SIGTERM after "), "{said}");
+    assert!(
+        last(&said).contains("; 1 more failed after it. Process 0 ended with status 1"),
+        "{said}"
+    );
+    assert!(last(&said).contains("fatal: process 1, superstep 1: it did not reach"), "{said}");
+}
+
+#[test]
 fn a_process_0_that_computes_for_ever_is_ended_when_the_others_have_given_it_up() {
     for superstep in 0..2 {
         let mut command = again(&["-n", "3", "--grace", "0.5"], "endless");
@@ -654,7 +671,12 @@ fn a_process_0_that_computes_for_ever_is_ended_when_the_others_have_given_it_up(
         let output = command.output().unwrap();
         let said = stderr(&output);
         assert_ne!(output.status.code(), Some(0), "{said}");
-        assert!(said.contains("after others had failed, and asked to end"), "{said}");
+        assert!(
+            said.contains("process 0 was still running 0.500 s after others had failed"),
+            "{said}"
+        );
+        assert!(last(&said).starts_with("lpf: process 0 (pid "), "{said}");
+        assert!(last(&said).contains(" was late, and was ended by SIGTERM after "), "{said}");
         let cause = format!("fatal: process 0, superstep {superstep}: it did not reach");
         assert!(last(&said).contains(&cause), "{said}");
     }
