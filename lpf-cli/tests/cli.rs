@@ -331,7 +331,10 @@ fn info_says_what_does_not_fit_in_a_job() {
     let output = place.command(&["info"]).env("LPF_RANK", "1").output().unwrap();
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
-    assert!(text.contains("no program runs here: a job needs LPF_RANK, LPF_SIZE and"), "{text}");
+    assert!(
+        text.contains("no program runs here: LPF_SIZE and LPF_MEET are missing: a job"),
+        "{text}"
+    );
     #[cfg(not(feature = "mpi"))]
     {
         let output = place.command(&["info"]).env("LPF_BACKEND", "mpi").output().unwrap();

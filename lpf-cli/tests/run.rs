@@ -818,6 +818,22 @@ fn who_is_started_by_hand_waits_for_the_others_as_long_as_the_environment_says()
 }
 
 #[test]
+fn what_is_missing_or_wrong_in_a_job_by_hand_is_named_at_once() {
+    let job = |rank, size, meet| [("LPF_RANK", rank), ("LPF_SIZE", size), ("LPF_MEET", meet)];
+    let good = job("0", "2", "127.0.0.1:4711");
+    let all = "a job needs LPF_RANK, LPF_SIZE and LPF_MEET, all three; lpf run sets them";
+    let cases = [
+        (good[..2].to_vec(), format!("LPF_MEET is missing: {all}")),
+        (good[2..].to_vec(), format!("LPF_RANK and LPF_SIZE are missing: {all}")),
+    ];
+    for (environment, expected) in cases {
+        let (said, took) = started_by_hand(&environment);
+        assert!(said.contains(&format!("said: misuse: {expected}")), "{environment:?}: {said}");
+        assert!(took < Duration::from_secs(15), "{environment:?}: {took:?}");
+    }
+}
+
+#[test]
 fn processes_of_which_some_run_and_some_are_members_are_told_so() {
     let program = std::env::current_exe().unwrap();
     for (first, second) in [("member", "meets_twice"), ("meets_twice", "member")] {
