@@ -825,6 +825,14 @@ fn what_is_missing_or_wrong_in_a_job_by_hand_is_named_at_once() {
     let cases = [
         (good[..2].to_vec(), format!("LPF_MEET is missing: {all}")),
         (good[2..].to_vec(), format!("LPF_RANK and LPF_SIZE are missing: {all}")),
+        (
+            job("0", "1", "nonsense").into(),
+            "\"nonsense\" is no address of the form host:port".into(),
+        ),
+        (
+            [&good[..], &[("LPF_SECRET", "password")]].concat(),
+            "the secret (LPF_SECRET) has 8 bytes; it needs at least 16".into(),
+        ),
     ];
     for (environment, expected) in cases {
         let (said, took) = started_by_hand(&environment);

@@ -221,10 +221,10 @@ impl Meeting {
 
     fn meet(self, streams: bool) -> Result<Joined, MeetError> {
         self.check()?;
-        let Meeting { rank, size, beats, .. } = self;
+        let Meeting { rank, size, .. } = self;
         let began = Instant::now();
         let connected = match size {
-            1 => Connected { wires: vec![None], streams: Vec::new(), beats: beats == Beats::On },
+            1 => self.alone()?,
             _ => self.connect(streams, began)?,
         };
         let streams = connected.streams.into_iter().map(|wire| match wire {
@@ -238,6 +238,14 @@ impl Meeting {
         let beats = if connected.beats { Beats::On } else { Beats::Off };
         let control = ControlPlane::start(rank, size, connected.wires, beats);
         Ok(Joined { rank, size, control: control.map_err(MeetError::system)?, streams })
+    }
+
+    /// Nobody is to be found, but what would be wrong for two is wrong for one.
+    fn alone(self) -> Result<Connected, MeetError> {
+        if self.listener.is_none() {
+            address::resolve(&self.address, self.time)?;
+        }
+        Ok(Connected { wires: vec![None], streams: Vec::new(), beats: self.beats == Beats::On })
     }
 
     fn connect(self, streams: bool, began: Instant) -> Result<Connected, MeetError> {

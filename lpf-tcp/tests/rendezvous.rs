@@ -509,9 +509,13 @@ fn what_cannot_be_is_said_at_once() {
     let text = error(meeting("127.0.0.1:1", 3, 3)).to_string();
     assert_eq!(text, "rank 3 is none of 0 to 2");
     assert!(error(meeting("127.0.0.1:1", 0, 0)).to_string().contains("1 to 65536 processes"));
-    assert!(
-        error(meeting("nowhere", 1, 2)).to_string().contains("no address of the form host:port")
-    );
+    // Also where nobody is to be found at it.
+    for (rank, size) in [(0, 1), (0, 2), (1, 2)] {
+        for none in ["nowhere", "localhost:port", "localhost:99999"] {
+            let text = error(meeting(none, rank, size)).to_string();
+            assert!(text.contains("no address of the form host:port"), "{rank} of {size}: {text}");
+        }
+    }
     let mut named = meeting("127.0.0.1:1", 0, 2);
     named.build = Some(vec![0; 65]);
     assert_eq!(error(named).to_string(), "a build id has at most 64 bytes");
