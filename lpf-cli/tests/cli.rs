@@ -508,12 +508,14 @@ fn in_a_job_process_0_prints_and_a_p_beyond_it_is_refused_once() {
 fn between_processes_bench_counts_messages_of_both_ways_to_exchange() {
     let place = Place::new("tcp-bench");
     let base = ["bench", "--backend", "tcp", "--quick", "--seconds", "0.1", "-p", "2,3", "--json"];
-    let arguments = with(&base, &["--pattern", "sync,exchange-1000x8"]);
+    let arguments = with(&base, &["--pattern", "sync,get8,exchange-1000x8"]);
     for (way, sync) in [("direct", [1, 2]), ("bruck", [2, 4])] {
         let mut command = place.command(&arguments);
         let found = rows(&command.env("LPF_EXCHANGE", way).output().unwrap(), &BENCH);
-        assert_eq!(found.len(), 4);
+        assert_eq!(found.len(), 6);
         for row in &found {
+            let says_why = row["remarks"].as_str().unwrap().contains("a get takes two messages");
+            assert_eq!(says_why, row["pattern"] == "get8", "{row}");
             let p = row["p"].as_u64().unwrap() as usize;
             assert_eq!((&row["backend"], &row["exchange"]), (&"tcp".into(), &way.into()), "{row}");
             assert!(row["limit_ns"].as_f64().unwrap() > 0.0, "{row}");
