@@ -860,6 +860,33 @@ fn processes_of_which_some_run_and_some_are_members_are_told_so() {
     }
 }
 
+/// The program of the next test, which starts this one alone.
+#[cfg(feature = "mpi")]
+#[test]
+fn runs_or_is_a_member() {
+    match std::env::var("OMPI_COMM_WORLD_RANK").or(std::env::var("PMI_RANK")).as_deref() {
+        Ok("0") => println!("said: {}", lpf::run(Count).unwrap_err()),
+        Ok(_) => {
+            let world = lpf::mpi::World::init(PATIENCE).unwrap();
+            println!("said: {}", lpf::Member::of_world(world).unwrap_err());
+        }
+        Err(_) => {}
+    }
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn processes_of_which_some_run_and_some_are_members_are_told_so_on_mpi_too() {
+    let mut command = again(&["-n", "2", "--backend", "mpi"], "runs_or_is_a_member");
+    let output = command.env("LPF_MEET_TIMEOUT", "2").output().unwrap();
+    let said = stdout(&output) + &stderr(&output);
+    let text =
+        "process 1 comes as a Member and process 0 by lpf::run: let all processes of the job";
+    assert!(said.contains(&format!("misuse: process 0 refused this process: {text}")), "{said}");
+    assert!(said.contains("fatal: process 1, superstep 0: process 1 has not come to "), "{said}");
+    assert_eq!(said.matches(text).count(), 2, "both are told why: {said}");
+}
+
 #[test]
 fn a_signal_that_ends_nothing_comes_once_to_each_under_a_launcher_of_mpi() {
     let script = r#"

@@ -282,7 +282,8 @@ impl<T: Transport<Control = ControlPlane>> Member<T> {
     /// Takes part in what process 0 executes, until it leaves.
     ///
     /// # Errors
-    /// *Fatal* where process 0 is gone, or has taken this process for dead.
+    /// *Fatal* where process 0 is gone, or has taken this process for dead, and where this one cannot do what
+    /// process 0 orders: it runs another build of the program.
     pub fn serve(&self) -> Result<()> {
         self.job().serve()
     }
