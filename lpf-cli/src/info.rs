@@ -171,6 +171,7 @@ fn settings_shown(settings: Settings, backend_shown: SettingShown) -> Vec<Settin
         table,
         exchange,
         heartbeat,
+        meet_timeout,
     } = settings;
     let duration = |time: &Option<Duration>| match time {
         Some(time) => format!("{} s", time.as_secs_f64()),
@@ -200,6 +201,10 @@ fn settings_shown(settings: Settings, backend_shown: SettingShown) -> Vec<Settin
             None => "auto".into(),
         }),
         one("LPF_HEARTBEAT", heartbeat, |on| on_off(*on)),
+        one("LPF_MEET_TIMEOUT", meet_timeout, |time| match time {
+            Some(_) => duration(time),
+            None => "30 s over TCP, 60 s on MPI".into(),
+        }),
     ]
 }
 

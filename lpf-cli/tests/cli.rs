@@ -297,6 +297,7 @@ fn info_shows_a_processs_place_in_its_job_and_the_backend_that_follows_from_it()
         ("LPF_MEET", "node3:4711"),
         ("LPF_SECRET", secret),
         ("LPF_JOB", "7"),
+        ("LPF_MEET_TIMEOUT", "2.5"),
     ];
     let expected = [
         ("LPF_RANK", "1"),
@@ -304,6 +305,7 @@ fn info_shows_a_processs_place_in_its_job_and_the_backend_that_follows_from_it()
         ("LPF_MEET", "node3:4711"),
         ("LPF_SECRET", "not shown"),
         ("LPF_JOB", "7"),
+        ("LPF_MEET_TIMEOUT", "2.5 s"),
     ];
     for (name, value) in expected {
         assert_eq!(shown(&place, job, name), (value.into(), "environment".into()), "{name}");
@@ -329,7 +331,10 @@ fn info_says_what_does_not_fit_in_a_job() {
     let output = place.command(&["info"]).env("LPF_RANK", "1").output().unwrap();
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
-    assert!(text.contains("no program runs here: a job needs LPF_RANK, LPF_SIZE and"), "{text}");
+    assert!(
+        text.contains("no program runs here: LPF_SIZE and LPF_MEET are missing: a job"),
+        "{text}"
+    );
     #[cfg(not(feature = "mpi"))]
     {
         let output = place.command(&["info"]).env("LPF_BACKEND", "mpi").output().unwrap();
@@ -423,6 +428,7 @@ fn wrong_arguments_and_settings_give_one_sentence_and_status_2() {
         ("LPF_BACKEND", "hybrid", "not built into this program"),
         ("LPF_TOPOLOGY", "2xx", "sizes of levels"),
         ("LPF_TIMEOUT", "soon", "number of seconds"),
+        ("LPF_MEET_TIMEOUT", "off", "a number of seconds above 0"),
     ];
     for (name, value, expected) in settings {
         let output = place.command(&["probe", "--quick"]).env(name, value).output().unwrap();
@@ -502,12 +508,14 @@ fn in_a_job_process_0_prints_and_a_p_beyond_it_is_refused_once() {
 fn between_processes_bench_counts_messages_of_both_ways_to_exchange() {
     let place = Place::new("tcp-bench");
     let base = ["bench", "--backend", "tcp", "--quick", "--seconds", "0.1", "-p", "2,3", "--json"];
-    let arguments = with(&base, &["--pattern", "sync,exchange-1000x8"]);
+    let arguments = with(&base, &["--pattern", "sync,get8,exchange-1000x8"]);
     for (way, sync) in [("direct", [1, 2]), ("bruck", [2, 4])] {
         let mut command = place.command(&arguments);
         let found = rows(&command.env("LPF_EXCHANGE", way).output().unwrap(), &BENCH);
-        assert_eq!(found.len(), 4);
+        assert_eq!(found.len(), 6);
         for row in &found {
+            let says_why = row["remarks"].as_str().unwrap().contains("a get takes two messages");
+            assert_eq!(says_why, row["pattern"] == "get8", "{row}");
             let p = row["p"].as_u64().unwrap() as usize;
             assert_eq!((&row["backend"], &row["exchange"]), (&"tcp".into(), &way.into()), "{row}");
             assert!(row["limit_ns"].as_f64().unwrap() > 0.0, "{row}");

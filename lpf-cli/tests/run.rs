@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::FromRawFd;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -503,6 +504,42 @@ fn processes_that_join_find_each_other() {
     assert_eq!(said, "");
 }
 
+/// This program as another build of it: a copy with another build id.
+fn another_build(folder: &Path) -> PathBuf {
+    let mut bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+    // A note of the kind 3, of "GNU", and behind it the id (elf(5)).
+    let note =
+        [&4u32.to_le_bytes()[..], &20u32.to_le_bytes(), &3u32.to_le_bytes(), b"GNU\0"].concat();
+    let at = bytes.windows(note.len()).position(|window| window == note).expect("a build id");
+    bytes[at + note.len()] ^= 1;
+    let program = folder.join("another-build");
+    std::fs::write(&program, bytes).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&program, mode).unwrap();
+    program
+}
+
+#[test]
+fn a_process_of_another_build_says_so_and_ends_with_an_error() {
+    let folder = std::env::temp_dir().join(format!("lpf-build-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (one, other) = (std::env::current_exe().unwrap(), another_build(&folder));
+    let script = format!(
+        "[ $LPF_RANK = 1 ] && program={} || program={}; exec $program --exact member --quiet",
+        other.display(),
+        one.display()
+    );
+    let output = shell("3", &script);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let said = stderr(&output);
+    let why = "this process runs another build of the program than the one that began the section";
+    let own = format!("lpf: process 1 of the job ends: fatal: process 1, superstep 0: {why}");
+    assert!(said.lines().any(|line| line.starts_with(&own)), "{said}");
+    assert!(last(&said).starts_with("lpf: process 1 (pid "), "{said}");
+    assert!(last(&said).contains(" ended with status 1 after "), "{said}");
+    assert!(last(&said).contains(why), "{said}");
+}
+
 /// One of three that ends well, but for the others, who wait for it.
 fn is_missed(backend: &str, who: &str) {
     let program = std::env::current_exe().unwrap();
@@ -610,6 +647,23 @@ fn a_process_that_computes_for_ever_holds_up_the_end_no_longer_than_it_has_to() 
 }
 
 #[test]
+fn who_computes_for_ever_is_named_first_though_the_others_end_before() {
+    // The grace is longer than process 0 waits for the others in the end; then it fails.
+    let program = std::env::current_exe().unwrap();
+    let script = format!("{} --exact endless --quiet; test $LPF_RANK != 0", program.display());
+    let mut command = command(&["-n", "3", "--grace", "7", "sh", "-c", &script]);
+    command.env("LPF_TIMEOUT", "0.5").env("ENDLESS", "1 1");
+    let said = stderr(&command.output().unwrap());
+    assert!(last(&said).starts_with("lpf: process 1 (pid "), "{said}");
+    assert!(last(&said).contains(" was late, and was ended by SIGTERM after "), "{said}");
+    assert!(
+        last(&said).contains("; 1 more failed after it. Process 0 ended with status 1"),
+        "{said}"
+    );
+    assert!(last(&said).contains("fatal: process 1, superstep 1: it did not reach"), "{said}");
+}
+
+#[test]
 fn a_process_0_that_computes_for_ever_is_ended_when_the_others_have_given_it_up() {
     for superstep in 0..2 {
         let mut command = again(&["-n", "3", "--grace", "0.5"], "endless");
@@ -617,7 +671,12 @@ fn a_process_0_that_computes_for_ever_is_ended_when_the_others_have_given_it_up(
         let output = command.output().unwrap();
         let said = stderr(&output);
         assert_ne!(output.status.code(), Some(0), "{said}");
-        assert!(said.contains("after others had failed, and asked to end"), "{said}");
+        assert!(
+            said.contains("process 0 was still running 0.500 s after others had failed"),
+            "{said}"
+        );
+        assert!(last(&said).starts_with("lpf: process 0 (pid "), "{said}");
+        assert!(last(&said).contains(" was late, and was ended by SIGTERM after "), "{said}");
         let cause = format!("fatal: process 0, superstep {superstep}: it did not reach");
         assert!(last(&said).contains(&cause), "{said}");
     }
@@ -719,6 +778,113 @@ fn processes_of_a_job_may_meet_again() {
     let (out, said) = (stdout(&output), stderr(&output));
     assert_eq!(output.status.code(), Some(0), "{out}{said}");
     assert_eq!(out.matches("met\n").count(), 3, "{out}{said}");
+}
+
+/// The program of the next tests, alone in its job: what it says of the meeting.
+#[test]
+fn cannot_meet() {
+    if std::env::var_os("CANNOT_MEET").is_some() {
+        println!("said: {}", lpf::run(Count).unwrap_err());
+    }
+}
+
+/// What a program says that somebody has started in this environment, by hand, and after how long.
+fn started_by_hand(environment: &[(&str, &str)]) -> (String, Duration) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LPF_")) {
+        command.env_remove(name);
+    }
+    command.args(["--exact", "cannot_meet", "--nocapture", "--quiet"]);
+    let begin = Instant::now();
+    let output =
+        command.env("CANNOT_MEET", "1").envs(environment.iter().copied()).output().unwrap();
+    (stdout(&output) + &stderr(&output), begin.elapsed())
+}
+
+#[test]
+fn who_is_started_by_hand_waits_for_the_others_as_long_as_the_environment_says() {
+    let job = |rank| [("LPF_RANK", rank), ("LPF_SIZE", "2"), ("LPF_MEET_TIMEOUT", "0.4")];
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = free.to_string();
+    let (said, took) = started_by_hand(&[&job("0")[..], &[("LPF_MEET", &free)]].concat());
+    let text = format!(
+        "said: fatal: process 1, superstep 0: process 1 has not come to {free} within 400ms"
+    );
+    assert!(said.contains(&text), "{said}");
+    assert!(took < Duration::from_secs(15), "{took:?}");
+    let (said, took) = started_by_hand(&[&job("1")[..], &[("LPF_MEET", &free)]].concat());
+    assert!(said.contains(&format!("process 0 was not found at {free} within 400ms")), "{said}");
+    assert!(took < Duration::from_secs(15), "{took:?}");
+}
+
+#[test]
+fn what_is_missing_or_wrong_in_a_job_by_hand_is_named_at_once() {
+    let job = |rank, size, meet| [("LPF_RANK", rank), ("LPF_SIZE", size), ("LPF_MEET", meet)];
+    let good = job("0", "2", "127.0.0.1:4711");
+    let all = "a job needs LPF_RANK, LPF_SIZE and LPF_MEET, all three; lpf run sets them";
+    let cases = [
+        (good[..2].to_vec(), format!("LPF_MEET is missing: {all}")),
+        (good[2..].to_vec(), format!("LPF_RANK and LPF_SIZE are missing: {all}")),
+        (
+            job("0", "1", "nonsense").into(),
+            "\"nonsense\" is no address of the form host:port".into(),
+        ),
+        (
+            [&good[..], &[("LPF_SECRET", "password")]].concat(),
+            "the secret (LPF_SECRET) has 8 bytes; it needs at least 16".into(),
+        ),
+    ];
+    for (environment, expected) in cases {
+        let (said, took) = started_by_hand(&environment);
+        assert!(said.contains(&format!("said: misuse: {expected}")), "{environment:?}: {said}");
+        assert!(took < Duration::from_secs(15), "{environment:?}: {took:?}");
+    }
+}
+
+#[test]
+fn processes_of_which_some_run_and_some_are_members_are_told_so() {
+    let program = std::env::current_exe().unwrap();
+    for (first, second) in [("member", "meets_twice"), ("meets_twice", "member")] {
+        let script = format!(
+            "[ $LPF_RANK = 0 ] && test={first} || test={second}; exec {} --exact $test --nocapture",
+            program.display()
+        );
+        let output = hurried("2", &script);
+        let said = stdout(&output) + &stderr(&output);
+        assert_ne!(output.status.code(), Some(0), "{said}");
+        assert!(
+            said.contains("misuse: process 0 refused this process: process 1 comes "),
+            "{said}"
+        );
+        assert!(last(&stderr(&output)).starts_with("lpf: process 1 (pid "), "{said}");
+    }
+}
+
+/// The program of the next test, which starts this one alone.
+#[cfg(feature = "mpi")]
+#[test]
+fn runs_or_is_a_member() {
+    match std::env::var("OMPI_COMM_WORLD_RANK").or(std::env::var("PMI_RANK")).as_deref() {
+        Ok("0") => println!("said: {}", lpf::run(Count).unwrap_err()),
+        Ok(_) => {
+            let world = lpf::mpi::World::init(PATIENCE).unwrap();
+            println!("said: {}", lpf::Member::of_world(world).unwrap_err());
+        }
+        Err(_) => {}
+    }
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn processes_of_which_some_run_and_some_are_members_are_told_so_on_mpi_too() {
+    let mut command = again(&["-n", "2", "--backend", "mpi"], "runs_or_is_a_member");
+    let output = command.env("LPF_MEET_TIMEOUT", "2").output().unwrap();
+    let said = stdout(&output) + &stderr(&output);
+    let text =
+        "process 1 comes as a Member and process 0 by lpf::run: let all processes of the job";
+    assert!(said.contains(&format!("misuse: process 0 refused this process: {text}")), "{said}");
+    assert!(said.contains("fatal: process 1, superstep 0: process 1 has not come to "), "{said}");
+    assert_eq!(said.matches(text).count(), 2, "both are told why: {said}");
 }
 
 #[test]

@@ -93,11 +93,14 @@ pub struct Settings {
     pub exchange: Setting<Option<Way>>,
     /// `LPF_HEARTBEAT`: off where processes stop in a debugger.
     pub heartbeat: Setting<bool>,
+    /// `LPF_MEET_TIMEOUT`: seconds that the processes of a job have to come together; `None`: what is usual
+    /// on the network.
+    pub meet_timeout: Setting<Option<Duration>>,
 }
 
 /// Every variable that a part of LPF reads: those of [`Settings`], and behind them those by which
 /// processes that a launcher started find each other.
-pub const NAMES: [&str; 18] = [
+pub const NAMES: [&str; 19] = [
     "LPF_PROCS",
     "LPF_BACKEND",
     "LPF_PIN",
@@ -110,6 +113,7 @@ pub const NAMES: [&str; 18] = [
     "LPF_TABLE",
     "LPF_EXCHANGE",
     "LPF_HEARTBEAT",
+    "LPF_MEET_TIMEOUT",
     "LPF_MEET",
     "LPF_MEET_FD",
     "LPF_SECRET",
@@ -236,6 +240,13 @@ impl Settings {
                 "auto, direct or bruck",
             )?,
             heartbeat: read("LPF_HEARTBEAT", true, flag, "on or off")?,
+            meet_timeout: read(
+                "LPF_MEET_TIMEOUT",
+                None,
+                // Who is missing has to be told at some time: there is no off.
+                |text| seconds(text).filter(Option::is_some),
+                "a number of seconds above 0 and below 1e9",
+            )?,
         })
     }
 }

@@ -9,7 +9,7 @@ use lpf_core::messages::{Broken, Process};
 use lpf_core::{Cause, Error, Result};
 use lpf_tcp::Job;
 use lpf_tcp::control::{Beats, ControlPlane};
-use lpf_tcp::rendezvous::{Meeting, Secret, bind_everywhere, bind_first};
+use lpf_tcp::rendezvous::{By, Meeting, Secret, bind_everywhere, bind_first};
 use mpi::topology::Communicator;
 use serde::{Deserialize, Serialize};
 
@@ -42,11 +42,12 @@ struct Invitation {
 }
 
 /// Joins the processes of a world into a job. Collective; all have come after `within`, or it fails.
-/// Whether they beat is process 0's to say.
+/// Whether they beat is process 0's to say; all come by the same.
 ///
 /// # Errors
-/// *Mitigable* where MPI or the system refuses something, or the others do not come in time.
-pub fn join(mut world: World, beats: Beats, within: Duration) -> Result<MpiJob> {
+/// *Mitigable* where MPI or the system refuses something, or the others do not come in time; *misuse* where
+/// process 0 came by the other means.
+pub fn join(mut world: World, by: By, beats: Beats, within: Duration) -> Result<MpiJob> {
     let began = Instant::now();
     let left = || within.saturating_sub(began.elapsed());
     let (rank, size) = (world.rank(), world.size());
@@ -72,6 +73,7 @@ pub fn join(mut world: World, beats: Beats, within: Duration) -> Result<MpiJob> 
     let mut meeting = Meeting::new(address, rank, size);
     meeting.secret = Some(Secret::new(secret).map_err(Error::from)?);
     meeting.time = left();
+    meeting.by = by;
     meeting.beats = beats;
     meeting.listener = listener;
     let control = meeting.join_without_streams().map_err(Error::from)?.control;

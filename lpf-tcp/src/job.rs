@@ -119,7 +119,7 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
         ))
     }
 
-    fn noted(&self, result: Result<()>) -> Result<()> {
+    fn noted<R>(&self, result: Result<R>) -> Result<R> {
         if result.as_ref().is_err_and(Error::is_fatal) {
             self.has_failed.store(true, Ordering::Relaxed);
         }
@@ -143,18 +143,20 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
     /// [leave](Self::leave).
     ///
     /// # Errors
-    /// *Fatal* where process 0 is gone, or has taken this process for dead, or where a section failed because
-    /// process 0 did not come in time (`LPF_TIMEOUT`) and it is not heard of for the same time again.
+    /// *Fatal* where process 0 is gone, or has taken this process for dead; where this process cannot follow an
+    /// order, as one of another build of the program; or where a section failed because process 0 did not come
+    /// in time (`LPF_TIMEOUT`) and it is not heard of for the same time again.
     pub fn serve(&self) -> Result<()> {
         const STEP: Duration = Duration::from_secs(3600);
         let mut late: Option<(Duration, Error)> = None;
         loop {
             let patience = late.as_ref().map_or(STEP, |(limit, _)| *limit);
             match self.control.next_order(patience) {
-                // What went wrong is in the section's report, which process 0 returns.
+                // What went wrong in a section is in its report, which process 0 returns. Who cannot even
+                // begin it is of no use to the job, and its user has to know.
                 Next::Begin(order) => {
-                    let followed = self.noted(messages::follow(&self.network, self.host, order));
-                    late = followed.err().and_then(late_0);
+                    let begun = self.noted(messages::follow(&self.network, self.host, order))?;
+                    late = self.noted(begun).err().and_then(late_0);
                 }
                 Next::Finished => return Ok(()),
                 Next::Gone(error) => return Err(error),

@@ -30,16 +30,16 @@
 //! # Strangers
 //! A connection has five seconds for its handshake, at most 512 bytes a frame, and no effect on others:
 //! one thread serves all of them, and waits for none. Who sends anything else, belongs to another job, has
-//! another secret, size, version or build, or a rank that is taken is refused, is told why if it speaks
-//! this protocol, and the meeting goes on. A caller that is refused fails at once; one that finds
+//! another secret, size, version or build, comes [by](By) other means, or has a rank that is taken is
+//! refused, is told why if it speaks this protocol, and the meeting goes on. A caller that is refused fails at once; one that finds
 //! nobody, or somebody else, tries again until its time is up.
 //!
 //! The handshake keeps strangers out. It neither hides nor seals what follows: who can change packets on
 //! the way between two processes is not kept from it. Use a network that you trust, or a tunnel.
 //!
 //! # The end
-//! When the time is up, process 0 tells those who came who is missing, by rank, and all fail with the same
-//! list. Who was let in waits a little longer than its own time, so that process 0's comes first even if
+//! When the time is up, process 0 tells those who came who is missing, by rank, and what it saw of them,
+//! and all fail with the same list. Who was let in waits a little longer than its own time, so that process 0's comes first even if
 //! that began last; one that has to leave earlier asks for the list. Once all are there, a process
 //! that ends fails the meeting for all: nothing is left half connected.
 
@@ -57,6 +57,7 @@ mod words;
 
 pub use error::MeetError;
 pub use secret::Secret;
+pub use words::By;
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -89,6 +90,8 @@ pub struct Meeting {
     pub time: Duration,
     /// Tells jobs apart.
     pub job: u64,
+    /// By what this process takes part: those who differ do not meet.
+    pub by: By,
     /// Names the program, in at most 64 bytes: processes that both have one and differ do not meet.
     pub build: Option<Vec<u8>>,
     /// Whether processes beat; process 0 decides for all.
@@ -165,7 +168,7 @@ struct Connected {
 }
 
 impl Meeting {
-    /// A meeting at `address`, for 30 seconds, without a secret, job 0.
+    /// A meeting at `address`, for 30 seconds, without a secret, job 0, of a `Member`.
     pub fn new(address: impl Into<String>, rank: Rank, size: Rank) -> Self {
         Meeting {
             address: address.into(),
@@ -174,6 +177,7 @@ impl Meeting {
             secret: None,
             time: Duration::from_secs(30),
             job: 0,
+            by: By::Member,
             build: None,
             beats: Beats::On,
             listener: None,
@@ -217,10 +221,10 @@ impl Meeting {
 
     fn meet(self, streams: bool) -> Result<Joined, MeetError> {
         self.check()?;
-        let Meeting { rank, size, beats, .. } = self;
+        let Meeting { rank, size, .. } = self;
         let began = Instant::now();
         let connected = match size {
-            1 => Connected { wires: vec![None], streams: Vec::new(), beats: beats == Beats::On },
+            1 => self.alone()?,
             _ => self.connect(streams, began)?,
         };
         let streams = connected.streams.into_iter().map(|wire| match wire {
@@ -236,24 +240,35 @@ impl Meeting {
         Ok(Joined { rank, size, control: control.map_err(MeetError::system)?, streams })
     }
 
+    /// Nobody is to be found, but what would be wrong for two is wrong for one.
+    fn alone(self) -> Result<Connected, MeetError> {
+        if self.listener.is_none() {
+            address::resolve(&self.address, self.time)?;
+        }
+        Ok(Connected { wires: vec![None], streams: Vec::new(), beats: self.beats == Beats::On })
+    }
+
     fn connect(self, streams: bool, began: Instant) -> Result<Connected, MeetError> {
+        let given = self.listener.as_ref().map(TcpListener::local_addr);
+        let given = given.transpose().map_err(MeetError::system)?;
         let plan = Plan {
             deadline: deadline(began, self.time),
-            address: self.address,
+            address: given.map_or(self.address, |address| address.to_string()),
             time: self.time,
             beats: self.beats == Beats::On,
             me: Identity {
                 rank: self.rank,
                 size: self.size,
                 job: self.job,
+                by: self.by,
                 secret: self.secret,
                 build: self.build,
                 streams,
             },
         };
         let secret = plan.me.secret.as_ref();
-        if let Some(listener) = self.listener {
-            address::may_use(listener.local_addr().map_err(MeetError::system)?, secret)?;
+        if let (Some(listener), Some(address)) = (self.listener, given) {
+            address::may_use(address, secret)?;
             return Host::new(&plan, listener)?.meet();
         }
         let (addresses, is_hidden) = match self.rank {

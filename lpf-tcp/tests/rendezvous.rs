@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use lpf_core::messages::Rank;
-use lpf_tcp::rendezvous::{Joined, MeetError, Meeting, Secret, bind_first};
+use lpf_tcp::rendezvous::{By, Joined, MeetError, Meeting, Secret, bind_first};
 
 /// Longer than anything takes on a machine that does much else.
 const GENEROUS: Duration = Duration::from_secs(20);
@@ -147,12 +147,18 @@ fn under_the_name_of_their_own_machine_they_need_no_secret_either() {
 #[test]
 fn without_a_secret_it_is_said_that_no_other_machine_finds_a_loopback_address() {
     let Some(address) = own_name() else { return };
-    let mut alone = Meeting::new(&*address, 0, 2);
-    alone.time = Duration::from_millis(200);
-    let text = alone.join().map(|joined| joined.rank).unwrap_err().to_string();
-    assert!(text.contains("process 1 has not come"), "{text}");
-    assert!(text.contains(&format!("{address} is a loopback address at process 0")), "{text}");
-    assert!(text.ends_with("set LPF_SECRET"), "{text}");
+    // Of three, the two that are on this machine.
+    let here = [0, 1].map(|rank| {
+        let mut meeting = Meeting::new(&*address, rank, 3);
+        meeting.time = Duration::from_millis(400);
+        thread::spawn(|| meeting.join())
+    });
+    for process in here {
+        let text = error_of(process).to_string();
+        assert!(text.contains("process 2 has not come"), "{text}");
+        assert!(text.contains(&format!("{address} is a loopback address at process 0")), "{text}");
+        assert!(text.ends_with("set LPF_SECRET"), "{text}");
+    }
 }
 
 #[test]
@@ -269,7 +275,7 @@ fn a_second_job_finds_the_port_taken() {
 }
 
 #[test]
-fn processes_of_two_jobs_at_one_port_are_told_so_on_both_sides() {
+fn processes_of_two_jobs_at_one_port_are_all_told_so() {
     let (address, host) = host(3, |meeting| {
         meeting.secret = None;
         meeting.time = Duration::from_millis(600);
@@ -282,7 +288,7 @@ fn processes_of_two_jobs_at_one_port_are_told_so_on_both_sides() {
     let (one, other) = (second(1), second(1));
     let errors = [host, one, other].map(|process| error_of(process).to_string());
     let told = errors.iter().filter(|error| error.contains("each need an LPF_JOB or LPF_SECRET"));
-    assert_eq!(told.count(), 2, "process 0 and who was refused: {errors:?}");
+    assert_eq!(told.count(), 3, "process 0, who was refused and who waits: {errors:?}");
     assert!(errors[0].starts_with("process 2 has not come"), "{}", errors[0]);
 }
 
@@ -296,8 +302,8 @@ fn who_is_missing_is_named_on_every_side() {
         let error = error_of(process);
         let MeetError::Missing { ranks, .. } = &error else { panic!("{error}") };
         assert_eq!(*ranks, [2, 3, 5]);
-        let text = "processes 2, 3 and 5 have not come within";
-        assert!(error.to_string().starts_with(text), "{error}");
+        let text = format!("processes 2, 3 and 5 have not come to {address} within");
+        assert!(error.to_string().starts_with(&text), "{error}");
     }
     assert!(began.elapsed() < GENEROUS, "nobody waits much longer than process 0");
 }
@@ -321,19 +327,22 @@ fn who_gives_up_earlier_asks_who_is_missing() {
 }
 
 #[test]
-fn process_0_says_what_it_saw_of_those_who_are_missing() {
-    let (address, host) = host(2, |meeting| meeting.time = Duration::from_millis(500));
-    let mut stranger = meeting(&address, 1, 2);
+fn process_0_says_to_all_what_it_saw_of_those_who_are_missing() {
+    let time = Duration::from_millis(500);
+    let (address, host) = host(3, |meeting| meeting.time = time);
+    let mut other = meeting(&address, 2, 3);
+    other.time = time;
+    let other = thread::spawn(|| other.join());
+    let mut stranger = meeting(&address, 1, 3);
     stranger.secret = Some(Secret::random().unwrap());
     error_of(thread::spawn(|| stranger.join()));
-    let error = error_of(host).to_string();
-    assert!(
-        error.starts_with("process 1 has not come within 500ms; the last connection"),
-        "{error}"
-    );
-    assert!(
-        error.contains("refused came from 127.0.0.1:") && error.ends_with("the secrets differ")
-    );
+    for process in [host, other] {
+        let error = error_of(process).to_string();
+        let text = format!("process 1 has not come to {address} within 500ms; the last connection");
+        assert!(error.starts_with(&text), "{error}");
+        assert!(error.contains("refused came from 127.0.0.1:"), "{error}");
+        assert!(error.ends_with("the secrets differ"), "{error}");
+    }
 }
 
 #[test]
@@ -482,7 +491,8 @@ fn without_a_secret_nobody_listens_or_calls_beyond_this_machine() {
     for rank in [0, 1] {
         for address in ["0.0.0.0:0", "10.1.2.3:4000", "[::]:0", "[fd00::1]:4000"] {
             let mut open = meeting(address, rank, 2);
-            open.secret = None;
+            // It is said before anybody is waited for.
+            (open.secret, open.time) = (None, Duration::MAX);
             let error = open.join().map(|joined| joined.rank).unwrap_err();
             assert!(matches!(error, MeetError::Setting(_)), "{error}");
             assert!(error.to_string().contains("need a shared secret"), "{error}");
@@ -500,9 +510,13 @@ fn what_cannot_be_is_said_at_once() {
     let text = error(meeting("127.0.0.1:1", 3, 3)).to_string();
     assert_eq!(text, "rank 3 is none of 0 to 2");
     assert!(error(meeting("127.0.0.1:1", 0, 0)).to_string().contains("1 to 65536 processes"));
-    assert!(
-        error(meeting("nowhere", 1, 2)).to_string().contains("no address of the form host:port")
-    );
+    // Also where nobody is to be found at it.
+    for (rank, size) in [(0, 1), (0, 2), (1, 2)] {
+        for none in ["nowhere", "localhost:port", "localhost:99999"] {
+            let text = error(meeting(none, rank, size)).to_string();
+            assert!(text.contains("no address of the form host:port"), "{rank} of {size}: {text}");
+        }
+    }
     let mut named = meeting("127.0.0.1:1", 0, 2);
     named.build = Some(vec![0; 65]);
     assert_eq!(error(named).to_string(), "a build id has at most 64 bytes");
@@ -531,6 +545,20 @@ fn two_builds_of_a_program_do_not_meet() {
     assert!(error.ends_with("it is another build of the program"), "{error}");
     // Who does not say which it is may come.
     all_join(vec![host, guest(&address, 1, 2)]);
+}
+
+#[test]
+fn who_comes_by_run_and_who_as_a_member_do_not_meet_and_both_are_told() {
+    let (address, host) = host(2, |meeting| {
+        meeting.by = By::Run;
+        meeting.time = Duration::from_millis(500);
+    });
+    let error = error_of(guest(&address, 1, 2)).to_string();
+    let text = "process 1 comes as a Member and process 0 by lpf::run: let all processes of the job use \
+                one of the two";
+    assert_eq!(error, format!("process 0 refused this process: {text}"));
+    let error = error_of(host).to_string();
+    assert!(error.starts_with("process 1 has not come") && error.ends_with(text), "{error}");
 }
 
 #[test]

@@ -6,10 +6,10 @@ use std::net::TcpListener;
 use std::sync::{Mutex, PoisonError};
 
 use lpf_core::messages::Transport;
-use lpf_core::settings::Launched;
+use lpf_core::settings::{Launched, Settings};
 use lpf_core::{Args, Error, Pid, Program, Result};
 use lpf_tcp::control::ControlPlane;
-use lpf_tcp::rendezvous::{Meeting, Secret};
+use lpf_tcp::rendezvous::{By, Meeting, Secret};
 
 use crate::launcher::{say, told};
 use crate::member::Member;
@@ -73,7 +73,10 @@ fn join(backend: &'static str) -> Result<Joined> {
     match backend {
         #[cfg(feature = "mpi")]
         "mpi" => serve_unless_first(Member::with_mpi()?).map(Joined::Mpi),
-        _ => serve_unless_first(Member::new(meeting()?)?).map(Joined::Tcp),
+        _ => {
+            let meeting = Meeting { by: By::Run, ..meeting()? };
+            serve_unless_first(Member::new(meeting)?).map(Joined::Tcp)
+        }
     }
 }
 
@@ -101,6 +104,7 @@ pub(crate) fn meeting() -> Result<Meeting> {
         ));
     };
     let mut meeting = Meeting::new(launched.meet, launched.rank, launched.size);
+    meeting.time = Settings::from_environment()?.meet_timeout.value.unwrap_or(meeting.time);
     meeting.job = launched.job;
     meeting.secret = launched.secret.map(Secret::new).transpose().map_err(Error::from)?;
     meeting.listener =

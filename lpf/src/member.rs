@@ -96,7 +96,8 @@ impl Member {
 
     /// Meets the other processes of the job that this process was started in, by `lpf run` or by whoever
     /// set `LPF_MEET` and the variables beside it. It is for programs in which all processes do the same
-    /// and [hook](Self::hook); [`run`](crate::run) is for those in which process 0 leads.
+    /// and [hook](Self::hook); [`run`](crate::run) is for those in which process 0 leads. Of a job all use
+    /// the same of the two. They wait for each other for 30 seconds, or `LPF_MEET_TIMEOUT`.
     ///
     /// # Errors
     /// As [`new`](Self::new), and *misuse* where this process was started in no job.
@@ -108,12 +109,13 @@ impl Member {
 #[cfg(feature = "mpi")]
 mod mpi {
     use lpf_core::settings::by_mpi_launcher;
+    use lpf_tcp::rendezvous::By;
 
     use super::*;
     use crate::launcher::{is_told_to_lpf_run, say};
     use crate::mpi::{Mpi, World, join, refused};
 
-    /// How long the processes of an MPI job have to come together.
+    /// How long the processes of an MPI job have to come together, unless `LPF_MEET_TIMEOUT` says it.
     const COMING: Duration = Duration::from_secs(60);
 
     impl Member<Mpi<ControlPlane>> {
@@ -122,22 +124,32 @@ mod mpi {
         ///
         /// # Errors
         /// *Misuse* for a setting that cannot be used; *mitigable* where MPI or the system refuses
-        /// something; *fatal* where not all come within a minute.
+        /// something; *fatal* where not all come within a minute, or `LPF_MEET_TIMEOUT`.
         pub fn of_world(world: World) -> Result<Self> {
-            let job = join(world, beats(&Settings::from_environment()?), COMING)?;
+            Self::coming(world, By::Member)
+        }
+
+        fn coming(world: World, by: By) -> Result<Self> {
+            let settings = Settings::from_environment()?;
+            let job = join(world, by, beats(&settings), time_to_come(&settings))?;
             if !is_told_to_lpf_run() {
                 say_who_dies(&job);
             }
             Ok(Self::joined(job, "mpi"))
         }
 
-        /// Initialises MPI and takes all its processes.
+        /// Initialises MPI and takes all its processes, for [`run`](crate::run).
         pub(crate) fn with_mpi() -> Result<Self> {
             if let Some((rank, _)) = by_mpi_launcher() {
                 tell(Report::Meets { rank });
             }
-            Self::of_world(World::init(COMING).map_err(refused)?)
+            let time = time_to_come(&Settings::from_environment()?);
+            Self::coming(World::init(time).map_err(refused)?, By::Run)
         }
+    }
+
+    fn time_to_come(settings: &Settings) -> Duration {
+        settings.meet_timeout.value.unwrap_or(COMING)
     }
 
     /// MPI's launchers end all processes when one has died, and do not say which was the first: the
@@ -270,7 +282,8 @@ impl<T: Transport<Control = ControlPlane>> Member<T> {
     /// Takes part in what process 0 executes, until it leaves.
     ///
     /// # Errors
-    /// *Fatal* where process 0 is gone, or has taken this process for dead.
+    /// *Fatal* where process 0 is gone, or has taken this process for dead, and where this one cannot do what
+    /// process 0 orders: it runs another build of the program.
     pub fn serve(&self) -> Result<()> {
         self.job().serve()
     }

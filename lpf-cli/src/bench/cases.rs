@@ -39,6 +39,9 @@ pub(super) enum Program {
     Processes(Bare),
 }
 
+/// Why a get between processes takes longer than its reference.
+const OF_A_GET: &str = "a get takes two messages, one behind the other: the request, and the answer with its bytes; the reference is one message";
+
 /// Cores from which on our barrier is compared with two that programs use.
 const MANY_CORES: usize = 16;
 
@@ -74,7 +77,8 @@ pub(super) fn select(options: &Chosen, place: &Place, cores: usize) -> Result<Ve
                     "mpi" => vec![vec![mpi(kind, p)]],
                     _ => vec![sockets(kind, p, cores)],
                 };
-                cases.push(Case { p, name, kind, limits, remark: None });
+                let remark = (kind == Kind::Get8 && !on_threads).then(|| OF_A_GET.to_string());
+                cases.push(Case { p, name, kind, limits, remark });
             } else {
                 left_out.push(name);
             }

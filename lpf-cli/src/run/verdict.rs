@@ -19,6 +19,14 @@ pub(super) struct Ended {
     pub(super) after: Duration,
 }
 
+/// The failure of a section, as a process told of it.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub(super) text: String,
+    /// Who did not come in time, where that is the cause.
+    pub(super) late: Option<lpf::Pid>,
+}
+
 /// What became of a job.
 #[derive(Debug)]
 pub(super) struct Over {
@@ -36,19 +44,19 @@ pub(super) struct Over {
     /// Processes that did not leave the job when process 0 did, after a failure, and were asked to end.
     pub(super) staying: Vec<lpf::Pid>,
     /// The first failure of a section that a process told of.
-    pub(super) failure: Option<String>,
+    pub(super) failure: Option<Failed>,
     /// How the launcher of an MPI ended, where one started the processes.
     pub(super) launcher: Option<ExitStatus>,
     /// A process that ended without having met the others, who waited for it until they were asked to end.
     pub(super) absent: Option<lpf::Pid>,
-    /// Processes that did not follow process 0; 0 if only what they had started did not.
-    pub(super) lingering: Option<usize>,
+    /// Processes that did not follow process 0; none if only what they had started did not.
+    pub(super) lingering: Option<Vec<lpf::Pid>>,
     /// Processes that were stopped when all were asked to end: they may be why.
     pub(super) stopped: Vec<(lpf::Pid, Pid)>,
     /// Processes that had to be killed, and how long after they were asked to end.
-    pub(super) killed: Option<(usize, Duration)>,
+    pub(super) killed: Option<(Vec<lpf::Pid>, Duration)>,
     /// Processes that run even so.
-    pub(super) unending: usize,
+    pub(super) unending: Vec<lpf::Pid>,
 }
 
 impl Over {
@@ -67,7 +75,7 @@ impl Over {
             lingering: None,
             killed: None,
             stopped: Vec::new(),
-            unending: 0,
+            unending: Vec::new(),
         }
     }
 
@@ -114,7 +122,7 @@ impl Over {
             )
         });
         let cause = cause.map(|cause| match &self.failure {
-            Some(failure) => format!("{cause}. The job failed with: {failure}"),
+            Some(failure) => format!("{cause}. The job failed with: {}", failure.text),
             None => cause,
         });
         let cause = cause.or_else(|| self.launcher_failed(size));
@@ -136,9 +144,9 @@ impl Over {
     }
 
     fn lingering(&self) -> Option<String> {
-        let who = match self.lingering? {
-            0 => "what the processes had started was".into(),
-            n => were(n),
+        let who = match &**self.lingering.as_ref()? {
+            [] => "what the processes had started was".into(),
+            ranks => were(ranks),
         };
         let grace = seconds(self.grace);
         let after = match (self.absent, self.by_itself(), self.left) {
@@ -151,8 +159,8 @@ impl Over {
     }
 
     fn killed(&self) -> Option<String> {
-        let (n, time) = self.killed.filter(|&(n, _)| n > 0)?;
-        let (who, time) = (were(n), seconds(time));
+        let (ranks, time) = self.killed.as_ref().filter(|(ranks, _)| !ranks.is_empty())?;
+        let (who, time) = (were(ranks), seconds(*time));
         let asked = match self.signal {
             Some(signal) => signal.as_str(),
             None => "SIGTERM",
@@ -172,9 +180,24 @@ impl Over {
     }
 
     fn unending(&self) -> Option<String> {
-        let who = were(self.unending);
-        (self.unending > 0)
+        let who = were(&self.unending);
+        (!self.unending.is_empty())
             .then(|| format!("{who} killed and did not end: the system holds on to it"))
+    }
+
+    /// Who did not come in time, if that is what the job failed with: those who waited fail for it, and may
+    /// end before. Who was ended by a signal has not failed for that, unless it was asked to end.
+    fn late(&self, first: &Ended) -> Option<lpf::Pid> {
+        let late = self.failure.as_ref()?.late?;
+        let is_asked = self.staying.contains(&first.rank);
+        (late == first.rank || is_asked || first.status.signal().is_none()).then_some(late)
+    }
+
+    fn describe_late(&self, late: lpf::Pid, host: &str) -> String {
+        match self.end_of(late) {
+            Some(ended) => ended.describe_as("was late, and ", host),
+            None => format!("process {late} was late, and runs even so"),
+        }
     }
 
     /// What went wrong first, in a sentence or two.
@@ -208,13 +231,18 @@ impl Over {
             let who = if failed == 1 { "another".into() } else { format!("{failed} others") };
             return Some(format!("{}, and {who} failed then", zero.describe(host)));
         }
-        let mut text = first.describe(host);
-        match after.iter().filter(|ended| !ended.status.success()).count() {
+        let late = self.late(&first);
+        let (rank, mut text) = match late {
+            Some(late) => (late, self.describe_late(late, host)),
+            None => (first.rank, first.describe(host)),
+        };
+        let others = by_themselves.iter().filter(|ended| ended.rank != rank);
+        match others.filter(|ended| !ended.status.success()).count() {
             0 => {}
             1 => text += "; 1 more failed after it",
             n => text += &format!("; {n} more failed after it"),
         }
-        if first.rank > 0
+        if rank > 0
             && let Some(zero) = self.end_of(0)
         {
             text += &format!(". Process 0 {} after {}", zero.how(), seconds(zero.after));
@@ -229,19 +257,23 @@ fn failing(status: ExitStatus) -> Option<u8> {
     Some(u8::try_from(code).unwrap_or(1)).filter(|&code| code != 0)
 }
 
-fn were(processes: usize) -> String {
+fn were(processes: &[lpf::Pid]) -> String {
     match processes {
-        1 => "1 process was".into(),
-        n => format!("{n} processes were"),
+        [rank] => format!("process {rank} was"),
+        several => format!("{} processes were", several.len()),
     }
 }
 
 impl Ended {
     /// `process 2 (pid 4711 on node3) was ended by SIGSEGV after 1.32 s`
     fn describe(&self, host: &str) -> String {
+        self.describe_as("", host)
+    }
+
+    fn describe_as(&self, what: &str, host: &str) -> String {
         let Ended { rank, pid, .. } = self;
         let (how, time) = (self.how(), seconds(self.after));
-        format!("process {rank} (pid {pid} on {host}) {how} after {time}")
+        format!("process {rank} (pid {pid} on {host}) {what}{how} after {time}")
     }
 
     fn how(&self) -> String {
@@ -316,6 +348,35 @@ mod tests {
             assert_eq!(over(ended).root_cause("h").as_deref(), Some(*expected));
         }
         assert_eq!(over(&[(1, 0), (0, 0)]).root_cause("h"), None);
+    }
+
+    #[test]
+    fn who_was_late_is_the_cause_though_those_who_waited_end_before_it() {
+        let failed = |late| Some(Failed { text: "why".into(), late });
+        let cause = |ended: &[(lpf::Pid, i32)], asked: usize, staying: &[lpf::Pid]| {
+            let mut over = over(ended);
+            (over.failure, over.staying) = (failed(Some(2)), staying.into());
+            over.by_themselves = Some(ended.len() - asked);
+            over.root_cause("h").unwrap()
+        };
+        let text = "process 2 (pid 102 on h) was late, and was ended by SIGTERM after 0.300 s; 2 more failed after it. Process 0 ended with status 3 after 0.100 s";
+        assert_eq!(cause(&[(0, FAILED), (1, FAILED), (2, 15)], 1, &[]), text);
+        let text = "process 2 (pid 102 on h) was late, and was ended by SIGTERM after 0.200 s; 2 more failed after it. Process 0 ended with status 3 after 0.300 s";
+        assert_eq!(cause(&[(3, 15), (2, 15), (0, FAILED)], 0, &[2, 3]), text);
+        // It may come later, and go on.
+        let text = "process 2 (pid 102 on h) was late, and ended with status 0 after 0.200 s; 1 more failed after it. Process 0 ended with status 3 after 0.100 s";
+        assert_eq!(cause(&[(0, FAILED), (2, 0)], 0, &[]), text);
+        assert_eq!(
+            cause(&[(0, FAILED)], 0, &[]),
+            "process 2 was late, and runs even so; 1 more failed after it. Process 0 ended with status 3 after 0.100 s"
+        );
+        // Who crashes has not waited.
+        assert!(
+            cause(&[(1, 11), (2, 0), (0, 0)], 0, &[]).starts_with("process 1 (pid 101 on h) was")
+        );
+        let mut other = over(&[(1, FAILED), (2, 0), (0, 0)]);
+        other.failure = failed(None);
+        assert!(other.root_cause("h").unwrap().starts_with("process 1 (pid 101 on h) ended"));
     }
 
     #[test]

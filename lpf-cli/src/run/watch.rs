@@ -17,7 +17,7 @@ use super::milliseconds;
 use super::report::Reports;
 use super::signals::{Heard, Signals};
 use super::tcp::Started;
-use super::verdict::{Ended, Over};
+use super::verdict::{Ended, Failed, Over};
 
 /// A second signal so long after the first means that the user does not want to wait. Sooner it is the
 /// same once more: timeout(1) sends its signal to the program and then to the group.
@@ -151,7 +151,7 @@ impl Watch {
             self.sleep();
             self.hear();
         }
-        self.over.unending = if self.nobody { 0 } else { self.running.len() };
+        self.over.unending = if self.nobody { Vec::new() } else { self.still_running() };
         self.over
     }
 
@@ -230,7 +230,7 @@ impl Watch {
                 }
                 Report::Left { .. } => {}
                 Report::Failed { rank, text, late } => {
-                    self.over.failure.get_or_insert(text);
+                    self.over.failure.get_or_insert(Failed { text, late });
                     let failures = self.failures.entry(rank).or_default();
                     *failures += 1;
                     if late == Some(0) {
@@ -280,7 +280,7 @@ impl Watch {
             Stage::Following { .. } if !self.is_ended() => self.stage = Stage::Running,
             Stage::Following { until } if now >= until => {
                 self.over.absent = self.absent();
-                self.over.lingering = Some(self.running.len());
+                self.over.lingering = Some(self.still_running());
                 self.ask(now);
                 self.send(Signal::SIGTERM);
             }
@@ -330,6 +330,12 @@ impl Watch {
         }
     }
 
+    fn still_running(&self) -> Vec<lpf::Pid> {
+        let mut ranks: Vec<_> = self.running.values().copied().collect();
+        ranks.sort_unstable();
+        ranks
+    }
+
     /// A section has failed, and process 0 waits in vain for these to leave the job with it: by itself it
     /// would wait longer.
     fn ask_who_stays(&mut self) {
@@ -353,7 +359,7 @@ impl Watch {
     }
 
     fn kill(&mut self, asked: Instant, now: Instant) {
-        self.over.killed = Some((self.running.len(), now - asked));
+        self.over.killed = Some((self.still_running(), now - asked));
         self.send(Signal::SIGKILL);
         self.stage = Stage::Killed { since: now, again: now + REPEAT };
     }

@@ -152,7 +152,8 @@ impl CodePlace {
                 && module.name().is_ok_and(|name| name == self.module)
         });
         module.map(|module| module.base + self.offset as usize).ok_or_else(|| {
-            "this process runs another build of the program than the one that began the section"
+            "this process runs another build of the program than the one that began the section: \
+             start the same program file everywhere"
                 .into()
         })
     }

@@ -47,19 +47,25 @@ fn serve<T: Transport, P: Program>(process: Process<T>, symbols: &[Symbol]) -> R
     run_section(process, Args { symbols, ..Args::none() }, |ctx, args| program.run(ctx, args))
 }
 
-/// Begins the section that an order is about, and runs it to its end.
+/// Begins the section that an order is about, and runs it to its end. What went wrong in it is the inner
+/// result, and in the report that process 0 returns.
 ///
 /// # Errors
-/// *Fatal* where the order cannot be followed, which the other members have learned, too; or what
-/// went wrong in the section, which is in the report that process 0 returns.
-pub fn follow<T: Transport>(network: &Network<T>, host: Host, order: Order) -> Result<()> {
+/// *Fatal* where this process cannot follow such an order, which the other members have learned, too. It will
+/// follow none from there: most likely it runs another build.
+pub fn follow<T: Transport>(network: &Network<T>, host: Host, order: Order) -> Result<Result<()>> {
     let rank = network.with(|net| net.rank());
     let section = order.section;
-    let fail = |error: Error| {
+    let declare = |error: Error| {
         network.with(|net| net.control().enter(section, &order.members));
         let report = network.with(|net| net.control().declare(section, error));
         network.with(|net| net.control().leave(section));
         report
+    };
+    // The report that stands may be another process's: what is wrong with this one is said here.
+    let fail = |error: Error| {
+        declare(error.clone());
+        error
     };
     let pid = order.members.iter().position(|&member| member == rank);
     let Some(pid) = pid.map(|pid| pid as Pid) else {
@@ -98,7 +104,7 @@ pub fn follow<T: Transport>(network: &Network<T>, host: Host, order: Order) -> R
         Ok(process) => process,
         Err(error) => {
             let cause = Cause::Returned { message: error.to_string() };
-            return Err(fail(Error::fatal(pid, 0, cause)));
+            return Ok(Err(declare(Error::fatal(pid, 0, cause))));
         }
     };
     // SAFETY: the place is that of `serve::<T, P>` in this very build, for whoever gives orders over
@@ -107,7 +113,7 @@ pub fn follow<T: Transport>(network: &Network<T>, host: Host, order: Order) -> R
         let address = std::ptr::with_exposed_provenance::<()>(serve);
         std::mem::transmute::<*const (), Serve<T>>(address)
     };
-    serve(process, &symbols)
+    Ok(serve(process, &symbols))
 }
 
 /// Runs `f` on all processes of a network, which call this together, each with its own arguments. The

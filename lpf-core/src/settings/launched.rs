@@ -68,13 +68,27 @@ impl Launched {
                 let text = format!("LPF_RANK is {rank}; of {size} processes (LPF_SIZE) it is less");
                 return Err(Error::setting(text));
             }
-            _ => {
-                let text =
-                    "a job needs LPF_RANK, LPF_SIZE and LPF_MEET, all three; lpf run sets them";
-                return Err(Error::setting(text));
+            (rank, size, meet) => {
+                return Err(Error::setting(incomplete(
+                    rank.is_some(),
+                    size.is_some(),
+                    meet.is_some(),
+                )));
             }
         };
         let (secret, job, listener) = (secret.value, job.value, listener.value);
         Ok(Some(Launched { rank, size, meet, listener, secret, job }))
     }
+}
+
+/// What is missing of a job of which something is said.
+fn incomplete(rank: bool, size: bool, meet: bool) -> String {
+    let all = [("LPF_RANK", rank), ("LPF_SIZE", size), ("LPF_MEET", meet)];
+    let missing: Vec<_> =
+        all.iter().filter(|(_, is_there)| !is_there).map(|(name, _)| *name).collect();
+    let are = if missing.len() == 1 { "is" } else { "are" };
+    let missing = missing.join(" and ");
+    format!(
+        "{missing} {are} missing: a job needs LPF_RANK, LPF_SIZE and LPF_MEET, all three; lpf run sets them"
+    )
 }

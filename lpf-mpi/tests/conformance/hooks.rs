@@ -10,6 +10,7 @@ use lpf_core::messages::Environment;
 use lpf_core::{Args, Context, Lpf, Program, Result, Symbol};
 use lpf_mpi::{Comm, World, join};
 use lpf_tcp::control::Beats;
+use lpf_tcp::rendezvous::By;
 use mpi::ffi;
 use serde::{Deserialize, Serialize};
 
@@ -67,7 +68,7 @@ fn hook_here<P: Program>(told: &[u8], got: &mut [u8]) {
     let mut comm = first_processes(inputs.len());
     // SAFETY: it is one, of these processes.
     let world = unsafe { World::hook(comm, PATIENCE) }.expect("MPI");
-    let mut job = join(world, Beats::On, PATIENCE).expect("the others come");
+    let mut job = join(world, By::Member, Beats::On, PATIENCE).expect("the others come");
     let mut output = vec![0; output_bytes];
     let args = Args::in_out(&inputs[job.rank() as usize], &mut output);
     let result = job.hook(environment, args, |ctx, args| program.run(ctx, args));

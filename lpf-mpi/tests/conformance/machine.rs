@@ -17,6 +17,7 @@ use lpf_core::messages::code::CodePlace;
 use lpf_core::{Args, Pid, Program, Result, Symbol};
 use lpf_mpi::{MpiJob, World, join};
 use lpf_tcp::control::Beats;
+use lpf_tcp::rendezvous::By;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::launch;
@@ -206,7 +207,7 @@ pub(crate) fn ask(asked: &Asked, output: &mut [u8]) -> Result<()> {
 pub(crate) fn serve_if_asked() {
     let Some(meet) = std::env::var_os(MEET) else { return };
     let world = World::init(PATIENCE).expect("MPI");
-    let mut job = join(world, Beats::On, PATIENCE).expect("the others come");
+    let mut job = join(world, By::Member, Beats::On, PATIENCE).expect("the others come");
     if job.rank() == 0 {
         let mut tests = UnixStream::connect(meet).expect("the tests listen");
         let asked = questions(tests.try_clone().expect("a second handle"));

@@ -12,6 +12,7 @@ use lpf_core::messages::Environment;
 use lpf_core::{Args, Context, Error, Expect, InboxShape, Lpf, Result, SyncAttr};
 use lpf_mpi::{MpiJob, World, join};
 use lpf_tcp::control::Beats;
+use lpf_tcp::rendezvous::By;
 
 use super::calls;
 
@@ -147,7 +148,7 @@ pub(crate) fn play_if_asked() {
     let Ok(name) = std::env::var(ROLE) else { return };
     let scene = Scene::named(&name);
     let world = World::init(PATIENCE).expect("MPI");
-    let mut job = join(world, Beats::On, PATIENCE).expect("the others come");
+    let mut job = join(world, By::Member, Beats::On, PATIENCE).expect("the others come");
     let rank = job.rank();
     let here = Here::come(rank);
     let result = play(scene, &mut job, &here);

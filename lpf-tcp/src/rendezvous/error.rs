@@ -44,10 +44,12 @@ pub enum MeetError {
         reason: String,
     },
     /// Some processes have not come.
-    #[error("{} not come within {time:?}{}", names(ranks, "has", "have"), note(notes))]
+    #[error("{} not come to {address} within {time:?}{}", names(ranks, "has", "have"), note(notes))]
     Missing {
         /// Which.
         ranks: Vec<Rank>,
+        /// Where they were awaited.
+        address: String,
         /// After how long.
         time: Duration,
         /// What process 0 saw of others, for people.
@@ -153,19 +155,21 @@ mod tests {
     fn what_a_caller_can_do_is_told_by_the_kind() {
         let time = Duration::from_secs(30);
         let (address, reason) = (SocketAddr::from(([127, 0, 0, 1], 4711)), String::from("why"));
-        let unreachable =
-            MeetError::Unreachable { address: "node3:4711".into(), time, reason: reason.clone() };
+        let name = String::from("node3:4711");
+        let missing = MeetError::Missing {
+            ranks: vec![2, 3],
+            address: name.clone(),
+            time,
+            notes: String::new(),
+        };
+        let unreachable = MeetError::Unreachable { address: name, time, reason: reason.clone() };
         let cases = [
             (MeetError::Setting("rank 3 is none of 0 to 2".into()), Kind::Misuse, None),
             (MeetError::Refused { by: 0, reason: reason.clone() }, Kind::Misuse, None),
             (MeetError::Listen { address, reason: reason.clone() }, Kind::Mitigable, None),
             (MeetError::System(reason.clone()), Kind::Mitigable, None),
             (unreachable, Kind::Fatal, Some(0)),
-            (
-                MeetError::Missing { ranks: vec![2, 3], time, notes: String::new() },
-                Kind::Fatal,
-                Some(2),
-            ),
+            (missing, Kind::Fatal, Some(2)),
             (MeetError::Unconnected { ranks: vec![1], time }, Kind::Fatal, Some(1)),
             (MeetError::Ended { rank: 3, reason }, Kind::Fatal, Some(3)),
             (MeetError::Failed("over".into()), Kind::Fatal, Some(0)),

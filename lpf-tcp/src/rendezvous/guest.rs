@@ -133,6 +133,7 @@ impl<'a> Guest<'a> {
             rank: me.rank,
             size: me.size,
             job: me.job,
+            by: me.by,
             secret: me.secret.is_some(),
             streams: me.streams,
             build: me.build.clone(),
@@ -189,10 +190,11 @@ impl<'a> Guest<'a> {
             match word {
                 Some(ToGuest::Go { beats }) if self.ready => return Ok(Some(beats)),
                 Some(ToGuest::Roster(places)) if !self.has_roster => self.call_all(&places, now)?,
-                Some(ToGuest::Missing(mut ranks)) => {
+                Some(ToGuest::Missing { mut ranks, notes }) => {
                     ranks.truncate(self.plan.me.size as usize);
-                    let time = self.plan.time;
-                    return Err(MeetError::Missing { ranks, time, notes: String::new() });
+                    let (address, time) = (self.plan.address.clone(), self.plan.time);
+                    let notes = printable(&notes);
+                    return Err(MeetError::Missing { ranks, address, time, notes });
                 }
                 Some(ToGuest::Failed(reason)) => {
                     return Err(MeetError::Failed(printable(&reason)));

@@ -15,7 +15,7 @@ use lpf_core::messages::Rank;
 
 use super::secret::{Nonce, Secret, Side, Tag};
 use super::words::{
-    Hello, Proof, Reply, Unsealed, VERSION, already_there, printable, sealed, short, unsealed,
+    By, Hello, Proof, Reply, Unsealed, VERSION, already_there, printable, sealed, short, unsealed,
 };
 
 /// Why a connection is not taken, in words for the other side.
@@ -36,6 +36,7 @@ pub(super) struct Identity {
     pub(super) rank: Rank,
     pub(super) size: Rank,
     pub(super) job: u64,
+    pub(super) by: By,
     pub(super) secret: Option<Secret>,
     pub(super) build: Option<Vec<u8>>,
     pub(super) streams: bool,
@@ -116,6 +117,12 @@ fn after_proof(hello: &Hello, me: &Identity) -> Result<(), Refusal> {
     }
     if hello.rank == rank {
         return Err(already_there(rank));
+    }
+    if hello.by != me.by {
+        return Err(format!(
+            "process {} comes {} and process {rank} {}: let all processes of the job use one of the two",
+            hello.rank, hello.by, me.by
+        ));
     }
     if hello.streams != me.streams {
         return Err("one side connects pairs, and the other does not".into());

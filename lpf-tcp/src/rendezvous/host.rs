@@ -10,7 +10,9 @@ use mio::{Events, Poll, Token};
 use super::address::place;
 use super::handshake::Refusal;
 use super::reception::{Arrival, Reception};
-use super::words::{Hello, Place, Purpose, ToGuest, ToHost, already_there, printable, short};
+use super::words::{
+    Hello, Place, Purpose, ToGuest, ToHost, already_there, printable, short, short_notes,
+};
 use super::{Connected, MeetError, Plan, sleep, taken};
 use crate::control::frame::{decode, encode};
 use crate::control::wire::{Filled, Wire};
@@ -147,8 +149,8 @@ impl<'a> Host<'a> {
                  machines set LPF_SECRET"
             ));
         }
-        let notes = notes.join("; ");
-        MeetError::Missing { ranks: self.missing(), time, notes }
+        let (address, notes) = (self.plan.address.clone(), notes.join("; "));
+        MeetError::Missing { ranks: self.missing(), address, time, notes }
     }
 
     fn hear_guests(&mut self) -> Result<(), MeetError> {
@@ -169,13 +171,7 @@ impl<'a> Host<'a> {
                     guest.ready = self.complete;
                 }
             }
-            Came::Who => {
-                let word = match self.complete {
-                    false => ToGuest::Missing(self.missing()),
-                    true => ToGuest::Failed(self.late().to_string()),
-                };
-                self.tell(rank, &word);
-            }
+            Came::Who => self.tell(rank, &word_of(&self.late())),
             Came::Left(reason) if self.complete => return Err(MeetError::Ended { rank, reason }),
             Came::Left(reason) => {
                 self.guests[rank as usize] = None;
@@ -258,10 +254,7 @@ impl<'a> Host<'a> {
 
     /// The meeting is over: those who came are told why.
     fn fail(mut self, error: MeetError) -> MeetError {
-        let word = match &error {
-            MeetError::Missing { ranks, .. } => ToGuest::Missing(ranks.clone()),
-            other => ToGuest::Failed(short(&other.to_string())),
-        };
+        let word = word_of(&error);
         for rank in self.others() {
             self.tell(rank, &word);
             if let Some(guest) = &mut self.guests[rank as usize] {
@@ -270,6 +263,16 @@ impl<'a> Host<'a> {
             }
         }
         error
+    }
+}
+
+/// What those who came are told.
+fn word_of(error: &MeetError) -> ToGuest {
+    match error {
+        MeetError::Missing { ranks, notes, .. } => {
+            ToGuest::Missing { ranks: ranks.clone(), notes: short_notes(notes) }
+        }
+        other => ToGuest::Failed(short(&other.to_string())),
     }
 }
 

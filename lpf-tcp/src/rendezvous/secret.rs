@@ -26,7 +26,8 @@ impl Secret {
         let text = text.into();
         if text.len() < SHORTEST {
             let (bytes, least) = (text.len(), SHORTEST);
-            let text = format!("the secret has {bytes} bytes; it needs at least {least}");
+            let text =
+                format!("the secret (LPF_SECRET) has {bytes} bytes; it needs at least {least}");
             return Err(MeetError::Setting(text));
         }
         Ok(Secret(text))
@@ -134,6 +135,6 @@ mod tests {
         assert_eq!(format!("{secret:?}"), "Secret(..)");
         assert_ne!(secret, Secret::random().unwrap());
         let error = Secret::new("password").unwrap_err();
-        assert_eq!(error.to_string(), "the secret has 8 bytes; it needs at least 16");
+        assert_eq!(error.to_string(), "the secret (LPF_SECRET) has 8 bytes; it needs at least 16");
     }
 }

@@ -19,7 +19,8 @@ const STRINGS: usize = 100_000;
 
 fn me(rank: Rank) -> Identity {
     let secret = Some(Secret::new("correct horse battery staple").unwrap());
-    Identity { rank, size: 4, job: 9, secret, build: Some(b"build".to_vec()), streams: true }
+    let build = Some(b"build".to_vec());
+    Identity { rank, size: 4, job: 9, by: By::Member, secret, build, streams: true }
 }
 
 fn hello() -> Hello {
@@ -28,6 +29,7 @@ fn hello() -> Hello {
         rank: 2,
         size: 4,
         job: 9,
+        by: By::Member,
         secret: true,
         streams: true,
         build: Some(b"build".to_vec()),
@@ -81,6 +83,11 @@ fn whatever_does_not_fit_is_named() {
     assert_eq!(text, "the job has 4 processes here and 5 there");
     assert_eq!(refusal(Hello { rank: 4, ..hello() }), "rank 4 is none of 0 to 3");
     assert!(refusal(Hello { rank: 0, ..hello() }).starts_with("rank 0 is taken, "));
+    let text = refusal(Hello { by: By::Run, ..hello() });
+    assert!(
+        text.starts_with("process 2 comes by lpf::run and process 0 as a Member: let"),
+        "{text}"
+    );
     let text = refusal(Hello { streams: false, ..hello() });
     assert_eq!(text, "one side connects pairs, and the other does not");
     let text = refusal(Hello { build: Some(b"other".to_vec()), ..hello() });
@@ -200,7 +207,7 @@ fn words_after_the_handshake_are_read_or_refused() {
     let places = vec![Place::At("fd00::2".parse().unwrap(), 5), Place::WithHost(6)];
     let guests = [
         ToGuest::Roster(places),
-        ToGuest::Missing(vec![1, 2]),
+        ToGuest::Missing { ranks: vec![1, 2], notes: "so".into() },
         ToGuest::Failed("so".into()),
         ToGuest::Go { beats: true },
     ];
@@ -337,7 +344,7 @@ fn with_a_host(time: Duration, what: impl FnOnce(TcpStream)) -> String {
     let mut meeting = Meeting::new(listener.local_addr().unwrap().to_string(), 1, 2);
     meeting.time = time;
     let process = thread::spawn(|| meeting.join());
-    let me = Identity { rank: 0, size: 2, job: 0, secret: None, build: None, streams: true };
+    let me = Identity { rank: 0, size: 2, job: 0, secret: None, build: None, ..me(0) };
     let (mut stream, _) = listener.accept().unwrap();
     let mut acceptor = Acceptor::Fresh;
     loop {

@@ -1,5 +1,6 @@
 //! The words of the rendezvous.
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use lpf_core::messages::Rank;
@@ -11,7 +12,7 @@ use super::secret::{Nonce, Tag};
 pub(super) const MAGIC: [u8; 8] = *b"LPF/meet";
 
 /// The version of this protocol and of what follows it, the control plane and the data network.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// The longest frame of a handshake.
 pub(super) const LONGEST_GREETING: usize = 512;
@@ -22,9 +23,11 @@ pub(super) const LONGEST_BUILD: usize = 64;
 /// The longest reason that is told, in bytes.
 const LONGEST_REASON: usize = 256;
 
-/// The longest word of process 0 to who was let in, but for what it says of each process: a reason, of which
-/// a character may have four bytes.
-pub(super) const LONGEST_ANSWER: usize = 64 + 4 * LONGEST_REASON;
+/// The longest text on who is missing, in bytes: some reasons.
+const LONGEST_NOTES: usize = 4 * LONGEST_REASON;
+
+/// The longest word of process 0 to who was let in, but for what it says of each process.
+pub(super) const LONGEST_ANSWER: usize = 64 + LONGEST_NOTES;
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +38,25 @@ pub(super) enum Purpose {
     Data,
 }
 
+/// By what a process takes part in its job. All use the same: where one is ordered what to do and another
+/// waits for all to do the same, they wait for each other for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum By {
+    /// `lpf::run`: process 0 orders, the others serve.
+    Run,
+    /// A `Member`, which hooks together with the others, or gives and takes orders as its program says.
+    Member,
+}
+
+impl fmt::Display for By {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            By::Run => "by lpf::run",
+            By::Member => "as a Member",
+        })
+    }
+}
+
 /// The first word of who calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Hello {
@@ -42,6 +64,7 @@ pub(super) struct Hello {
     pub(super) rank: Rank,
     pub(super) size: Rank,
     pub(super) job: u64,
+    pub(super) by: By,
     /// Whether there is a secret.
     pub(super) secret: bool,
     /// Whether pairs are to be connected.
@@ -81,8 +104,8 @@ pub(super) enum Place {
 pub(super) enum ToGuest {
     /// All are there; by rank, process 0 apart.
     Roster(Vec<Place>),
-    /// These have not come. The meeting is over, for you at least.
-    Missing(Vec<Rank>),
+    /// These have not come, and what was seen of them. The meeting is over, for you at least.
+    Missing { ranks: Vec<Rank>, notes: String },
     /// The meeting is over, for all.
     Failed(String),
     /// All are connected. This is the last word; what follows is the control plane's.
@@ -131,6 +154,11 @@ pub(super) fn short(reason: &str) -> String {
     reason[..reason.floor_char_boundary(LONGEST_REASON)].into()
 }
 
+/// Notes on who is missing, no longer than may be told.
+pub(super) fn short_notes(notes: &str) -> String {
+    notes[..notes.floor_char_boundary(LONGEST_NOTES)].into()
+}
+
 /// That somebody has this number already: a process that was started twice, or one of another job.
 pub(super) fn already_there(rank: Rank) -> String {
     format!(
@@ -139,9 +167,9 @@ pub(super) fn already_there(rank: Rank) -> String {
     )
 }
 
-/// A reason that somebody gave, fit for printing.
-pub(super) fn printable(reason: &str) -> String {
-    reason.chars().filter(|char| !char.is_control()).take(LONGEST_REASON).collect()
+/// What somebody said, in a frame no longer than was allowed, fit for printing.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().filter(|char| !char.is_control()).collect()
 }
 
 /// An address that is the same for all who see the machine by IPv4.
