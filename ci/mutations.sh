@@ -10,6 +10,7 @@
 #                                      rules        lpf-pthreads/tests/rules.rs
 #                                      core         unit tests of lpf-core
 #                                      messages     the suite over the protocol between processes, in memory
+#                                      tcp          the suite on processes over TCP
 # The mutated tree has to compile, and at least one of the tests has to fail, within a time limit: a
 # test that only hangs has found nothing. The outcome is written as a table to
 # target/mutations/table.md; that of the last complete run is in docs/src/mutations.md.
@@ -50,6 +51,8 @@ tests() {
             cargo test --locked -p lpf-core --features conformance --lib "$@" ;;
         messages) CARGO_TARGET_DIR="$target_root/mutations/plain" \
             cargo test --locked -p lpf-core --features conformance --test messages "$@" ;;
+        tcp) CARGO_TARGET_DIR="$target_root/mutations/plain" \
+            cargo test --locked -p lpf-tcp --test conformance "$@" ;;
         *) echo "no kind of tests: $kind"; return 1 ;;
     esac
 }
