@@ -47,6 +47,8 @@ pub struct Plan {
     pub quick: bool,
     /// The word sizes: those of [`WORDS`] of which p² times a few fit the memory.
     pub words: Vec<Word>,
+    /// Whether a superstep costs messages, which depends on what it holds: l is looked for in more places then.
+    pub by_messages: bool,
     /// Further sizes of h per word between the smallest and the largest: only for a plot.
     pub points: usize,
 }
@@ -76,7 +78,8 @@ impl Plan {
         let quick = quick || time < SHORT;
         let words =
             WORDS.iter().filter_map(|&word| Word::new(host, p, growth, word, quick)).collect();
-        Plan { p, time, quick, words, points: 0 }
+        let by_messages = growth != Growth::SharedMemory;
+        Plan { p, time, quick, words, by_messages, points: 0 }
     }
 }
 

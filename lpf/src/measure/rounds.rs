@@ -50,24 +50,51 @@ const NARROW_L: f64 = 0.02;
 
 /// h in units of p words, each twice the one before: where l is looked for. They stand first among
 /// a word size's exchanges in the list, which begins with T(0), common to all.
-const OCTAVES: [usize; 4] = [1, 2, 4, 8];
-/// From this many times T(0) on, T(2kp) tells nothing about l.
+const OCTAVES: [usize; 6] = [1, 2, 4, 8, 16, 32];
+/// So many of them on threads, and in exchanges by gets.
+const FIRST_OCTAVES: usize = 4;
+/// From this many times T(0) on, T(2kp) tells nothing about l. Between processes, where a message more may
+/// cost many times T(0), it is believed up to the second, but only beyond its interval.
 const LOST: f64 = 16.0;
+const LOST_BY_MESSAGES: f64 = 64.0;
 /// The place of 2p, for g.
 const TWO_P: usize = 1;
-/// The largest h stands behind them, and behind it the points of a plot.
-const LARGEST: usize = OCTAVES.len();
 
-/// All sizes of h: (word's place in the plan, bytes).
-pub(super) fn sizes(plan: &Plan) -> Vec<(usize, usize)> {
-    let mut all = vec![(0, 0)];
+/// An exchange that is timed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Size {
+    /// The word's place in the plan.
+    pub(super) word: usize,
+    pub(super) bytes: usize,
+    pub(super) by_get: bool,
+}
+
+/// Where l is looked for: octaves by puts, then by gets.
+fn octaves(plan: &Plan) -> (usize, usize) {
+    if plan.by_messages { (OCTAVES.len(), FIRST_OCTAVES) } else { (FIRST_OCTAVES, 0) }
+}
+
+/// The place of the largest h, behind them; behind it are the points of a plot.
+fn largest_place(plan: &Plan) -> usize {
+    let (puts, gets) = octaves(plan);
+    puts + gets
+}
+
+/// All exchanges.
+pub(super) fn sizes(plan: &Plan) -> Vec<Size> {
+    let mut all = vec![Size { word: 0, bytes: 0, by_get: false }];
+    let (puts, gets) = octaves(plan);
     for (place, word) in plan.words.iter().enumerate() {
         let round = word.bytes * plan.p as usize;
-        // What is larger than the largest is never used: see `latency`.
-        all.extend(OCTAVES.iter().map(|octave| (place, (octave * round).min(word.largest))));
-        all.push((place, word.largest));
-        let smallest = (OCTAVES[LARGEST - 1] * round).min(word.largest / 2);
-        all.extend(between(word, smallest, plan.points).map(|bytes| (place, bytes)));
+        let size = |bytes: usize, by_get| {
+            // What is larger than the largest is never used: see `latency`.
+            Size { word: place, bytes: bytes.min(word.largest), by_get }
+        };
+        all.extend(OCTAVES[..puts].iter().map(|octave| size(octave * round, false)));
+        all.extend(OCTAVES[..gets].iter().map(|octave| size(octave * round, true)));
+        all.push(size(word.largest, false));
+        let smallest = (OCTAVES[puts - 1] * round).min(word.largest / 2);
+        all.extend(between(word, smallest, plan.points).map(|bytes| size(bytes, false)));
     }
     all
 }
@@ -82,7 +109,7 @@ fn between(word: &Word, smallest: usize, n: usize) -> impl Iterator<Item = usize
 /// The leader of a measurement.
 pub(super) struct Rounds<'a> {
     plan: &'a Plan,
-    h: &'a [(usize, usize)],
+    h: &'a [Size],
     memcpy: &'a [f64],
     watch: &'a dyn Fn(&Progress),
     schedule: Schedule,
@@ -107,7 +134,7 @@ impl Leader for Rounds<'_> {
 impl<'a> Rounds<'a> {
     pub(super) fn new(
         plan: &'a Plan,
-        h: &'a [(usize, usize)],
+        h: &'a [Size],
         memcpy: &'a [f64],
         watch: &'a dyn Fn(&Progress),
     ) -> Self {
@@ -120,16 +147,17 @@ impl<'a> Rounds<'a> {
         self.shares.fill(0.0);
         for word in 0..self.plan.words.len() {
             let first = self.first(word);
+            let largest = first + self.largest();
             let (g_narrow, l_narrow) = self.narrow(word);
             if !l_narrow {
                 self.shares[0] = 1.0;
-                self.shares[first..first + LARGEST].fill(1.0);
+                self.shares[first..largest].fill(1.0);
             }
             if !g_narrow {
                 self.shares[first + TWO_P] = 1.0;
-                self.shares[first + LARGEST] = SHARE_OF_LARGEST;
+                self.shares[largest] = SHARE_OF_LARGEST;
             }
-            for point in first + LARGEST + 1..self.first(word + 1) {
+            for point in largest + 1..self.first(word + 1) {
                 let enough = self.schedule.samples(point).len() >= LARGE_ENOUGH;
                 self.shares[point] = if enough { 0.0 } else { 1.0 };
             }
@@ -138,7 +166,12 @@ impl<'a> Rounds<'a> {
 
     /// Where a word size's exchanges begin in the list.
     fn first(&self, word: usize) -> usize {
-        1 + word * (LARGEST + 1 + self.plan.points)
+        1 + word * (self.largest() + 1 + self.plan.points)
+    }
+
+    /// Where the largest h stands among them.
+    fn largest(&self) -> usize {
+        largest_place(self.plan)
     }
 
     fn samples_of(&self, word: usize, which: usize) -> &Samples {
@@ -148,8 +181,8 @@ impl<'a> Rounds<'a> {
     /// Whether g's and l's intervals of a word size are narrow.
     fn narrow(&self, word: usize) -> (bool, bool) {
         let row = self.row(word);
-        let large = self.samples_of(word, LARGEST).len() >= LARGE_ENOUGH;
-        let small = (0..LARGEST).all(|h| self.samples_of(word, h).len() >= SMALL_ENOUGH);
+        let large = self.samples_of(word, self.largest()).len() >= LARGE_ENOUGH;
+        let small = (0..self.largest()).all(|h| self.samples_of(word, h).len() >= SMALL_ENOUGH);
         let g_narrow = large && row.g_ci95 <= NARROW_G * row.g_ns_per_byte;
         (g_narrow, small && row.l_ci95 <= NARROW_L * row.l_ns)
     }
@@ -162,7 +195,8 @@ impl<'a> Rounds<'a> {
     fn row(&self, word: usize) -> Row {
         let Word { bytes, largest, .. } = self.plan.words[word];
         let zero = self.schedule.samples(0);
-        let (two, large) = (self.samples_of(word, TWO_P), self.samples_of(word, LARGEST));
+        let two = self.samples_of(word, TWO_P);
+        let large = self.samples_of(word, self.largest());
         let between = (largest - 2 * bytes * self.plan.p as usize) as f64;
         let slope = (large.median() - two.median()) / between;
         // On a busy machine in a short time the small exchange may seem to take longer than the
@@ -174,7 +208,7 @@ impl<'a> Rounds<'a> {
             (at_most, at_most)
         };
         let (l_ns, l_ci95) = self.latency(word);
-        let small = (0..LARGEST).map(|h| self.samples_of(word, h).len()).sum::<usize>();
+        let small = (0..self.largest()).map(|h| self.samples_of(word, h).len()).sum::<usize>();
         Row {
             word_bytes: bytes,
             r_ns_per_byte: self.memcpy[word],
@@ -187,7 +221,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// l and half of its interval: the largest of T(0) and of where the lines through T(kp) and
-    /// T(2kp) meet h = 0.
+    /// T(2kp) meet h = 0, of puts and, between processes, of gets.
     ///
     /// The paper takes k = 1 alone. A backend may send a word or two along with the barrier, so
     /// that T(p) is far below what any larger superstep costs and the line through T(p) and T(2p)
@@ -196,14 +230,19 @@ impl<'a> Rounds<'a> {
     fn latency(&self, word: usize) -> (f64, f64) {
         let zero = self.schedule.samples(0);
         let Word { bytes, largest, .. } = self.plan.words[word];
+        let (lost, doubt) =
+            if self.plan.by_messages { (LOST_BY_MESSAGES, 1.0) } else { (LOST, 0.0) };
+        let (puts, gets) = octaves(self.plan);
         let fits = |octave: &usize| OCTAVES[octave + 1] * bytes * self.plan.p as usize <= largest;
-        let lines = (0..LARGEST - 1).filter(fits).filter_map(|octave| {
-            let (one, two) = (self.samples_of(word, octave), self.samples_of(word, octave + 1));
+        let by_put = (1..puts).map(|next| next - 1).filter(fits);
+        let by_get = (1..gets).map(|next| next - 1).filter(fits).map(|octave| puts + octave);
+        let lines = by_put.chain(by_get).filter_map(|place| {
+            let (one, two) = (self.samples_of(word, place), self.samples_of(word, place + 1));
             let ci95 = (2.0 * one.half_width()).hypot(two.half_width());
-            let tells = two.median() <= LOST * zero.median();
+            let tells = two.median() <= lost * zero.median();
             tells.then_some((2.0 * one.median() - two.median(), ci95))
         });
-        let largest = |a: (f64, f64), b: (f64, f64)| if b.0 > a.0 { b } else { a };
+        let largest = |a: (f64, f64), b: (f64, f64)| if b.0 - doubt * b.1 > a.0 { b } else { a };
         lines.fold((zero.median(), zero.half_width()), largest)
     }
 
@@ -214,16 +253,17 @@ impl<'a> Rounds<'a> {
     /// All T(h) by word size; T(0) belongs to each.
     pub(super) fn points(&self) -> Vec<Vec<Point>> {
         let of_word = |word| {
-            let mine =
-                move |(_, (place, bytes)): &(usize, &(usize, usize))| *place == word || *bytes == 0;
+            let mine = move |(_, size): &(usize, &Size)| {
+                !size.by_get && (size.word == word || size.bytes == 0)
+            };
             self.h.iter().enumerate().filter(mine).map(|(i, _)| self.point(i)).collect()
         };
         (0..self.plan.words.len()).map(of_word).collect()
     }
 
     fn point(&self, exchange: usize) -> Point {
-        let (place, bytes) = self.h[exchange];
-        let (word, samples) = (self.plan.words[place].bytes, self.schedule.samples(exchange));
+        let Size { word, bytes, .. } = self.h[exchange];
+        let (word, samples) = (self.plan.words[word].bytes, self.schedule.samples(exchange));
         Point {
             h_bytes: TotalExchange::new(self.plan.p, word, bytes).h_bytes(),
             ns: samples.median(),
@@ -234,7 +274,7 @@ impl<'a> Rounds<'a> {
 
     fn report(&self) {
         let rows = (0..self.plan.words.len())
-            .filter(|&word| !self.samples_of(word, LARGEST).is_empty())
+            .filter(|&word| !self.samples_of(word, self.largest()).is_empty())
             .map(|word| self.row(word))
             .collect();
         (self.watch)(&Progress { elapsed: self.schedule.elapsed(), time: self.plan.time, rows });
@@ -247,14 +287,13 @@ mod tests {
     use crate::host::Host;
     use lpf_core::machine::Growth;
 
+    fn host() -> Host {
+        let (name, cpu) = ("a".into(), "b".into());
+        Host { name, cpu, memory_bytes: 1 << 30, last_cache_bytes: 1 << 20 }
+    }
+
     fn plan(time: Duration) -> Plan {
-        let host = Host {
-            name: "a".into(),
-            cpu: "b".into(),
-            memory_bytes: 1 << 30,
-            last_cache_bytes: 1 << 20,
-        };
-        Plan { points: 3, ..Plan::for_host(&host, 4, Growth::SharedMemory, time, false) }
+        Plan { points: 3, ..Plan::for_host(&host(), 4, Growth::SharedMemory, time, false) }
     }
 
     /// Feeds a leader with the times of a machine that keeps the model exactly.
@@ -266,7 +305,7 @@ mod tests {
         let (mut random, mut batches, mut before) = (super::super::Random::new(7), 0, None);
         while let Some(batch) = rounds.next(before) {
             let error = 1.0 + noise * (random.below(2001) as f64 / 1000.0 - 1.0);
-            let ns = (g * h[batch.pattern].1 as f64 + l) * error;
+            let ns = (g * h[batch.pattern].bytes as f64 + l) * error;
             before = Some(Timed { batch, ns });
             batches += 1;
         }
@@ -300,7 +339,7 @@ mod tests {
         let mut rounds = Rounds::new(&plan, &h, &[0.1; 4], &|_| {});
         let mut before = None;
         while let Some(batch) = rounds.next(before) {
-            let bytes = h[batch.pattern].1;
+            let bytes = h[batch.pattern].bytes;
             // One word of 8 bytes for each process costs one barrier, anything more costs two.
             let ns = if bytes <= 32 { 200.0 } else { 400.0 + 0.25 * bytes as f64 };
             before = Some(Timed { batch, ns });
@@ -311,14 +350,38 @@ mod tests {
     }
 
     #[test]
+    fn between_processes_gets_and_data_that_travels_apart_make_the_latency() {
+        let messages = Growth::MessagePassing;
+        let plan = Plan::for_host(&host(), 4, messages, Duration::from_secs(60), false);
+        let h = sizes(&plan);
+        let measured = |get: f64, apart: f64| {
+            let mut rounds = Rounds::new(&plan, &h, &[0.1; 4], &|_| {});
+            let mut before = None;
+            while let Some(batch) = rounds.next(before) {
+                let Size { bytes, by_get, .. } = h[batch.pattern];
+                let get = if by_get { get } else { 0.0 };
+                let apart = if bytes > 16 << 10 { apart } else { 0.0 };
+                before = Some(Timed { batch, ns: 8e3 + get + apart + 0.25 * bytes as f64 });
+            }
+            rounds.rows().iter().map(|row| row.l_ns).collect::<Vec<_>>()
+        };
+        let is = |l: f64, expected: f64| (l - expected).abs() < 0.02 * expected;
+        assert!(measured(0.0, 0.0)[..3].iter().all(|&l| is(l, 8e3)));
+        assert!(measured(6e3, 0.0)[..3].iter().all(|&l| is(l, 14e3)));
+        // Words of 1 KiB reach so far while l is seen.
+        assert!(is(measured(0.0, 9e3)[2], 17e3));
+        assert!(is(measured(6e3, 9e3)[2], 17e3));
+    }
+
+    #[test]
     fn a_small_exchange_that_took_longer_than_the_largest_leaves_g_above_0_and_unknown() {
         let plan = plan(Duration::ZERO);
         let h = sizes(&plan);
         let mut rounds = Rounds::new(&plan, &h, &[0.1; 4], &|_| {});
         let mut before = None;
         while let Some(batch) = rounds.next(before) {
-            let (place, bytes) = h[batch.pattern];
-            let ns = if bytes == plan.words[place].largest { 1e6 } else { 5e6 };
+            let Size { word, bytes, .. } = h[batch.pattern];
+            let ns = if bytes == plan.words[word].largest { 1e6 } else { 5e6 };
             before = Some(Timed { batch, ns });
         }
         for row in rounds.rows() {
