@@ -49,10 +49,9 @@ pub(crate) enum Command {
   lpf run -n 4 target/release/my-program --size 1000
   lpf run -n 2 --tag -- python3 solve.py
 
-Exit status: that of process 0 (128 + N if signal N ended it), or if that is 0 that of the first other
-process that failed; 128 + N if signal N to lpf ended
-the job; 1 if the system has no room for so many processes; 2 if PROGRAM or an argument cannot be
-used. Nothing is started then.
+Exit status: that of process 0 (128 + N if signal N ended it), or if that is 0 that of the first
+other process that failed; 128 + N if signal N to lpf ended the job; 1 if the system has no room for
+so many processes; 2 if PROGRAM or an argument cannot be used. Nothing is started then.
 
 With --backend mpi the launcher of an MPI starts them, with the flags that it needs as root, on few
 cores, and for survivors of a failure to live on.

@@ -772,6 +772,38 @@ fn meets_twice() {
     }
 }
 
+lpf::program! {
+    /// Process 1 ends well, while the others wait for it.
+    fn Leaver(ctx, _args) {
+        ctx.sync()?;
+        if ctx.pid() == 1 {
+            std::process::exit(0);
+        }
+        ctx.sync()
+    }
+}
+
+/// The program of the next test, which starts this one alone.
+#[test]
+fn leaves_a_section() {
+    if std::env::var_os("LPF_RANK").is_some() {
+        let ended = lpf::run(Leaver);
+        std::process::exit(if ended.is_err() { 9 } else { 0 });
+    }
+}
+
+#[test]
+fn who_ends_well_in_a_section_is_the_root_cause() {
+    let output = again(&["-n", "3"], "leaves_a_section").output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(9), "{said}");
+    assert!(last(&said).starts_with("lpf: process 1 (pid "), "{said}");
+    assert!(
+        last(&said).contains(" s, in the middle of a section; 1 more failed after it"),
+        "{said}"
+    );
+}
+
 #[test]
 fn processes_of_a_job_may_meet_again() {
     let output = again(&["-n", "3"], "meets_twice").output().unwrap();

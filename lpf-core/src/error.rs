@@ -442,7 +442,8 @@ impl fmt::Display for Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
+        // In one piece, as `main` prints it: other processes write to the same terminal.
+        f.write_str(&self.to_string())
     }
 }
 

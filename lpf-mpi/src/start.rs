@@ -74,7 +74,7 @@ pub fn library_version() -> String {
 pub(crate) fn is_whole(size: Rank) -> Outcome<()> {
     match alone_among(size, |name| std::env::var(name).ok()) {
         None => Ok(()),
-        Some(why) => Err(broken(format!("{why}; the library is {}", library_version()))),
+        Some(why) => Err(broken(format!("{why} (the library is {})", library_version()))),
     }
 }
 
@@ -88,8 +88,9 @@ fn alone_among(size: Rank, variable: impl Fn(&str) -> Option<String>) -> Option<
     if let Some(said) = LAUNCHERS_SAY.iter().filter_map(|name| number(name)).max() {
         return (said > 1).then(|| {
             format!(
-                "the launcher started {said} processes, and MPI knows of this one alone: the launcher is of \
-                 another MPI than the library"
+                "the launcher started {said} processes, and MPI knows of this one alone, for the launcher is of \
+                 another MPI than the library: start them with the library's own (mpirun.openmpi or \
+                 mpiexec.mpich where both are installed), or build the program for the launcher's (MPICC)"
             )
         });
     }

@@ -74,8 +74,8 @@ impl World {
     /// and is the program's again on return.
     ///
     /// # Errors
-    /// Where MPI is not initialised, does not allow a second thread in the process, or fails, and
-    /// where the others do not come.
+    /// Where MPI is not initialised, does not allow a second thread in the process, or fails; where its
+    /// launcher started more processes than it knows of; and where the others do not come.
     ///
     /// # Safety
     /// `comm` is a communicator of this MPI, of one group.
@@ -83,9 +83,11 @@ impl World {
         if !is_up() || is_over() {
             return Err(broken("MPI is not initialised: a hook needs a communicator of its"));
         }
-        let mut provided = 0;
+        let (mut provided, mut all) = (0, 0);
         // SAFETY: MPI is initialised; the caller's promise.
         unsafe {
+            check(ffi::MPI_Comm_size(ffi::RSMPI_COMM_WORLD, &mut all), "MPI_Comm_size")?;
+            is_whole(all as Rank)?;
             check(ffi::MPI_Query_thread(&mut provided), "MPI_Query_thread")?;
             Self::of(comm, provided, false, within)
         }

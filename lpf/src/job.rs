@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::sync::{Mutex, PoisonError};
 
 use lpf_core::messages::Transport;
-use lpf_core::settings::{Launched, Settings};
+use lpf_core::settings::{Launched, Settings, by_mpi_launcher};
 use lpf_core::{Args, Error, Pid, Program, Result};
 use lpf_tcp::control::ControlPlane;
 use lpf_tcp::rendezvous::{By, Meeting, Secret};
@@ -99,9 +99,14 @@ where
 /// What whoever started this process said of its job.
 pub(crate) fn meeting() -> Result<Meeting> {
     let Some(launched) = Launched::from_environment()? else {
-        return Err(Error::setting(
-            "backend \"tcp\" runs on several processes: start them with lpf run -n 4 PROGRAM",
-        ));
+        return Err(Error::setting(match by_mpi_launcher() {
+            None => {
+                "backend \"tcp\" runs on several processes: start them with lpf run -n 4 PROGRAM"
+            }
+            Some(_) => {
+                "a launcher of MPI started this process, and no LPF_MEET=HOST:PORT says where it meets the others over TCP: set it, or use MPI (lpf::run, or Member::of_world)"
+            }
+        }));
     };
     let mut meeting = Meeting::new(launched.meet, launched.rank, launched.size);
     meeting.time = Settings::from_environment()?.meet_timeout.value.unwrap_or(meeting.time);

@@ -55,6 +55,8 @@ pub enum Report {
         text: String,
         /// Who did not come in time, where that is the cause.
         late: Option<Pid>,
+        /// Whose end is the cause, where one is.
+        died: Option<Pid>,
     },
     /// It has ended, as its shepherd saw.
     Ended {
@@ -112,7 +114,8 @@ pub(crate) fn told<R>(rank: Pid, result: lpf_core::Result<R>) -> lpf_core::Resul
         && error.is_fatal()
     {
         let late = error.process().filter(|_| matches!(error.cause(), Cause::Late { .. }));
-        tell(Report::Failed { rank, text: text(error), late });
+        let died = error.process().filter(|_| matches!(error.cause(), Cause::Died { .. }));
+        tell(Report::Failed { rank, text: text(error), late, died });
     }
     result
 }

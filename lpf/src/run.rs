@@ -90,6 +90,8 @@ pub fn chosen(settings: &Settings) -> Result<&'static str> {
         return Ok("tcp");
     }
     match by_mpi_launcher() {
+        // One process is no job, whoever started it.
+        Some((_, 1)) if !cfg!(feature = "mpi") => Ok("threads"),
         Some((_, size)) if !cfg!(feature = "mpi") => Err(Error::setting(format!(
             "MPI's or Slurm's launcher started {size} processes: {}, or start it with lpf run, or set LPF_BACKEND=tcp and LPF_MEET=HOST:PORT, or LPF_BACKEND=threads for each on its own",
             not_built_in("mpi")

@@ -25,6 +25,8 @@ pub(super) struct Failed {
     pub(super) text: String,
     /// Who did not come in time, where that is the cause.
     pub(super) late: Option<lpf::Pid>,
+    /// Whose end is the cause, where one is.
+    pub(super) died: Option<lpf::Pid>,
 }
 
 /// What became of a job.
@@ -193,6 +195,12 @@ impl Over {
         (late == first.rank || is_asked || first.status.signal().is_none()).then_some(late)
     }
 
+    /// Who ended by himself, if that is what the job failed with: others, who end for it, may be gone first.
+    fn died(&self) -> Option<&Ended> {
+        let died = self.failure.as_ref()?.died?;
+        self.by_themselves().iter().find(|ended| ended.rank == died)
+    }
+
     fn describe_late(&self, late: lpf::Pid, host: &str) -> String {
         match self.end_of(late) {
             Some(ended) => ended.describe_as("was late, and ", host),
@@ -231,11 +239,9 @@ impl Over {
             let who = if failed == 1 { "another".into() } else { format!("{failed} others") };
             return Some(format!("{}, and {who} failed then", zero.describe(host)));
         }
-        let late = self.late(&first);
-        let (rank, mut text) = match late {
-            Some(late) => (late, self.describe_late(late, host)),
-            None => (first.rank, first.describe(host)),
-        };
+        let late = self.late(&first).map(|late| (late, self.describe_late(late, host)));
+        let died = self.died().map(|died| (died.rank, died.describe_in_a_section(host)));
+        let (rank, mut text) = late.or(died).unwrap_or_else(|| (first.rank, first.describe(host)));
         let others = by_themselves.iter().filter(|ended| ended.rank != rank);
         match others.filter(|ended| !ended.status.success()).count() {
             0 => {}
@@ -268,6 +274,12 @@ impl Ended {
     /// `process 2 (pid 4711 on node3) was ended by SIGSEGV after 1.32 s`
     fn describe(&self, host: &str) -> String {
         self.describe_as("", host)
+    }
+
+    /// Of whom others waited for in a section.
+    fn describe_in_a_section(&self, host: &str) -> String {
+        let text = self.describe(host);
+        if self.status.success() { format!("{text}, in the middle of a section") } else { text }
     }
 
     fn describe_as(&self, what: &str, host: &str) -> String {
@@ -352,7 +364,7 @@ mod tests {
 
     #[test]
     fn who_was_late_is_the_cause_though_those_who_waited_end_before_it() {
-        let failed = |late| Some(Failed { text: "why".into(), late });
+        let failed = |late| Some(Failed { text: "why".into(), late, died: None });
         let cause = |ended: &[(lpf::Pid, i32)], asked: usize, staying: &[lpf::Pid]| {
             let mut over = over(ended);
             (over.failure, over.staying) = (failed(Some(2)), staying.into());
@@ -377,6 +389,22 @@ mod tests {
         let mut other = over(&[(1, FAILED), (2, 0), (0, 0)]);
         other.failure = failed(None);
         assert!(other.root_cause("h").unwrap().starts_with("process 1 (pid 101 on h) ended"));
+    }
+
+    #[test]
+    fn who_ended_in_a_section_is_the_cause_though_others_are_gone_before_it() {
+        let cause = |ended: &[(lpf::Pid, i32)], died| {
+            let mut over = over(ended);
+            over.failure = Some(Failed { text: "why".into(), late: None, died: Some(died) });
+            over.root_cause("h").unwrap()
+        };
+        let text =
+            "process 0 (pid 100 on h) was ended by SIGTERM after 0.200 s; 1 more failed after it";
+        assert_eq!(cause(&[(2, FAILED), (0, 15)], 0), text);
+        let text = "process 1 (pid 101 on h) ended with status 0 after 0.200 s, in the middle of a section; 1 more failed after it. Process 0 ended with status 3 after 0.100 s";
+        assert_eq!(cause(&[(0, FAILED), (1, 0)], 1), text);
+        // It was taken for dead, and runs.
+        assert!(cause(&[(0, FAILED)], 1).starts_with("process 0 (pid 100 on h) ended"));
     }
 
     #[test]

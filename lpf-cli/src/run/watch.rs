@@ -29,6 +29,9 @@ const LAST: Duration = Duration::from_millis(500);
 /// Killing is repeated after this: meanwhile a process may have started others.
 const REPEAT: Duration = Duration::from_millis(50);
 
+/// A launcher has so long to end after its processes were killed.
+const TIDYING: Duration = Duration::from_millis(500);
+
 /// What killed processes have written is passed on for so long: nobody may be reading.
 const REST: Duration = Duration::from_secs(1);
 
@@ -229,8 +232,8 @@ impl Watch {
                     self.leaves_in_vain = false;
                 }
                 Report::Left { .. } => {}
-                Report::Failed { rank, text, late } => {
-                    self.over.failure.get_or_insert(Failed { text, late });
+                Report::Failed { rank, text, late, died } => {
+                    self.over.failure.get_or_insert(Failed { text, late, died });
                     let failures = self.failures.entry(rank).or_default();
                     *failures += 1;
                     if late == Some(0) {
@@ -375,12 +378,21 @@ impl Watch {
         self.send_to(descendants_of(started), &[signal]);
     }
 
-    /// Sends a signal to the whole job.
+    /// Sends a signal to the whole job, but for a launcher of MPI's: it ends when its processes have, and
+    /// removes their files. (It may have had the signal already, with the group or from the terminal, and
+    /// leaves the files where they are at a second one.) Where it has not ended a moment after them it is
+    /// killed, too.
     fn send(&self, signal: Signal) {
+        let is_its_turn = match self.stage {
+            Stage::Killed { since, .. } => since.elapsed() >= TIDYING,
+            _ => false,
+        };
+        let mut these = descendants();
+        these.retain(|&pid| self.launcher != Some(pid) || is_its_turn);
         match self.stage {
             // Who is stopped hears of it when he goes on.
-            Stage::Asked { .. } => self.send_to(descendants(), &[signal, Signal::SIGCONT]),
-            _ => self.send_to(descendants(), &[signal]),
+            Stage::Asked { .. } => self.send_to(these, &[signal, Signal::SIGCONT]),
+            _ => self.send_to(these, &[signal]),
         }
     }
 

@@ -40,8 +40,13 @@ fn resolve_one(address: &str, time: Duration) -> Result<Vec<SocketAddr>, MeetErr
     if let Ok(address) = address.parse::<SocketAddr>() {
         return Ok(vec![address]);
     }
+    let is_formed = address.rsplit_once(':').is_some_and(|(host, port)| {
+        !host.is_empty() && !host.contains([':', '/']) && port.parse::<u16>().is_ok()
+    });
     let unknown = |reason: String| {
-        MeetError::Setting(format!("\"{address}\" is no address of the form host:port: {reason}"))
+        let what =
+            if is_formed { "is not known here" } else { "is no address of the form host:port" };
+        MeetError::Setting(format!("\"{address}\" {what}: {reason}"))
     };
     let (tell, told) = std::sync::mpsc::sync_channel(1);
     let name = address.to_owned();

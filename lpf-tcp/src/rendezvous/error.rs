@@ -15,7 +15,7 @@ pub enum MeetError {
     Setting(String),
     /// Process 0 cannot listen.
     #[error(
-        "no port to meet at: {address}: {reason}; another job may meet there: choose another port"
+        "no port to meet at: {address}: {reason}; process 0 was started twice, or another job may meet there: choose another port"
     )]
     Listen {
         /// Where.
@@ -44,7 +44,11 @@ pub enum MeetError {
         reason: String,
     },
     /// Some processes have not come.
-    #[error("{} not come to {address} within {time:?}{}", names(ranks, "has", "have"), note(notes))]
+    #[error(
+        "{} not come to {address} within {time:?}; {}",
+        names(ranks, "has", "have"),
+        note(ranks, notes)
+    )]
     Missing {
         /// Which.
         ranks: Vec<Rank>,
@@ -138,10 +142,12 @@ pub(super) fn names(ranks: &[Rank], one: &str, many: &str) -> String {
     }
 }
 
-fn note(notes: &str) -> String {
+/// What process 0 saw, or what to look at first.
+fn note(ranks: &[Rank], notes: &str) -> String {
+    let it = if ranks.len() == 1 { "does it" } else { "do they" };
     match notes {
-        "" => String::new(),
-        notes => format!("; {notes}"),
+        "" => format!("{it} run? (LPF_MEET_TIMEOUT=SECONDS waits longer)"),
+        notes => notes.into(),
     }
 }
 
