@@ -9,7 +9,7 @@ mod member;
 mod outcome;
 
 use std::net::TcpListener;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use member::{AGAIN, FAULT, PLACE};
 use outcome::{FAULTS, GUILTY, SIZE, judge, outcomes, places_of, row};
