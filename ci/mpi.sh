@@ -101,14 +101,20 @@ front_door() {
 }
 
 # death LAUNCHER: a process that is killed under a plain launcher, which ends the others then: who was the
-# first is said before.
+# first is said before, unless the launcher is faster, which MPICH's sometimes is.
 death() {
-    local program out
+    local program out tries
     program="$(built -p lpf-cli --features mpi --test faults)"
     [ "${BUILD_ONLY:-0}" = 0 ] || return 0
-    out="$(FAULT_OF_JOB=kill PLACE_OF_FAULT=sync LPF_BACKEND=mpi four "$1" \
-        "$program" --exact a_member_of_a_job --nocapture --test-threads=1 2>&1 || true)"
-    grep 'lpf: process 2 of the job ended: ' <<<"$out" || { echo "$out"; echo "nobody said who died"; exit 1; }
+    for tries in 1 2 3 4 5; do
+        out="$(FAULT_OF_JOB=kill PLACE_OF_FAULT=sync LPF_BACKEND=mpi four "$1" \
+            "$program" --exact a_member_of_a_job --nocapture --test-threads=1 2>&1 || true)"
+        ! grep 'lpf: process 2 of the job ended: ' <<<"$out" || return 0
+        [[ "$1" = *mpiexec* ]] || break
+    done
+    echo "$out"
+    echo "nobody said who died, in $tries tries"
+    exit 1
 }
 
 for name in "${!compilers[@]}"; do

@@ -799,7 +799,7 @@ fn who_ends_well_in_a_section_is_the_root_cause() {
     assert_eq!(output.status.code(), Some(9), "{said}");
     assert!(last(&said).starts_with("lpf: process 1 (pid "), "{said}");
     assert!(
-        last(&said).contains(" s, in the middle of a section; 1 more failed after it"),
+        last(&said).contains(" s, while others waited for it in a section; 1 more failed after it"),
         "{said}"
     );
 }

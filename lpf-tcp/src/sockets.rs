@@ -82,7 +82,7 @@ impl<C> std::fmt::Debug for Sockets<C> {
 
 // SAFETY:
 // - the pieces of an operation are reached through its list, or through its number in a queue or
-//   in `Incoming::place`. `test` returns `Some` only once it is finished: then it is in none of
+//   in `Incoming::place` and `Incoming::ending`. `test` returns `Some` only once it is finished: then it is in none of
 //   them. `cancel` takes it out of them. Both clear the list;
 // - a receive's bytes are written by `Pieces::write`, `Pieces::copy_to` and `readv`, which all start
 //   from what is not done and end with the piece or the message; `Matching::fits` has compared

@@ -279,7 +279,11 @@ impl Ended {
     /// Of whom others waited for in a section.
     fn describe_in_a_section(&self, host: &str) -> String {
         let text = self.describe(host);
-        if self.status.success() { format!("{text}, in the middle of a section") } else { text }
+        if self.status.success() {
+            format!("{text}, while others waited for it in a section")
+        } else {
+            text
+        }
     }
 
     fn describe_as(&self, what: &str, host: &str) -> String {
@@ -401,7 +405,7 @@ mod tests {
         let text =
             "process 0 (pid 100 on h) was ended by SIGTERM after 0.200 s; 1 more failed after it";
         assert_eq!(cause(&[(2, FAILED), (0, 15)], 0), text);
-        let text = "process 1 (pid 101 on h) ended with status 0 after 0.200 s, in the middle of a section; 1 more failed after it. Process 0 ended with status 3 after 0.100 s";
+        let text = "process 1 (pid 101 on h) ended with status 0 after 0.200 s, while others waited for it in a section; 1 more failed after it. Process 0 ended with status 3 after 0.100 s";
         assert_eq!(cause(&[(0, FAILED), (1, 0)], 1), text);
         // It was taken for dead, and runs.
         assert!(cause(&[(0, FAILED)], 1).starts_with("process 0 (pid 100 on h) ended"));

@@ -207,7 +207,10 @@ impl Watch {
                     self.running.insert(Pid::from_raw(pid), rank);
                 }
                 Report::Meets { rank } => {
-                    self.meeting.insert(rank);
+                    // It may be gone by now.
+                    if self.over.end_of(rank).is_none() {
+                        self.meeting.insert(rank);
+                    }
                 }
                 Report::Joined { rank } => {
                     self.over.joined = true;
@@ -388,7 +391,9 @@ impl Watch {
             _ => false,
         };
         let mut these = descendants();
-        these.retain(|&pid| self.launcher != Some(pid) || is_its_turn);
+        // Before it has started any it is all there is.
+        let is_alone = these.iter().all(|&pid| self.launcher == Some(pid));
+        these.retain(|&pid| self.launcher != Some(pid) || is_its_turn || is_alone);
         match self.stage {
             // Who is stopped hears of it when he goes on.
             Stage::Asked { .. } => self.send_to(these, &[signal, Signal::SIGCONT]),

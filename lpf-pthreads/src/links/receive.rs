@@ -17,7 +17,7 @@ impl OpenLink {
     }
 
     /// Whether the first message in the ring is this link's, and not one of the link before that nobody
-    /// awaited: of that one it is the next sender that finds out.
+    /// awaited. (Its sender says whose messages come before it sends the first.)
     fn is_served(&self) -> bool {
         let served = self.own.sender(self.ring).served.load(Ordering::Relaxed);
         served == ring::end(self.peer, self.received_before.opened)
@@ -62,10 +62,11 @@ impl Threads {
         }
         while open.incoming.seen < awaited {
             let nth = open.incoming.seen + 1;
-            if !open.own.has_arrived(open.ring, nth)
-                || nth == open.incoming.first + 1 && !open.is_served()
-            {
+            if !open.own.has_arrived(open.ring, nth) {
                 return Ok(false);
+            }
+            if nth == open.incoming.first + 1 && !open.is_served() {
+                return Err(self.left_over(link));
             }
             let cell = open.own.cell(open.ring, nth);
             if cell.length.load(Ordering::Relaxed) & LANDED != 0 {
@@ -81,6 +82,19 @@ impl Threads {
             }
         }
         Ok(true)
+    }
+
+    /// What came before this link is there, and nobody awaited it.
+    #[cold]
+    fn left_over(&mut self, link: Link) -> Error {
+        let open = match self.link(link) {
+            Ok(open) => open,
+            Err(error) => return error,
+        };
+        let sent = open.own.sender(open.ring).sent.load(Ordering::Relaxed);
+        let left = sent.saturating_sub(open.incoming.first).max(1);
+        let error = open.never_awaited(left, self.pid, open.ring, open.peer, self.superstep);
+        self.fail(self.meeting + 1, error)
     }
 
     #[cold]

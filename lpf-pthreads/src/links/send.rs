@@ -37,6 +37,23 @@ impl OpenLink {
         Ok(true)
     }
 
+    /// `left` messages are in a ring that has gone from link to link.
+    #[cold]
+    pub(super) fn never_awaited(
+        &self,
+        left: u64,
+        owner: Pid,
+        ring: u32,
+        next: Pid,
+        superstep: u64,
+    ) -> Error {
+        let inbox = self.inbox;
+        let text = format!(
+            "it never awaited {left} messages that came into ring {ring} of inbox {inbox} before process {next}'s link"
+        );
+        Error::fatal(owner, superstep, Cause::Arrivals(text))
+    }
+
     /// Whether a cell is free; looks into the owner's line where the window known of is used up.
     #[inline]
     fn has_credit(&mut self) -> bool {
@@ -58,11 +75,8 @@ impl OpenLink {
                 Ok(true) => {}
                 Ok(false) => return Ok(false),
                 Err(left) => {
-                    let text = format!(
-                        "it never awaited {left} messages that came into ring {} of inbox {} before process {pid}'s link",
-                        self.peer_ring, self.inbox
-                    );
-                    return Err(Error::fatal(self.peer, superstep, Cause::Arrivals(text)));
+                    let (owner, ring) = (self.peer, self.peer_ring);
+                    return Err(self.never_awaited(left, owner, ring, pid, superstep));
                 }
             }
         }

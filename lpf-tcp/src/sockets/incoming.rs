@@ -268,11 +268,9 @@ impl Incoming {
         }
     }
 
-    /// A context is forgotten: of a message that is arriving the rest goes nowhere.
-    pub(super) fn forget(&mut self, context: u32, matching: &mut Matching) {
-        if self.tag.context == context {
-            self.drop_half(matching);
-        }
+    /// A context is forgotten: of a message that is arriving the rest goes nowhere. Whether there is one.
+    pub(super) fn forget(&mut self, context: u32, matching: &mut Matching) -> bool {
+        self.tag.context == context && self.drop_half(matching)
     }
 
     /// The connection is broken: a message that is not complete never will be.
@@ -281,11 +279,11 @@ impl Incoming {
         self.place = Place::Nowhere;
     }
 
-    fn drop_half(&mut self, matching: &mut Matching) {
-        if let Place::Message(message) = *self.under_way() {
-            *self.under_way() = Place::Nowhere;
-            matching.discard(self.from, self.tag, message);
-        }
+    fn drop_half(&mut self, matching: &mut Matching) -> bool {
+        let Place::Message(message) = *self.under_way() else { return false };
+        *self.under_way() = Place::Nowhere;
+        matching.discard(self.from, self.tag, message);
+        true
     }
 
     /// The end of the stream, in words.

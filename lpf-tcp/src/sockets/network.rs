@@ -233,8 +233,14 @@ impl Network {
     }
 
     pub(super) fn forget(&mut self, context: u32) {
-        for connection in &mut self.connections {
-            connection.incoming.forget(context, &mut self.matching);
+        for peer in 0..self.connections.len() {
+            let connection = &mut self.connections[peer];
+            if connection.incoming.forget(context, &mut self.matching) {
+                // It may have been held back, and what has come since was told of once.
+                connection.readable = true;
+                // What is wrong with waiting for events the next look tells.
+                let _ = self.wrote(peer as Rank);
+            }
         }
         self.matching.forget(context);
     }

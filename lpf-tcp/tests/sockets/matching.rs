@@ -190,3 +190,29 @@ fn what_is_longer_than_may_wait_is_held_back_until_it_is_received() {
         });
     }
 }
+
+#[test]
+fn what_is_held_back_and_forgotten_holds_up_nothing() {
+    let of = |context, channel| Tag { context, channel };
+    for size in [2, 3] {
+        let (mut net, mut bare) = against_bare(size);
+        let message = pattern(3, 100 << 20);
+        std::thread::scope(|scope| {
+            let (bare, message) = (&mut bare[0], &message);
+            scope.spawn(move || {
+                write(bare, &frame(of(1, 0), message));
+                write(bare, &frame(of(2, 0), b"behind"));
+            });
+            let mut behind = [0; 6];
+            let ticket = receive(&mut net, 1, of(2, 0), &mut behind);
+            let begin = std::time::Instant::now();
+            while begin.elapsed() < std::time::Duration::from_millis(300) {
+                assert_eq!(net.test(&ticket), Ok(None));
+                net.idle(std::time::Duration::from_millis(1));
+            }
+            net.forget(1);
+            assert_eq!(wait(&mut net, &ticket), 6, "of {size}");
+            assert_eq!(&behind, b"behind");
+        });
+    }
+}

@@ -151,7 +151,9 @@ impl<'a> Rounds<'a> {
             let (g_narrow, l_narrow) = self.narrow(word);
             if !l_narrow {
                 self.shares[0] = 1.0;
-                self.shares[first..largest].fill(1.0);
+                for place in 0..self.largest() {
+                    self.shares[first + place] = f64::from(u8::from(self.is_used(word, place)));
+                }
             }
             if !g_narrow {
                 self.shares[first + TWO_P] = 1.0;
@@ -169,6 +171,15 @@ impl<'a> Rounds<'a> {
         1 + word * (self.largest() + 1 + self.plan.points)
     }
 
+    /// Whether l is looked for there: not in what is larger than the largest h, nor in one without the other
+    /// of its line.
+    fn is_used(&self, word: usize, place: usize) -> bool {
+        let (puts, _) = octaves(self.plan);
+        let octave = if place < puts { place } else { place - puts };
+        let Word { bytes, largest, .. } = self.plan.words[word];
+        OCTAVES[octave.max(TWO_P)] * bytes * self.plan.p as usize <= largest
+    }
+
     /// Where the largest h stands among them.
     fn largest(&self) -> usize {
         largest_place(self.plan)
@@ -182,7 +193,8 @@ impl<'a> Rounds<'a> {
     fn narrow(&self, word: usize) -> (bool, bool) {
         let row = self.row(word);
         let large = self.samples_of(word, self.largest()).len() >= LARGE_ENOUGH;
-        let small = (0..self.largest()).all(|h| self.samples_of(word, h).len() >= SMALL_ENOUGH);
+        let mut small = (0..self.largest()).filter(|&place| self.is_used(word, place));
+        let small = small.all(|h| self.samples_of(word, h).len() >= SMALL_ENOUGH);
         let g_narrow = large && row.g_ci95 <= NARROW_G * row.g_ns_per_byte;
         (g_narrow, small && row.l_ci95 <= NARROW_L * row.l_ns)
     }

@@ -177,6 +177,8 @@ case! {
     /// another: fatal, naming the ring's owner and who sends there next.
     pub fn what_nobody_awaited_is_fatal_where_its_ring_goes_on timed [2, 3] |ctx| {
         let next = ctx.nprocs() - 1;
+        // Whether the next sender sends, or not.
+        for sends in [true, false] {
         fails_flushing(ctx, [0, next], |inner| {
             room(inner, 1, 0)?;
             let inbox = inner.inbox(SHAPE)?;
@@ -204,9 +206,12 @@ case! {
                 assert_eq!(latest(inner, link)?, body(1, 8), "taken for another's");
             } else if me == next {
                 let link = inner.raw().open(inbox, 0, 0, 0)?;
-                send(inner, source, 8..16, 0, link)?;
+                if sends {
+                    send(inner, source, 8..16, 0, link)?;
+                }
             }
             inner.sync()
         });
+        }
     }
 }
