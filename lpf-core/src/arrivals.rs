@@ -18,6 +18,7 @@ use std::fmt;
 use arrayvec::ArrayString;
 use serde::{Deserialize, Serialize};
 
+use crate::Pid;
 use crate::error::Cause;
 
 /// The most cells of a ring: one bit each in a word of held messages.
@@ -232,6 +233,15 @@ impl Outgoing {
     pub fn is_flushed(&self) -> bool {
         self.sent == self.made
     }
+}
+
+/// Why a ring cannot go to the link of process `next`: its owner never awaited `left` messages of the link
+/// before.
+#[cold]
+pub fn never_awaited(left: u64, inbox: usize, ring: u32, next: Pid) -> Cause {
+    Cause::Arrivals(format!(
+        "it never awaited {left} messages that came into ring {ring} of inbox {inbox} before process {next}'s link"
+    ))
 }
 
 /// The receiver's side of one channel.

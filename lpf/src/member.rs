@@ -126,12 +126,11 @@ mod mpi {
         /// *Misuse* for a setting that cannot be used; *mitigable* where MPI or the system refuses
         /// something; *fatal* where not all come within a minute, or `LPF_MEET_TIMEOUT`.
         pub fn of_world(world: World) -> Result<Self> {
-            Self::coming(world, By::Member)
+            Self::coming(world, By::Member, &Settings::from_environment()?)
         }
 
-        fn coming(world: World, by: By) -> Result<Self> {
-            let settings = Settings::from_environment()?;
-            let job = join(world, by, beats(&settings), time_to_come(&settings))?;
+        fn coming(world: World, by: By, settings: &Settings) -> Result<Self> {
+            let job = join(world, by, beats(settings), time_to_come(settings))?;
             if !is_told_to_lpf_run() {
                 say_who_dies(&job);
             }
@@ -143,8 +142,9 @@ mod mpi {
             if let Some((rank, _)) = by_mpi_launcher() {
                 tell(Report::Meets { rank });
             }
-            let time = time_to_come(&Settings::from_environment()?);
-            Self::coming(World::init(time).map_err(refused)?, By::Run)
+            let settings = Settings::from_environment()?;
+            let world = World::init(time_to_come(&settings)).map_err(refused)?;
+            Self::coming(world, By::Run, &settings)
         }
     }
 

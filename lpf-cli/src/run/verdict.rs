@@ -1,5 +1,6 @@
 //! What is said when a job is over: exit status, remarks, and the root cause last.
 
+use std::collections::HashSet;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -39,8 +40,8 @@ pub(super) struct Over {
     by_themselves: Option<usize>,
     /// The signal to this program that ended the job.
     pub(super) signal: Option<Signal>,
-    /// A process has met the others, as it told.
-    pub(super) joined: bool,
+    /// Who has met the others, as they told.
+    pub(super) joined: HashSet<lpf::Pid>,
     /// When process 0 left the job, as it told: it waits some time for the others before it ends.
     pub(super) left: Option<Instant>,
     /// Processes that did not leave the job when process 0 did, after a failure, and were asked to end.
@@ -68,7 +69,7 @@ impl Over {
             ended: Vec::new(),
             by_themselves: None,
             signal: None,
-            joined: false,
+            joined: HashSet::new(),
             left: None,
             staying: Vec::new(),
             failure: None,
@@ -117,7 +118,7 @@ impl Over {
         let cause = self.root_cause(host);
         let is_well = cause.is_none() && self.by_itself();
         let are_well = self.launcher.is_none_or(|status| status.success());
-        let is_lonely = is_well && are_well && size > 1 && !self.joined;
+        let is_lonely = is_well && are_well && size > 1 && self.joined.is_empty();
         let lonely = is_lonely.then(|| {
             format!(
                 "none of the {size} processes joined the others: the program used no LPF (it does so by lpf::run, or by a Member)"
@@ -448,7 +449,7 @@ mod tests {
         assert_eq!(remarks(&good, 1), "");
         good.launcher = Some(ExitStatus::from_raw(0));
         assert!(remarks(&good, 2).contains("used no LPF"));
-        good.joined = true;
+        good.joined.insert(0);
         assert_eq!(remarks(&good, 2), "");
         assert!(!remarks(&over(&[(0, FAILED)]), 2).contains("joined"));
     }

@@ -74,9 +74,8 @@ pub(super) struct Watch {
     /// Closed when all output has been passed on.
     output: Option<PipeReader>,
     stage: Stage,
-    /// Who waits for the others to come, and who has met them.
+    /// Who waits for the others to come.
     meeting: HashSet<lpf::Pid>,
-    joined: HashSet<lpf::Pid>,
     /// Who leaves, or has left, the job in order.
     left: HashSet<lpf::Pid>,
     /// Process 0 leaves, and has not left yet.
@@ -108,7 +107,6 @@ impl Watch {
             output: None,
             stage: Stage::Running,
             meeting: HashSet::new(),
-            joined: HashSet::new(),
             left: HashSet::new(),
             zero_leaves: false,
             leaves_in_vain: false,
@@ -213,9 +211,8 @@ impl Watch {
                     }
                 }
                 Report::Joined { rank } => {
-                    self.over.joined = true;
                     self.meeting.remove(&rank);
-                    self.joined.insert(rank);
+                    self.over.joined.insert(rank);
                     // Who was left behind may have met anew.
                     self.over.left = self.over.left.filter(|_| rank > 0);
                     self.left.remove(&rank);
@@ -316,13 +313,13 @@ impl Watch {
         let is_late = self.failures.get(&0).copied().unwrap_or(0) < self.late;
         // It may be a shell, which is not stopped itself.
         let is_lost = || is_late || has_failed && descendants().into_iter().any(is_stopped);
-        let is_early = has_failed && !self.over.joined || self.absent().is_some();
+        let is_early = has_failed && self.over.joined.is_empty() || self.absent().is_some();
         is_early || self.leaves_in_vain || is_alone && is_lost()
     }
 
     /// Who has ended without having met the others, while some wait for all.
     fn absent(&self) -> Option<lpf::Pid> {
-        let absent = self.over.ended.iter().find(|ended| !self.joined.contains(&ended.rank));
+        let absent = self.over.ended.iter().find(|ended| !self.over.joined.contains(&ended.rank));
         absent.filter(|_| !self.meeting.is_empty()).map(|ended| ended.rank)
     }
 

@@ -1,6 +1,6 @@
 //! The receiver's side: what is awaited, what has come, what is released, where landings go.
 
-use lpf_core::arrivals::{Arrival, Call, Expect, Link};
+use lpf_core::arrivals::{Arrival, Call, Expect, Link, never_awaited};
 use lpf_core::{Cause, Error, Pid, Result, Slot};
 
 use super::OpenLink;
@@ -93,8 +93,8 @@ impl Threads {
         };
         let sent = open.own.sender(open.ring).sent.load(Ordering::Relaxed);
         let left = sent.saturating_sub(open.incoming.first).max(1);
-        let error = open.never_awaited(left, self.pid, open.ring, open.peer, self.superstep);
-        self.fail(self.meeting + 1, error)
+        let cause = never_awaited(left, open.inbox as usize, open.ring, open.peer);
+        self.fail(self.meeting + 1, Error::fatal(self.pid, self.superstep, cause))
     }
 
     #[cold]

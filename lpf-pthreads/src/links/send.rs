@@ -1,6 +1,6 @@
 //! The sender's side: puts leave as credits and offers allow.
 
-use lpf_core::arrivals::Link;
+use lpf_core::arrivals::{Link, never_awaited};
 use lpf_core::{Cause, Error, Pid, Result, Slot};
 
 use super::ring::{FREE, InboxMemory, LANDED, copy_to_landing, offer};
@@ -37,23 +37,6 @@ impl OpenLink {
         Ok(true)
     }
 
-    /// `left` messages are in a ring that has gone from link to link.
-    #[cold]
-    pub(super) fn never_awaited(
-        &self,
-        left: u64,
-        owner: Pid,
-        ring: u32,
-        next: Pid,
-        superstep: u64,
-    ) -> Error {
-        let inbox = self.inbox;
-        let text = format!(
-            "it never awaited {left} messages that came into ring {ring} of inbox {inbox} before process {next}'s link"
-        );
-        Error::fatal(owner, superstep, Cause::Arrivals(text))
-    }
-
     /// Whether a cell is free; looks into the owner's line where the window known of is used up.
     #[inline]
     fn has_credit(&mut self) -> bool {
@@ -75,8 +58,8 @@ impl OpenLink {
                 Ok(true) => {}
                 Ok(false) => return Ok(false),
                 Err(left) => {
-                    let (owner, ring) = (self.peer, self.peer_ring);
-                    return Err(self.never_awaited(left, owner, ring, pid, superstep));
+                    let cause = never_awaited(left, self.inbox as usize, self.peer_ring, pid);
+                    return Err(Error::fatal(self.peer, superstep, cause));
                 }
             }
         }

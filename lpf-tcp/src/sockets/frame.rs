@@ -32,8 +32,9 @@ pub(super) const LONG: usize = 64 << 10;
 /// The tag of nothing.
 pub(super) const NO_TAG: Tag = Tag { context: 0, channel: 0 };
 
-/// The letters, where they are in a header's two words.
-const LETTER: u32 = 56;
+/// The letter that says what it begins or ends: its place, and the others where they are in a header's
+/// second word.
+const LETTER: usize = 7;
 const PF: u64 = (b'P' as u64) << 48 | (b'F' as u64) << 56;
 
 /// What a header says.
@@ -57,12 +58,10 @@ pub(super) enum Kind {
 }
 
 impl Header {
-    pub(super) const NONE: Header = Header { tag: NO_TAG, bytes: 0, kind: Kind::Plain };
-
     pub(super) fn encode(self) -> [u8; HEADER] {
         let Header { tag: Tag { context, channel }, bytes, kind } = self;
         debug_assert!(channel < 1 << 24 && bytes <= LONGEST, "{self:?}");
-        let letter = u64::from(kind as u8) << LETTER;
+        let letter = u64::from(kind as u8) << (8 * LETTER);
         let first = u64::from(context) | u64::from(channel) << 32 | letter;
         let second = bytes as u64 | PF;
         (u128::from(first) | u128::from(second) << 64).to_le_bytes()
@@ -73,7 +72,7 @@ impl Header {
         let words = u128::from_le_bytes(header);
         let (first, second) = (words as u64, (words >> 64) as u64);
         let bytes = (second ^ PF) as usize;
-        let kind = match (first >> LETTER) as u8 {
+        let kind = match header[LETTER] {
             b'L' => Kind::Plain,
             b'E' => Kind::Ended,
             b'X' => Kind::GivenUp,
@@ -85,6 +84,17 @@ impl Header {
         let channel = (first >> 32) as u32 & 0xff_ffff;
         Ok(Header { tag: Tag { context: first as u32, channel }, bytes, kind })
     }
+}
+
+/// Whether an end follows the message of a header: the same once more.
+pub(super) fn has_end(header: &[u8; HEADER]) -> bool {
+    header[LETTER] == Kind::Ended as u8
+}
+
+/// The end of a message that was given up.
+pub(super) fn given_up(mut header: [u8; HEADER]) -> [u8; HEADER] {
+    header[LETTER] = Kind::GivenUp as u8;
+    header
 }
 
 #[cold]

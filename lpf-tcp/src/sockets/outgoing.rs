@@ -10,7 +10,7 @@ use lpf_core::messages::Piece;
 use lpf_core::messages::network::Slab;
 use mio::net::TcpStream;
 
-use super::frame::{HEADER, Header, Kind};
+use super::frame::{HEADER, given_up, has_end};
 use super::matching::{Operation, Stage};
 use super::system::{self, Vectors};
 
@@ -211,8 +211,7 @@ impl Outgoing {
                 }
             }
             _ => {
-                let header = Header::decode(operation.header).unwrap_or(Header::NONE);
-                self.copy_ahead(&Header { kind: Kind::GivenUp, ..header }.encode());
+                self.copy_ahead(&given_up(operation.header));
                 self.parts.push_front(Part::Filler(left));
             }
         }
@@ -245,7 +244,7 @@ impl Outgoing {
 /// The part of a send's end that is not out, of which there is none where the header says so. It is a copy
 /// of the header.
 fn end_of(send: &Operation, headers_out: usize) -> &[u8] {
-    match send.header[7] == Kind::Ended as u8 {
+    match has_end(&send.header) {
         true => &send.header[headers_out.saturating_sub(HEADER)..],
         false => &[],
     }

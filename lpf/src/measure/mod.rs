@@ -10,8 +10,7 @@
 //! for messages of each size; between processes l is the largest for k up to 16, and of total exchanges by
 //! gets too.
 //!
-//! Batches are taken in random order until the 95 % intervals are
-//! narrow or the time is up.
+//! Batches are taken in random order until the 95 % intervals are narrow or the time is up.
 //!
 //! What differs from the paper:
 //! - l looks at k = 2 and 4 too, because the first words may travel with the barrier, and only at

@@ -74,12 +74,6 @@ fn octaves(plan: &Plan) -> (usize, usize) {
     if plan.by_messages { (OCTAVES.len(), FIRST_OCTAVES) } else { (FIRST_OCTAVES, 0) }
 }
 
-/// The place of the largest h, behind them; behind it are the points of a plot.
-fn largest_place(plan: &Plan) -> usize {
-    let (puts, gets) = octaves(plan);
-    puts + gets
-}
-
 /// All exchanges.
 pub(super) fn sizes(plan: &Plan) -> Vec<Size> {
     let mut all = vec![Size { word: 0, bytes: 0, by_get: false }];
@@ -180,9 +174,10 @@ impl<'a> Rounds<'a> {
         OCTAVES[octave.max(TWO_P)] * bytes * self.plan.p as usize <= largest
     }
 
-    /// Where the largest h stands among them.
+    /// Where the largest h stands: behind the octaves, and before the points of a plot.
     fn largest(&self) -> usize {
-        largest_place(self.plan)
+        let (puts, gets) = octaves(self.plan);
+        puts + gets
     }
 
     fn samples_of(&self, word: usize, which: usize) -> &Samples {
@@ -241,14 +236,11 @@ impl<'a> Rounds<'a> {
     /// that l is lost in the noise of T(2kp) the line tells nothing.
     fn latency(&self, word: usize) -> (f64, f64) {
         let zero = self.schedule.samples(0);
-        let Word { bytes, largest, .. } = self.plan.words[word];
         let (lost, doubt) =
             if self.plan.by_messages { (LOST_BY_MESSAGES, 1.0) } else { (LOST, 0.0) };
         let (puts, gets) = octaves(self.plan);
-        let fits = |octave: &usize| OCTAVES[octave + 1] * bytes * self.plan.p as usize <= largest;
-        let by_put = (1..puts).map(|next| next - 1).filter(fits);
-        let by_get = (1..gets).map(|next| next - 1).filter(fits).map(|octave| puts + octave);
-        let lines = by_put.chain(by_get).filter_map(|place| {
+        let lines = (0..puts - 1).chain(puts..puts + gets - 1);
+        let lines = lines.filter(|&place| self.is_used(word, place + 1)).filter_map(|place| {
             let (one, two) = (self.samples_of(word, place), self.samples_of(word, place + 1));
             let ci95 = (2.0 * one.half_width()).hypot(two.half_width());
             let tells = two.median() <= lost * zero.median();

@@ -179,39 +179,39 @@ case! {
         let next = ctx.nprocs() - 1;
         // Whether the next sender sends, or not.
         for sends in [true, false] {
-        fails_flushing(ctx, [0, next], |inner| {
-            room(inner, 1, 0)?;
-            let inbox = inner.inbox(SHAPE)?;
-            inner.sync()?;
-            let (_kept, source) = bodies(inner, 2, 8)?;
-            let me = inner.pid();
-            if me == 0 {
-                let link = inner.raw().open(inbox, 0, 1, 0)?;
-                expect(inner, &[(link, 1)])?;
-                assert_eq!(latest(inner, link)?, body(0, 8));
-                // Of two.
-                expect(inner, &[])?;
-                inner.raw().close(link)?;
-            } else if me == 1 {
-                let link = inner.raw().open(inbox, 0, 0, 0)?;
-                send(inner, source, 0..8, 0, link)?;
-                send(inner, source, 0..8, 0, link)?;
-                inner.sync_with(SyncAttr::Flush)?;
-                inner.raw().close(link)?;
-            }
-            inner.sync()?;
-            if me == 0 {
-                let link = inner.raw().open(inbox, 0, next, 0)?;
-                expect(inner, &[(link, 1)])?;
-                assert_eq!(latest(inner, link)?, body(1, 8), "taken for another's");
-            } else if me == next {
-                let link = inner.raw().open(inbox, 0, 0, 0)?;
-                if sends {
-                    send(inner, source, 8..16, 0, link)?;
+            fails_flushing(ctx, [0, next], |inner| {
+                room(inner, 1, 0)?;
+                let inbox = inner.inbox(SHAPE)?;
+                inner.sync()?;
+                let (_kept, source) = bodies(inner, 2, 8)?;
+                let me = inner.pid();
+                if me == 0 {
+                    let link = inner.raw().open(inbox, 0, 1, 0)?;
+                    expect(inner, &[(link, 1)])?;
+                    assert_eq!(latest(inner, link)?, body(0, 8));
+                    // Of two.
+                    expect(inner, &[])?;
+                    inner.raw().close(link)?;
+                } else if me == 1 {
+                    let link = inner.raw().open(inbox, 0, 0, 0)?;
+                    send(inner, source, 0..8, 0, link)?;
+                    send(inner, source, 0..8, 0, link)?;
+                    inner.sync_with(SyncAttr::Flush)?;
+                    inner.raw().close(link)?;
                 }
-            }
-            inner.sync()
-        });
+                inner.sync()?;
+                if me == 0 {
+                    let link = inner.raw().open(inbox, 0, next, 0)?;
+                    expect(inner, &[(link, 1)])?;
+                    assert_eq!(latest(inner, link)?, body(1, 8), "taken for another's");
+                } else if me == next {
+                    let link = inner.raw().open(inbox, 0, 0, 0)?;
+                    if sends {
+                        send(inner, source, 8..16, 0, link)?;
+                    }
+                }
+                inner.sync()
+            });
         }
     }
 }

@@ -10,7 +10,8 @@ use super::super::watch::Stop;
 use super::super::wire::Reader;
 use super::{Closed, Links, OpenLink};
 use crate::Pid;
-use crate::error::{Cause, Error};
+use crate::arrivals::never_awaited;
+use crate::error::Error;
 use crate::waits::Stream;
 
 const BYTES: usize = 24;
@@ -203,15 +204,8 @@ impl Links {
         }
         let left = self.left_over(link);
         if left > 0 {
-            let text = format!(
-                "it never awaited {left} messages that came into ring {} of inbox {} before process {}'s link",
-                link.ring, link.inbox, link.peer
-            );
-            return Err(Stop::Fatal(Error::fatal(
-                self.pid,
-                local.superstep,
-                Cause::Arrivals(text),
-            )));
+            let cause = never_awaited(left, link.inbox, link.ring, link.peer);
+            return Err(Stop::Fatal(Error::fatal(self.pid, local.superstep, cause)));
         }
         if let Some(inbox) = &mut self.inboxes[link.inbox] {
             inbox.senders[link.ring as usize] = Some((link.peer, link.in_opening));

@@ -3,7 +3,7 @@
 use lpf_core::messages::Tag;
 use proptest::prelude::*;
 
-use super::super::frame::Header;
+use super::super::frame::{Header, Kind};
 use super::*;
 
 /// A sending side, and a socket that takes as much as it is told to.
@@ -61,44 +61,42 @@ fn frame(message: &[u8]) -> Vec<u8> {
     [&header(message)[..], message].concat()
 }
 
+/// The stream of a send between two copies that is cancelled when so many bytes are out.
+fn cancelled(kind: Kind, [before, message, after]: [&[u8]; 3], out: usize) -> Vec<u8> {
+    let mut sender = Sender::new();
+    sender.copy(before);
+    let send = sender.send_as(kind, message, 3);
+    sender.copy(after);
+    sender.take(out);
+    sender.outgoing.withdraw(send, &sender.operations);
+    while !sender.outgoing.is_empty() {
+        sender.take(5);
+    }
+    sender.stream
+}
+
 #[test]
 fn a_send_cancelled_after_any_number_of_bytes_leaves_whole_frames() {
-    let (before, message, after) = (b"before", b"message", b"after");
+    let parts: [&[u8]; 3] = [b"before", b"message", b"after"];
+    let [before, message, after] = parts;
     let whole = frame(before).len() + frame(message).len();
     for out in 0..whole {
-        let mut sender = Sender::new();
-        sender.copy(before);
-        let send = sender.send(message, 3);
-        sender.copy(after);
-        sender.take(out);
-        sender.outgoing.withdraw(send, &sender.operations);
-        while !sender.outgoing.is_empty() {
-            sender.take(5);
-        }
         let mut expected = frame(before);
         if out > expected.len() {
             expected.extend(frame(message));
         }
         expected.extend(frame(after));
-        assert_eq!(sender.stream, expected, "after {out} bytes");
+        assert_eq!(cancelled(Kind::Plain, parts, out), expected, "after {out} bytes");
     }
 }
 
 #[test]
 fn a_long_send_cancelled_after_any_number_of_bytes_says_so_in_its_end() {
-    let (before, message, after) = (b"before", b"message", b"after");
+    let parts: [&[u8]; 3] = [b"before", b"message", b"after"];
+    let [before, message, after] = parts;
     let first = frame(before).len();
     let whole = first + frame(message).len() + HEADER;
     for out in 0..=whole {
-        let mut sender = Sender::new();
-        sender.copy(before);
-        let send = sender.send_as(Kind::Ended, message, 3);
-        sender.copy(after);
-        sender.take(out);
-        sender.outgoing.withdraw(send, &sender.operations);
-        while !sender.outgoing.is_empty() {
-            sender.take(5);
-        }
         let mut expected = frame(before);
         if out > first {
             let begun = (out - first).saturating_sub(HEADER).min(message.len());
@@ -110,7 +108,7 @@ fn a_long_send_cancelled_after_any_number_of_bytes_says_so_in_its_end() {
             expected.extend(header_of(kind, message));
         }
         expected.extend(frame(after));
-        assert_eq!(sender.stream, expected, "after {out} bytes");
+        assert_eq!(cancelled(Kind::Ended, parts, out), expected, "after {out} bytes");
     }
 }
 
