@@ -17,6 +17,7 @@ mod answers;
 mod checked;
 mod compose;
 mod data;
+mod runs;
 
 use std::sync::atomic::Ordering;
 

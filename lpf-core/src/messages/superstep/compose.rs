@@ -4,6 +4,7 @@ use super::super::process::Process;
 use super::super::transport::Transport;
 use super::super::wire::{Kind, Opening, SHORT, flags_of, unit, words_of, write_words};
 use super::Lists;
+use super::runs::{self, Places};
 use crate::request::{List, Request, Run, Way};
 
 /// A longer request still travels with the meta-data, where it fits the first part of the message.
@@ -87,12 +88,9 @@ impl Packer<'_> {
         }
         flags |= unit::INLINE;
         write_words(self.out, flags, run);
-        for nth in 0..run.count {
-            let Request { address, bytes, .. } = run.request(nth);
-            copy_in(self.out, address, bytes);
-        }
-        let payload = run.first.bytes * run.count;
-        let padded = self.out.len() + payload.wrapping_neg() % 8;
+        let Request { address, bytes, .. } = run.first;
+        copy_in(self.out, Places { first: address, stride: run.address_stride }, bytes, run.count);
+        let padded = self.out.len() + (bytes * run.count).wrapping_neg() % 8;
         self.out.resize(padded, 0);
         Ok(())
     }
@@ -114,15 +112,16 @@ impl Packer<'_> {
     }
 }
 
-/// Appends the bytes of a request's source.
+/// Appends the bytes that a run moves.
 #[inline]
-pub(super) fn copy_in(out: &mut Vec<u8>, address: *const u8, bytes: usize) {
+pub(super) fn copy_in(out: &mut Vec<u8>, from: Places, bytes: usize, count: usize) {
     let at = out.len();
-    out.reserve(bytes);
-    // SAFETY: the put checked the source, which its slot keeps valid until the sync returns; it may
-    // be written by nobody but this process; the vector has room behind `at`.
+    out.reserve(bytes * count);
+    // SAFETY: the request checked the places, which their slot keeps valid until the sync returns and
+    // nobody but this process may write; the vector has room behind `at`.
     unsafe {
-        std::ptr::copy_nonoverlapping(address, out.as_mut_ptr().add(at), bytes);
-        out.set_len(at + bytes);
+        let to = Places::dense(out.as_mut_ptr().add(at), bytes);
+        runs::copy(from, to, bytes, count);
+        out.set_len(at + bytes * count);
     }
 }

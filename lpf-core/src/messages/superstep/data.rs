@@ -18,6 +18,8 @@ use super::super::turns::Turns;
 use super::super::watch::Stop;
 use super::super::wire::{Kind, Reader, Unit};
 use super::answers::Answers;
+use super::compose::copy_in;
+use super::runs::{self, Places};
 use super::{InMeeting, Lists};
 use crate::Pid;
 use crate::check::Tracked;
@@ -155,13 +157,10 @@ impl Named<'_> {
                 continue;
             }
             let entry = self.entry(&unit)?;
-            for nth in 0..unit.count {
-                let to = entry.base().wrapping_add(unit.offset_of(nth));
-                let from = &unit.payload[nth * unit.bytes..][..unit.bytes];
-                // SAFETY: the range was checked; nobody else touches memory named as a target before
-                // the sync returns.
-                unsafe { std::ptr::copy(from.as_ptr(), to, from.len()) };
-            }
+            let from = Places::dense(unit.payload.as_ptr().cast_mut(), unit.bytes);
+            // SAFETY: the payload is as long as all requests; their range was checked, and nobody else
+            // touches memory named as a target before the sync returns.
+            unsafe { runs::copy(from, places(entry, &unit), unit.bytes, unit.count) };
         }
         if reader.0.is_empty() { Ok(()) } else { Err(nonsense(self.from)) }
     }
@@ -305,6 +304,11 @@ impl<T: Transport> Process<T> {
     }
 }
 
+/// Where the requests of a unit lie, in the entry that holds them all.
+fn places(entry: &Entry, unit: &Unit<'_>) -> Places {
+    Places { first: entry.base().wrapping_add(unit.offset), stride: unit.stride }
+}
+
 /// Room for as many pieces was reserved with the requests.
 fn push_unit(list: &mut Vec<Piece>, entry: &Entry, unit: &Unit<'_>) {
     for nth in 0..unit.count {
@@ -380,10 +384,7 @@ impl Pairs<'_> {
                 continue;
             }
             let Ok(entry) = named.entry(&unit) else { continue };
-            for nth in 0..unit.count {
-                let from = entry.base().wrapping_add(unit.offset_of(nth));
-                super::compose::copy_in(out, from, unit.bytes);
-            }
+            copy_in(out, places(entry, &unit), unit.bytes, unit.count);
         }
         let padded = start + (out.len() - start).next_multiple_of(8);
         out.resize(padded, 0);
@@ -468,13 +469,15 @@ impl Pairs<'_> {
                     if !(unit.is_get() && unit.is_inline()) {
                         return;
                     }
-                    for nth in 0..run.count {
-                        let Request { address, bytes: len, .. } = run.request(nth);
-                        let Some((from, rest)) = bytes.split_at_checked(len) else { return };
-                        // SAFETY: the get checked its target, which nobody else touches.
-                        std::ptr::copy(from.as_ptr(), address, len);
-                        bytes = rest;
-                    }
+                    let Request { address, bytes: len, .. } = run.first;
+                    let Some((from, rest)) = bytes.split_at_checked(len * run.count) else {
+                        return;
+                    };
+                    let from = Places::dense(from.as_ptr().cast_mut(), len);
+                    let to = Places { first: address, stride: run.address_stride };
+                    // SAFETY: the gets checked their targets, which nobody else touches.
+                    runs::copy(from, to, len, run.count);
+                    bytes = rest;
                 });
             }
         }
