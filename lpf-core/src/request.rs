@@ -23,6 +23,10 @@
 //! A request takes at most 48 bytes and a chunk of 256 bytes holds at least five of the largest:
 //! 51.2 bytes per reserved request, plus one chunk per target and kind.
 
+mod recent;
+
+pub use recent::{Asked, Recent, Refusal};
+
 use serde::{Deserialize, Serialize};
 
 use crate::Pid;

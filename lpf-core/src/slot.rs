@@ -481,6 +481,13 @@ impl SlotTable {
         Error::misuse(self.owner, superstep, cause)
     }
 
+    /// Why a range of an active slot cannot be used.
+    #[cold]
+    pub fn out_of_range(&self, slot: Slot, offset: usize, bytes: usize) -> Cause {
+        let len = self.area(slot).map_or(0, |(_, len)| len);
+        Cause::OutOfRange { slot: slot.to_string(), offset, bytes, len }
+    }
+
     /// Where the global entries are and how many, for processes that execute requests on this one's
     /// memory: valid until memory is reserved for more, and to be read while nobody registers.
     pub fn global_place(&self) -> (*const Entry, usize) {

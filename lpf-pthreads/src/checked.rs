@@ -3,13 +3,11 @@
 use std::io::Write;
 
 use lpf_core::check::{Checker, Place, Tracked, difference};
-use lpf_core::request::Way;
+use lpf_core::request::Asked;
 use lpf_core::{Cause, Error, GlobalSlot, Pid, Registrant, Result, Slot};
 
 use crate::comm::{Checks, Peer};
 use crate::threads::Threads;
-
-type Request = (Way, Slot, usize, Pid, GlobalSlot, usize, usize);
 
 impl Threads {
     fn own_peer(&self) -> &Peer {
@@ -19,19 +17,9 @@ impl Threads {
     #[cold]
     #[inline(never)]
     #[track_caller]
-    pub(crate) fn track(&mut self, request: Request, address: *mut u8) {
-        let (way, local, local_offset, other, remote, remote_offset, bytes) = request;
-        self.own_peer().lock_checks().requests.push(Tracked {
-            way,
-            local,
-            local_offset,
-            address: address as usize,
-            other,
-            remote,
-            remote_offset,
-            bytes,
-            place: Place::caller(),
-        });
+    pub(crate) fn track(&mut self, asked: Asked, address: *mut u8) {
+        let (address, place) = (address as usize, Place::caller());
+        self.own_peer().lock_checks().requests.push(Tracked { asked, address, place });
     }
 
     #[cold]

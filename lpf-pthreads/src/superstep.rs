@@ -16,11 +16,11 @@
 mod announce;
 mod execute;
 
+use lpf_core::request::Recent;
 use lpf_core::{Cause, Error, Pid, Result};
 
 use crate::barrier::Watch;
 use crate::long_wait::LongWait;
-use crate::requests::Recent;
 use crate::threads::Threads;
 
 /// What a process came to a meeting for: exactly one of the first three.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lpf_core::arrivals::{Arrival, Call, Expect, InboxShape, InboxSlot, Link};
 use lpf_core::error::AtCaller;
-use lpf_core::request::{Requests, Way};
+use lpf_core::request::{Recent, Requests, Way};
 use lpf_core::slot::SlotTable;
 use lpf_core::{
     Args, Awaited, Cause, Context, Error, GetAttr, GlobalSlot, Leaving, LocalSlot, Lpf, Machine,
@@ -15,7 +15,6 @@ use crate::board::ThreadBoard;
 use crate::changes::Capacity;
 use crate::comm::Comm;
 use crate::links::Links;
-use crate::requests::Recent;
 
 /// One process of a section: a thread.
 #[derive(Debug)]
@@ -81,8 +80,7 @@ impl Threads {
 
     #[cold]
     pub(crate) fn out_of_range(&self, slot: Slot, offset: usize, bytes: usize) -> Error {
-        let len = self.slots.area(slot).map_or(0, |(_, len)| len);
-        self.misuse(Cause::OutOfRange { slot: slot.to_string(), offset, bytes, len })
+        self.misuse(self.slots.out_of_range(slot, offset, bytes))
     }
 
     /// Says that this process will not reach `meeting`, and ends its part.

@@ -7,28 +7,16 @@ use std::ops::Range;
 use super::Place;
 use crate::Pid;
 use crate::error::Cause;
-use crate::request::Way;
+use crate::request::{Asked, Way};
 use crate::slot::{GlobalSlot, Slot};
 
 /// A put or get as its process made it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tracked {
-    /// Put or get.
-    pub way: Way,
-    /// The slot at the process that made it.
-    pub local: Slot,
-    /// The offset there, in bytes.
-    pub local_offset: usize,
-    /// The address of that offset.
+    /// What it said.
+    pub asked: Asked,
+    /// Its address at the process that made it.
     pub address: usize,
-    /// The other process.
-    pub other: Pid,
-    /// The slot there.
-    pub remote: GlobalSlot,
-    /// The offset there, in bytes.
-    pub remote_offset: usize,
-    /// How many bytes.
-    pub bytes: usize,
     /// Where in the source.
     pub place: Place,
 }
@@ -55,8 +43,8 @@ impl Access<'_> {
 /// "process 1's put at main.rs:3:5 writes bytes 0..8 of slot global 1"
 impl fmt::Display for Access<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tracked { way, place, .. } = self.request;
-        let name = if *way == Way::Put { "put" } else { "get" };
+        let Tracked { asked, place, .. } = self.request;
+        let name = if asked.way == Way::Put { "put" } else { "get" };
         let verb = if self.writes { "writes" } else { "reads" };
         let bytes = self.in_slot(self.start..self.end);
         let (origin, slot) = (self.origin, self.slot);
@@ -83,8 +71,8 @@ impl<'a> Checker<'a> {
     /// them.
     pub fn own(&mut self, requests: &'a [Tracked]) {
         for request in requests {
-            let (slot, offset) = (request.local, request.local_offset);
-            let writes = request.way == Way::Get;
+            let (slot, offset) = (request.asked.local, request.asked.local_offset);
+            let writes = request.asked.way == Way::Get;
             self.add(request.address, writes, slot, offset, self.owner, request);
         }
     }
@@ -99,12 +87,12 @@ impl<'a> Checker<'a> {
         base: impl Fn(GlobalSlot) -> Option<usize>,
     ) {
         let owner = self.owner;
-        for request in requests.iter().filter(|r| r.other == owner) {
-            let (slot, offset) = (request.remote, request.remote_offset);
+        for request in requests.iter().filter(|r| r.asked.other == owner) {
+            let (slot, offset) = (request.asked.remote, request.asked.remote_offset);
             let Some(start) = base(slot).and_then(|base| base.checked_add(offset)) else {
                 continue;
             };
-            self.add(start, request.way == Way::Put, slot.into(), offset, origin, request);
+            self.add(start, request.asked.way == Way::Put, slot.into(), offset, origin, request);
         }
     }
 
@@ -117,7 +105,7 @@ impl<'a> Checker<'a> {
         origin: Pid,
         request: &'a Tracked,
     ) {
-        let end = start.checked_add(request.bytes);
+        let end = start.checked_add(request.asked.bytes);
         if let Some(end) = end.filter(|&end| end > start) {
             self.accesses.push(Access { start, end, writes, slot, offset, origin, request });
         }

@@ -6,7 +6,7 @@ use crate::Pid;
 use crate::check::{Place, Registry, Tracked};
 use crate::conflict::Conflicts;
 use crate::error::{AtCaller, Cause, Error, Result};
-use crate::request::{Requests, Reserved, Way};
+use crate::request::{Asked, Recent, Refusal, Requests, Reserved, Way};
 use crate::slot::{GlobalSlot, LocalSlot, Registrant, Slot, SlotTable};
 
 /// Capacities asked for: the user's and, on top, the libraries'.
@@ -44,6 +44,7 @@ pub(super) struct Local {
     /// Full syncs completed.
     pub(super) superstep: u64,
     pub(super) queue: Requests,
+    recent: Recent,
     pub(super) slots: SlotTable,
     /// Writes that may overlap, as many as may be aimed at this process.
     pub(super) conflicts: Conflicts,
@@ -66,6 +67,7 @@ impl Local {
             nprocs,
             superstep: 0,
             queue: Requests::new(pid, nprocs)?,
+            recent: Recent::NONE,
             slots: SlotTable::new(pid),
             conflicts: Conflicts::default(),
             wanted: Wanted::default(),
@@ -101,8 +103,7 @@ impl Local {
 
     #[cold]
     pub(super) fn out_of_range(&self, slot: Slot, offset: usize, bytes: usize) -> Error {
-        let len = self.slots.area(slot).map_or(0, |(_, len)| len);
-        self.misuse(Cause::OutOfRange { slot: slot.to_string(), offset, bytes, len })
+        self.misuse(self.slots.out_of_range(slot, offset, bytes))
     }
 
     /// Why a slot cannot be used now; checked mode knows what became of it.
@@ -114,7 +115,7 @@ impl Local {
         }
     }
 
-    /// The common part of put and get: checks everything that can be checked here, and queues.
+    /// The common part of put and get.
     #[inline]
     #[track_caller]
     #[allow(clippy::too_many_arguments)]
@@ -128,43 +129,39 @@ impl Local {
         remote_offset: usize,
         bytes: usize,
     ) -> Result<()> {
-        if other >= self.nprocs {
-            return Err(self.no_such_process(other)).at_caller();
-        }
-        if self.slots.remote_side(remote).is_none() {
-            return Err(self.unknown(remote.into())).at_caller();
-        }
-        if local.is_outbox() {
-            let text = format!("slot {local} is an outbox, the source of puts on links alone");
-            return Err(self.arrivals_misuse(text)).at_caller();
-        }
-        let Some(entry) = self.slots.local_side(local) else {
-            return Err(self.unknown(local)).at_caller();
+        let here = (&self.slots, &mut self.queue, self.nprocs);
+        let address = match self.recent.queue(
+            here,
+            way,
+            local,
+            local_offset,
+            other,
+            remote,
+            remote_offset,
+            bytes,
+        ) {
+            Ok(address) => address,
+            Err(refusal) => return Err(self.refusal(refusal)).at_caller(),
         };
-        let Some(address) = entry.range(local_offset, bytes) else {
-            return Err(self.out_of_range(local, local_offset, bytes)).at_caller();
-        };
-        if !self.queue.admit(other) {
-            let cause = Cause::RequestsUsedUp { reserved: self.queue.capacity() };
-            return Err(self.misuse(cause)).at_caller();
-        }
-        self.queue.push(way, other, address, bytes, remote.index(), remote_offset);
-        self.slots.name(local, self.superstep);
-        self.slots.name(remote.into(), self.superstep);
-        if let Some(checks) = &mut self.checks {
-            checks.requests.push(Tracked {
-                way,
-                local,
-                local_offset,
-                address: address as usize,
-                other,
-                remote,
-                remote_offset,
-                bytes,
-                place: Place::caller(),
-            });
+        if self.recent.is_new() {
+            let checked = self.checks.is_some();
+            let (slots, superstep) = (&mut self.slots, self.superstep);
+            self.recent.name_slots(slots, local, remote, superstep, checked);
+            if let Some(checks) = &mut self.checks {
+                let (address, place) = (address as usize, Place::caller());
+                let asked = Asked { way, local, local_offset, other, remote, remote_offset, bytes };
+                checks.requests.push(Tracked { asked, address, place });
+            }
         }
         Ok(())
+    }
+
+    #[cold]
+    fn refusal(&self, refusal: Refusal) -> Error {
+        match refusal {
+            Refusal::Unknown(slot) => self.unknown(slot),
+            Refusal::Because(cause) => self.misuse(cause),
+        }
     }
 
     #[track_caller]
@@ -204,6 +201,7 @@ impl Local {
     #[track_caller]
     pub(super) fn deregister(&mut self, slot: Slot) -> Result<()> {
         self.slots.deregister(slot, self.superstep).at_caller()?;
+        self.recent = Recent::NONE;
         if let Some(checks) = &mut self.checks {
             checks.registry.deregistered(slot, Place::caller(), self.superstep);
         }
@@ -280,6 +278,17 @@ impl Local {
     pub(super) fn tracked_of(&self, pid: Pid) -> &[Tracked] {
         let told = self.checks.as_ref().and_then(|checks| checks.others.get(pid as usize));
         told.map_or(&[], |told| &told.requests)
+    }
+
+    /// The requests of a superstep are executed.
+    pub(super) fn settle(&mut self) {
+        self.queue.reset();
+        self.recent = Recent::NONE;
+        if let Some(checks) = &mut self.checks {
+            checks.requests.clear();
+            checks.others.clear();
+            checks.registry.settle();
+        }
     }
 
     /// What a full sync brings into force, where `requests` is what all agreed on.

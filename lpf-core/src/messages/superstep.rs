@@ -169,12 +169,7 @@ impl<T: Transport> Process<T> {
             self.apply_short_puts(net)?;
         }
         self.end_meeting(net)?;
-        self.local.queue.reset();
-        if let Some(checks) = &mut self.local.checks {
-            checks.requests.clear();
-            checks.others.clear();
-            checks.registry.settle();
-        }
+        self.local.settle();
         if flags & (flags::REGISTERED | flags::RESIZED) != 0 {
             let resized = flags & flags::RESIZED != 0;
             self.local.apply(resized, usize::try_from(self.all.requests).unwrap_or(usize::MAX));

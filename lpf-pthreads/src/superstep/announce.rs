@@ -3,12 +3,11 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use lpf_core::Pid;
-use lpf_core::request::{Request, Way};
+use lpf_core::request::{Recent, Request, Way};
 
 use super::bits;
 use crate::barrier::PAYLOAD;
 use crate::comm::Row;
-use crate::requests::Recent;
 use crate::threads::Threads;
 
 /// Puts in a line: word 0 is the number of puts; each is a head word (target, length), the place

@@ -126,8 +126,8 @@ impl Threads {
         request: Request,
     ) -> Error {
         let is_it = |tracked: &Tracked| {
-            tracked.other == target
-                && (tracked.remote.index(), tracked.remote_offset, tracked.bytes)
+            tracked.asked.other == target
+                && (tracked.asked.remote.index(), tracked.asked.remote_offset, tracked.asked.bytes)
                     == (request.slot, request.offset, request.bytes)
         };
         let cause = Cause::RemoteOutOfRange {
@@ -150,7 +150,7 @@ impl Threads {
         let (origin, target) = (load.heaviest, self.pid);
         let cause = Cause::TargetOverrun { target, origin, count: load.total, reserved };
         // The latest may be the one too many.
-        Err(self.found_late(origin, cause, |tracked| tracked.other == target))
+        Err(self.found_late(origin, cause, |tracked| tracked.asked.other == target))
     }
 }
 

@@ -25,17 +25,16 @@ fn request(
     line: u32,
 ) -> Tracked {
     let local = global(here.0);
-    Tracked {
+    let asked = Asked {
         way,
         local: local.into(),
         local_offset: here.1,
-        address: 1000 * local.index() + here.1,
         other: there.0,
         remote: global(there.1),
         remote_offset: there.2,
         bytes,
-        place: place(line),
-    }
+    };
+    Tracked { asked, address: 1000 * local.index() + here.1, place: place(line) }
 }
 
 /// What process 0 finds, where `requests[q]` are those of process q.

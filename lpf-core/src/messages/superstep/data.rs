@@ -181,8 +181,8 @@ impl Named<'_> {
         };
         let error = Error::fatal(self.from, self.local.superstep, cause);
         let is_it = |tracked: &&Tracked| {
-            tracked.other == self.local.pid
-                && (tracked.remote.index(), tracked.remote_offset, tracked.bytes)
+            tracked.asked.other == self.local.pid
+                && (tracked.asked.remote.index(), tracked.asked.remote_offset, tracked.asked.bytes)
                     == (unit.slot, offset, unit.bytes)
         };
         match self.local.tracked_of(self.from).iter().rfind(is_it) {
