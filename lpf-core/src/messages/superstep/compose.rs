@@ -99,10 +99,10 @@ impl Packer<'_> {
         *self.is_all = false;
         let mut flags = flags_of(run, true);
         let bytes = run.first.bytes.saturating_mul(run.count);
-        if self.own {
-            // Copied from place to place.
-        } else if run.first.bytes <= SHORT {
+        if run.first.bytes <= SHORT {
             flags |= unit::INLINE;
+        } else if self.own {
+            // Copied from place to place.
         } else if run.first.bytes <= MEDIUM && bytes <= self.replies {
             self.replies -= bytes;
             flags |= unit::INLINE;

@@ -453,6 +453,23 @@ impl Pairs<'_> {
         }
     }
 
+    /// Short gets from this process itself, from place to place.
+    fn apply_own_gets(&self, own: &[u8], lists: Lists) {
+        let named = Named { local: self.local, from: self.local.pid };
+        // SAFETY: composed and finished for this superstep.
+        unsafe {
+            own_runs(own, lists, |unit, run| {
+                if let (true, true, Ok(entry)) =
+                    (unit.is_get(), unit.is_inline(), named.entry(unit))
+                {
+                    let to = Places { first: run.first.address, stride: run.address_stride };
+                    // SAFETY: both were checked, and nobody else touches them.
+                    runs::copy(places(entry, unit), to, unit.bytes, unit.count);
+                }
+            });
+        }
+    }
+
     /// Applies short puts, and short gets' bytes, which came with the answers.
     fn apply_short(&self, lists: &[Lists], answers: &Answers, long: &Long) -> Result<()> {
         for other in 0..self.local.nprocs {
@@ -462,6 +479,10 @@ impl Pairs<'_> {
                 continue;
             }
             let own = self.room.units(other);
+            if other == self.local.pid {
+                self.apply_own_gets(own, lists[other as usize]);
+                continue;
+            }
             let mut bytes = answers.of(other);
             // SAFETY: composed and finished for this superstep.
             unsafe {
