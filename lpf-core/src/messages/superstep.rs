@@ -56,13 +56,18 @@ pub(super) struct Scratch {
 struct Lists {
     puts: List,
     gets: List,
+    /// Bytes of the gets that come with an answer.
+    short_in: usize,
+    /// Whether the bytes of any travel apart.
+    is_long: bool,
 }
 
 // SAFETY: the lists lead into the queue, which is the same process's.
 unsafe impl Send for Lists {}
 
 impl Lists {
-    const EMPTY: Lists = Lists { puts: List::EMPTY, gets: List::EMPTY };
+    const EMPTY: Lists =
+        Lists { puts: List::EMPTY, gets: List::EMPTY, short_in: 0, is_long: false };
 }
 
 impl Scratch {

@@ -31,8 +31,7 @@ impl<T: Transport> Process<T> {
                 0 => List::EMPTY,
                 _ => queue.finish(way, to),
             };
-            let lists = Lists { puts: finish(Way::Put), gets: finish(Way::Get) };
-            scratch.lists[to as usize] = lists;
+            let (puts, gets) = (finish(Way::Put), finish(Way::Get));
             let start = room.out.len();
             room.out.resize(start + Opening::LONGEST, 0);
             let own = to == local.pid;
@@ -41,19 +40,21 @@ impl<T: Transport> Process<T> {
                 limit: start + eager,
                 replies: eager,
                 own,
-                is_all: &mut is_all,
+                short_in: 0,
+                is_long: false,
             };
             // SAFETY: the lists were finished just now and the queue is not changed before they were
             // used.
             let packed: Result<(), ()> = unsafe {
-                lists
-                    .puts
-                    .for_each_run(|run| packer.put(&run))
-                    .and_then(|()| lists.gets.for_each_run(|run| packer.get(&run)))
+                puts.for_each_run(|run| packer.put(&run))
+                    .and_then(|()| gets.for_each_run(|run| packer.get(&run)))
             };
             debug_assert!(packed.is_ok());
+            let Packer { short_in, is_long, .. } = packer;
+            is_all &= gets.requests == 0 && !is_long;
+            scratch.lists[to as usize] = Lists { puts, gets, short_in, is_long };
             room.places[to as usize] = start + Opening::LONGEST..room.out.len();
-            room.requests[to as usize] = lists.puts.requests + lists.gets.requests;
+            room.requests[to as usize] = puts.requests + gets.requests;
         }
         is_all
     }
@@ -67,8 +68,10 @@ struct Packer<'a> {
     replies: usize,
     /// The target is this process, which gives itself no answer.
     own: bool,
-    /// Stays true while units are all that is to be sent.
-    is_all: &'a mut bool,
+    /// Bytes of gets that come with an answer.
+    short_in: usize,
+    /// Becomes true where bytes travel apart.
+    is_long: bool,
 }
 
 impl Packer<'_> {
@@ -82,7 +85,7 @@ impl Packer<'_> {
     fn put(&mut self, run: &Run) -> Result<(), ()> {
         let mut flags = flags_of(run, false);
         if !self.fits(run, flags) {
-            *self.is_all = false;
+            self.is_long = true;
             write_words(self.out, flags, run);
             return Ok(());
         }
@@ -96,16 +99,18 @@ impl Packer<'_> {
     }
 
     fn get(&mut self, run: &Run) -> Result<(), ()> {
-        *self.is_all = false;
         let mut flags = flags_of(run, true);
         let bytes = run.first.bytes.saturating_mul(run.count);
-        if run.first.bytes <= SHORT {
+        // What is longer and this process's own is copied from place to place.
+        let fits = run.first.bytes <= MEDIUM && bytes <= self.replies && !self.own;
+        if run.first.bytes <= SHORT || fits {
             flags |= unit::INLINE;
-        } else if self.own {
-            // Copied from place to place.
-        } else if run.first.bytes <= MEDIUM && bytes <= self.replies {
-            self.replies -= bytes;
-            flags |= unit::INLINE;
+            self.short_in += bytes;
+            if run.first.bytes > SHORT {
+                self.replies -= bytes;
+            }
+        } else {
+            self.is_long = true;
         }
         write_words(self.out, flags, run);
         Ok(())

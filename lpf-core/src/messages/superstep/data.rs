@@ -51,6 +51,8 @@ struct Pair {
     /// Bytes of short gets: own ones from it, and its from here.
     short_in: usize,
     short_out: usize,
+    /// Puts came from it with their bytes.
+    short_puts: bool,
 }
 
 impl Pair {
@@ -257,34 +259,36 @@ impl<T: Transport> Process<T> {
             let mut pair = Pair::default();
             let named = Named { local, from: other };
             let mut reader = Reader(meeting.units(other, room));
+            let mut asks_long = false;
             while let Some(unit) = reader.unit() {
                 let entry = named.entry(&unit)?;
-                if unit.is_get() || unit.is_inline() {
-                    continue;
+                match (unit.is_get(), unit.is_inline()) {
+                    (true, true) => pair.short_out += unit.bytes * unit.count,
+                    (true, false) => asks_long = true,
+                    (false, true) => pair.short_puts = true,
+                    (false, false) => push_unit(&mut long.incoming, entry, &unit),
                 }
-                push_unit(&mut long.incoming, entry, &unit);
             }
             if !reader.0.is_empty() {
                 return Err(nonsense(other));
             }
-            let own = room.units(other);
-            // SAFETY: composed and finished for this superstep.
-            unsafe {
-                own_runs(own, lists, |unit, run| match (unit.is_get(), unit.is_inline()) {
-                    (true, true) => pair.short_in += run.first.bytes * run.count,
-                    (true, false) => push_run(&mut long.incoming, run),
-                    (false, true) => {}
-                    (false, false) => push_run(&mut long.outgoing, run),
-                });
-            }
-            let mut reader = Reader(meeting.units(other, room));
-            while let Some(unit) = reader.unit() {
-                if !unit.is_get() {
-                    continue;
+            pair.short_in = lists.short_in;
+            if lists.is_long {
+                // SAFETY: composed and finished for this superstep.
+                unsafe {
+                    own_runs(room.units(other), lists, |unit, run| {
+                        match (unit.is_get(), unit.is_inline()) {
+                            (_, true) => {}
+                            (true, false) => push_run(&mut long.incoming, run),
+                            (false, false) => push_run(&mut long.outgoing, run),
+                        }
+                    });
                 }
-                match unit.is_inline() {
-                    true => pair.short_out += unit.bytes * unit.count,
-                    false => push_unit(&mut long.outgoing, named.entry(&unit)?, &unit),
+            }
+            let mut reader = Reader(if asks_long { meeting.units(other, room) } else { &[] });
+            while let Some(unit) = reader.unit() {
+                if unit.is_get() && !unit.is_inline() {
+                    push_unit(&mut long.outgoing, named.entry(&unit)?, &unit);
                 }
             }
             pair.incoming = incoming..long.incoming.len();
@@ -473,8 +477,11 @@ impl Pairs<'_> {
     /// Applies short puts, and short gets' bytes, which came with the answers.
     fn apply_short(&self, lists: &[Lists], answers: &Answers, long: &Long) -> Result<()> {
         for other in 0..self.local.nprocs {
-            Named { local: self.local, from: other }.apply(self.meeting.units(other, self.room))?;
             let pair = &long.pairs[other as usize];
+            if pair.short_puts {
+                let named = Named { local: self.local, from: other };
+                named.apply(self.meeting.units(other, self.room))?;
+            }
             if pair.short_in == 0 {
                 continue;
             }
