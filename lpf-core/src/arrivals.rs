@@ -13,6 +13,10 @@
 //! The rules are on the book's page *Channels and credits*; the arithmetic they need is here, once for all
 //! backends: [`Outgoing`] and [`Incoming`].
 
+mod queue;
+
+pub use queue::{Queue, Queued, Travel};
+
 use std::fmt;
 
 use arrayvec::ArrayString;
@@ -160,7 +164,7 @@ pub struct Outgoing {
     pub sent: u64,
     /// The peer's releases known here.
     pub released: u64,
-    /// `made` at this process's last sync of any kind.
+    /// `made` at this process's last sync of any kind, and since then what a put in parts made beyond one.
     pub made_at_sync: u64,
 }
 
@@ -186,7 +190,8 @@ impl Outgoing {
         self.made - self.made_at_sync < u64::from(window)
     }
 
-    /// Makes one more put of `bytes` bytes on a link, behind `queued` ones that have not left.
+    /// Makes one more put of `bytes` bytes on a link, behind `queued` ones that have not left: one message,
+    /// or as many as it has parts.
     ///
     /// # Errors
     /// Why it cannot be made: too long for a cell, too many in one superstep, too many without credit.
@@ -195,16 +200,22 @@ impl Outgoing {
         &mut self,
         link: Link,
         bytes: usize,
-        landing: bool,
+        travel: Travel,
         shape: InboxShape,
         queued: usize,
     ) -> std::result::Result<(), Cause> {
-        let is_too_long = !landing && bytes > shape.cell_bytes;
+        let is_too_long = match travel {
+            Travel::Cell => bytes > shape.cell_bytes,
+            Travel::Parts => shape.cell_bytes == 0 && bytes > 0,
+            Travel::Landing => false,
+        };
         let is_behind_too_many = queued >= 2 * shape.window as usize;
         if is_too_long || is_behind_too_many || !self.may_make(shape.window) {
             return Err(self.refusal(link, bytes, is_too_long, shape, queued));
         }
-        self.made += 1;
+        let messages = Queued::messages(bytes, travel, shape.cell_bytes);
+        self.made += messages;
+        self.made_at_sync += messages - 1;
         Ok(())
     }
 
@@ -219,7 +230,7 @@ impl Outgoing {
     ) -> Cause {
         Cause::Arrivals(match is_too_long {
             true => format!(
-                "a message of {bytes} bytes does not fit the cells of {link}, which have {cell_bytes}; send it as a landing"
+                "a message of {bytes} bytes does not fit the cells of {link}, which have {cell_bytes}; send it in parts or as a landing"
             ),
             false if !self.may_make(window) => {
                 format!("more than {window} puts on {link} in one superstep")

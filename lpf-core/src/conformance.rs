@@ -76,6 +76,7 @@ pub mod cases {
     pub use super::arrivals::mismatches::*;
     pub use super::arrivals::mixed::*;
     pub use super::arrivals::opening::*;
+    pub use super::arrivals::parts::*;
     pub use super::board::*;
     pub use super::capacities::*;
     pub use super::communication::*;
@@ -360,6 +361,11 @@ macro_rules! conformance {
                 a_ring_that_is_never_given_up_is_fatal,
                 what_nobody_awaited_is_fatal_where_its_ring_goes_on,
             ]
+            arrivals::parts: [
+                a_put_in_parts_comes_cell_by_cell,
+                parts_keep_their_place_among_other_messages,
+                long_parts_cross_each_other,
+            ]
             arrivals::mixed: [
                 ordinary_requests_stay_pending_across_expected_supersteps,
                 registrations_and_resizes_wait_for_a_full_sync,
@@ -400,6 +406,7 @@ mod tests {
             include_str!("conformance/arrivals/mismatches.rs"),
             include_str!("conformance/arrivals/mixed.rs"),
             include_str!("conformance/arrivals/opening.rs"),
+            include_str!("conformance/arrivals/parts.rs"),
             include_str!("conformance/board.rs"),
             include_str!("conformance/capacities.rs"),
             include_str!("conformance/communication.rs"),

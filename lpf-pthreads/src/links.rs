@@ -14,7 +14,7 @@ mod waiting;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lpf_core::arrivals::{Call, Incoming, Link, Outgoing};
+use lpf_core::arrivals::{Call, Incoming, Link, Outgoing, Queue};
 use lpf_core::waits::{ReceiverCounts, SenderCounts};
 use lpf_core::{Cause, Error, Pid, Result, Slot};
 
@@ -45,7 +45,7 @@ pub(crate) struct OpenLink {
     theirs: Arc<InboxMemory>,
     outgoing: Outgoing,
     incoming: Incoming,
-    queue: VecDeque<Queued>,
+    queue: Queue,
     /// This end as the peer's ring names it, and whether the ring is this link's.
     end: u64,
     granted: bool,
@@ -67,18 +67,6 @@ pub(crate) struct OpenLink {
     /// The call whose messages were awaited last.
     call: Call,
 }
-
-/// A put on a link that has not left.
-#[derive(Debug)]
-struct Queued {
-    address: *const u8,
-    bytes: usize,
-    landing: bool,
-    stamp: u64,
-}
-
-// SAFETY: the address names memory of the put's slot, which its process keeps until the flush.
-unsafe impl Send for Queued {}
 
 impl OpenLink {
     fn window(&self) -> u32 {

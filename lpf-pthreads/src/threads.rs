@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lpf_core::arrivals::{Arrival, Call, Expect, InboxShape, InboxSlot, Link};
+use lpf_core::arrivals::{Arrival, Call, Expect, InboxShape, InboxSlot, Link, Travel};
 use lpf_core::error::AtCaller;
 use lpf_core::request::{Recent, Requests, Way};
 use lpf_core::slot::SlotTable;
@@ -205,8 +205,15 @@ unsafe impl Lpf for Threads {
     ) -> Result<()> {
         match attr {
             PutAttr::Default => self.request(Way::Put, src, src_offset, to, dst, dst_offset, bytes),
-            PutAttr::Channel(link) => self.put_on(link, src, src_offset, bytes, false).at_caller(),
-            PutAttr::Landing(link) => self.put_on(link, src, src_offset, bytes, true).at_caller(),
+            PutAttr::Channel(link) => {
+                self.put_on(link, src, src_offset, bytes, Travel::Cell).at_caller()
+            }
+            PutAttr::Parts(link) => {
+                self.put_on(link, src, src_offset, bytes, Travel::Parts).at_caller()
+            }
+            PutAttr::Landing(link) => {
+                self.put_on(link, src, src_offset, bytes, Travel::Landing).at_caller()
+            }
         }
     }
 

@@ -17,6 +17,7 @@ pub(super) mod landings;
 pub(super) mod mismatches;
 pub(super) mod mixed;
 pub(super) mod opening;
+pub(super) mod parts;
 
 /// Links between every two processes; this one's, by peer.
 pub(super) struct Mesh {

@@ -19,7 +19,7 @@ use super::process::Process;
 use super::transport::{Rank, Ticket, Transport};
 use super::watch::{Stop, Waiting};
 use crate::Pid;
-use crate::arrivals::{Call, InboxShape, Incoming, Link, Outgoing};
+use crate::arrivals::{Call, InboxShape, Incoming, Link, Outgoing, Queue};
 use crate::error::Result;
 use crate::lpf::Awaited;
 use crate::slot::Slot;
@@ -75,7 +75,7 @@ struct OpenLink {
     has_granted: bool,
     outgoing: Outgoing,
     incoming: Incoming,
-    queue: VecDeque<Queued>,
+    queue: Queue,
     /// Messages that the network still reads, with their numbers; heads of those sent by reference.
     in_flight: VecDeque<(u64, Ticket)>,
     heads: Memory,
@@ -129,18 +129,6 @@ struct Offer {
 // SAFETY: as above.
 unsafe impl Send for Offer {}
 
-/// A put on a link that has not left.
-#[derive(Debug)]
-struct Queued {
-    address: *const u8,
-    bytes: usize,
-    landing: bool,
-    stamp: u64,
-}
-
-// SAFETY: the address names memory of the put's slot, which its process keeps until the flush.
-unsafe impl Send for Queued {}
-
 impl OpenLink {
     fn to_peer(&self, pid: Pid) -> Stream {
         Stream { from: pid, to: self.peer, inbox: self.inbox, ring: self.peer_ring }
@@ -157,13 +145,13 @@ impl OpenLink {
     /// Writes what this link has done to its process's status; `holder` still has its ring.
     fn note(&self, pid: Pid, holder: Option<(Pid, u64)>, status: &mut Status) {
         let (sent, received) = (&self.sent_before, &self.received_before);
-        let first_landing = self.queue.iter().position(|put| put.landing);
+        let before_landing = self.queue.before_landing(self.shape.cell_bytes);
         let landed = sent.landed + self.landed;
         status.on_mut(self.to_peer(pid)).sent = SenderCounts {
             made: sent.made + self.outgoing.made,
             landed,
-            queued: first_landing.map(|at| QueuedLanding {
-                message: sent.made + self.outgoing.sent + at as u64 + 1,
+            queued: before_landing.map(|before| QueuedLanding {
+                message: sent.made + self.outgoing.sent + before + 1,
                 landing: landed + 1,
             }),
             ..*sent
@@ -178,7 +166,7 @@ impl OpenLink {
 
     /// What the queue of this link waits for: the ring, credit, or an offer.
     fn wants_to_send(&self, pid: Pid) -> Option<Want> {
-        let next = self.queue.front()?;
+        let next = self.queue.next(self.shape.cell_bytes)?;
         let stream = self.to_peer(pid);
         if !self.granted {
             let need = self.out_opening;
@@ -190,7 +178,7 @@ impl OpenLink {
         if have < need {
             return Some(Want { what: What::Releases, stream, have, need });
         }
-        next.landing.then(|| {
+        next.is_landing().then(|| {
             let have = self.sent_before.landed + self.landed;
             Want { what: What::Offers, stream, have, need: have + 1 }
         })

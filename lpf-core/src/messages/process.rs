@@ -15,7 +15,7 @@ use super::traffic::Traffic;
 use super::transport::{Rank, Transport};
 use super::watch::Watch;
 use super::wire::{Kind, Summary};
-use crate::arrivals::{Arrival, Call, Expect, InboxShape, InboxSlot, Link};
+use crate::arrivals::{Arrival, Call, Expect, InboxShape, InboxSlot, Link, Travel};
 use crate::attr::{GetAttr, PutAttr, SyncAttr};
 use crate::context::Context;
 use crate::error::{AtCaller, Cause, Error, Result};
@@ -321,8 +321,9 @@ unsafe impl<T: Transport> Lpf for Process<T> {
             PutAttr::Default => {
                 self.local.request(request::Way::Put, src, src_offset, to, dst, dst_offset, bytes)
             }
-            PutAttr::Channel(link) => self.put_on(link, src, src_offset, bytes, false),
-            PutAttr::Landing(link) => self.put_on(link, src, src_offset, bytes, true),
+            PutAttr::Channel(link) => self.put_on(link, src, src_offset, bytes, Travel::Cell),
+            PutAttr::Parts(link) => self.put_on(link, src, src_offset, bytes, Travel::Parts),
+            PutAttr::Landing(link) => self.put_on(link, src, src_offset, bytes, Travel::Landing),
         }
     }
 

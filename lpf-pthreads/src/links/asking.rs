@@ -67,12 +67,12 @@ impl OpenLink {
         let (sent, received) = (&self.sent_before, &self.received_before);
         let made_before_queue = sent.made + self.outgoing.sent - self.first_sent;
         let landed = sent.landed + self.landed - self.first_landed;
-        let first_landing = self.queue.iter().position(|put| put.landing);
+        let before_landing = self.queue.before_landing(self.own.shape.cell_bytes);
         status.on_mut(self.to_peer(pid)).sent = SenderCounts {
             made: sent.made + self.outgoing.made - self.first_sent,
             landed,
-            queued: first_landing.map(|at| QueuedLanding {
-                message: made_before_queue + at as u64 + 1,
+            queued: before_landing.map(|before| QueuedLanding {
+                message: made_before_queue + before + 1,
                 landing: landed + 1,
             }),
             ..*sent
@@ -86,7 +86,7 @@ impl OpenLink {
 
     /// What the queue of this link waits for: the ring, credit, or an offer.
     fn wants_to_send(&self, pid: Pid) -> Option<Want> {
-        let next = self.queue.front()?;
+        let next = self.queue.next(self.own.shape.cell_bytes)?;
         let stream = self.to_peer(pid);
         if !self.granted {
             return Some(self.wants_ring(stream));
@@ -97,7 +97,7 @@ impl OpenLink {
         if have < need {
             return Some(Want { what: What::Releases, stream, have, need });
         }
-        next.landing.then(|| {
+        next.is_landing().then(|| {
             let have = self.sent_before.landed + self.landed - self.first_landed;
             Want { what: What::Offers, stream, have, need: have + 1 }
         })

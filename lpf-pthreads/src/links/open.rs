@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lpf_core::arrivals::{Call, InboxShape, InboxSlot, Incoming, Link, MAX_WINDOW, Outgoing};
+use lpf_core::arrivals::{
+    Call, InboxShape, InboxSlot, Incoming, Link, MAX_WINDOW, Outgoing, Queue,
+};
 use lpf_core::waits::Stream;
 use lpf_core::{Cause, Error, Pid, Result};
 
@@ -116,7 +118,7 @@ impl Threads {
             theirs,
             outgoing: Outgoing::default(),
             incoming: Incoming::starting_at(released),
-            queue: VecDeque::with_capacity(2 * window),
+            queue: Queue::with_capacity(2 * window),
             end: ring::end(self.pid, sent_before.opened),
             granted: false,
             sent_before,

@@ -1,10 +1,10 @@
 //! The sender's side: puts leave as credits and offers allow.
 
-use lpf_core::arrivals::{Link, never_awaited};
+use lpf_core::arrivals::{Link, Queued, Travel, never_awaited};
 use lpf_core::{Cause, Error, Pid, Result, Slot};
 
+use super::OpenLink;
 use super::ring::{FREE, InboxMemory, LANDED, copy_to_landing, offer};
-use super::{OpenLink, Queued};
 use crate::sync::Ordering;
 use crate::threads::Threads;
 
@@ -63,11 +63,12 @@ impl OpenLink {
                 }
             }
         }
+        let cell_bytes = self.theirs.shape.cell_bytes;
         while !self.queue.is_empty() && self.has_credit() {
-            let Some(next) = self.queue.front() else { break };
+            let Some(next) = self.queue.next(cell_bytes) else { break };
             let nth = self.outgoing.sent + 1;
-            if next.landing {
-                match land(&self.theirs, self.peer_ring, self.landed + 1, next) {
+            if next.is_landing() {
+                match land(&self.theirs, self.peer_ring, self.landed + 1, &next) {
                     Landing::NoOffer => break,
                     Landing::TooShort(room) => {
                         let text = format!(
@@ -88,13 +89,13 @@ impl OpenLink {
                 unsafe { self.theirs.fill(self.peer_ring, nth, next.address, next.bytes) };
             }
             let cell = self.theirs.cell(self.peer_ring, nth);
-            let flag = if next.landing { LANDED } else { 0 };
+            let flag = if next.is_landing() { LANDED } else { 0 };
             cell.length.store(next.bytes as u64 | flag, Ordering::Relaxed);
             cell.stamp.store(next.stamp, Ordering::Relaxed);
             self.theirs.sender(self.peer_ring).sent.store(nth, Ordering::Relaxed);
             cell.sequence.store(nth, Ordering::Release);
             self.outgoing.sent = nth;
-            self.queue.pop_front();
+            self.queue.pop(&next);
             any = true;
         }
         Ok(any)
@@ -143,7 +144,7 @@ impl Threads {
         src: Slot,
         offset: usize,
         bytes: usize,
-        landing: bool,
+        travel: Travel,
     ) -> Result<()> {
         if let Some(dead) = &self.dead {
             return Err(dead.clone());
@@ -158,11 +159,11 @@ impl Threads {
         };
         let (pid, stamp) = (self.pid, self.links.call.word());
         let open = self.link_mut(link)?;
-        let made = open.outgoing.make(link, bytes, landing, open.theirs.shape, open.queue.len());
+        let made = open.outgoing.make(link, bytes, travel, open.theirs.shape, open.queue.len());
         if let Err(cause) = made {
             return Err(self.misuse(cause));
         }
-        open.queue.push_back(Queued { address, bytes, landing, stamp });
+        open.queue.push(Queued { address, bytes, travel, stamp });
         self.slots.name(src, superstep);
         let open = self.link_mut(link)?;
         let (sent, peer) = (open.send(pid, superstep), open.peer);

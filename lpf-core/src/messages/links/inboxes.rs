@@ -6,7 +6,7 @@ use super::super::tags;
 use super::super::transport::{Piece, Transport};
 use super::{Arrived, Links, OpenLink, Place};
 use crate::Pid;
-use crate::arrivals::{Call, InboxShape, InboxSlot, Incoming, Link, MAX_WINDOW, Outgoing};
+use crate::arrivals::{Call, InboxShape, InboxSlot, Incoming, Link, MAX_WINDOW, Outgoing, Queue};
 use crate::error::Result;
 use crate::waits::Stream;
 use std::collections::VecDeque;
@@ -153,7 +153,7 @@ impl<T: Transport> Process<T> {
             has_granted: false,
             outgoing: Outgoing::default(),
             incoming: Incoming::default(),
-            queue: VecDeque::with_capacity(2 * window),
+            queue: Queue::with_capacity(2 * window),
             in_flight: VecDeque::with_capacity(window),
             heads,
             peer_offers: VecDeque::with_capacity(window),

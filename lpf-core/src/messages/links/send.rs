@@ -6,8 +6,8 @@ use super::super::tags;
 use super::super::transport::{Piece, Transport};
 use super::super::watch::Stop;
 use super::inboxes::HEAD;
-use super::{Links, OpenLink, Queued};
-use crate::arrivals::Link;
+use super::{Links, OpenLink};
+use crate::arrivals::{Link, Queued, Travel};
 use crate::error::{AtCaller, Cause, Error, Result};
 use crate::slot::Slot;
 
@@ -26,7 +26,7 @@ impl<T: Transport> Process<T> {
         src: Slot,
         offset: usize,
         bytes: usize,
-        landing: bool,
+        travel: Travel,
     ) -> Result<()> {
         self.alive()?;
         let local = &self.local;
@@ -38,9 +38,9 @@ impl<T: Transport> Process<T> {
         };
         let stamp = self.links.call.word();
         let open = self.links.link_mut(local, link)?;
-        let made = open.outgoing.make(link, bytes, landing, open.shape, open.queue.len());
+        let made = open.outgoing.make(link, bytes, travel, open.shape, open.queue.len());
         made.map_err(|cause| local.misuse(cause))?;
-        open.queue.push_back(Queued { address, bytes, landing, stamp });
+        open.queue.push(Queued { address, bytes, travel, stamp });
         self.local.slots.name(src, self.local.superstep);
         let network = self.network.clone();
         let mut shared = network.lock();
@@ -75,8 +75,8 @@ impl Links {
         link: &mut OpenLink,
     ) -> std::result::Result<bool, Stop> {
         while link.granted && link.outgoing.may_send(link.shape.window) {
-            let Some(next) = link.queue.front() else { break };
-            if next.landing {
+            let Some(next) = link.queue.next(link.shape.cell_bytes) else { break };
+            if next.is_landing() {
                 let Some(&room) = link.peer_offers.front() else { break };
                 if next.bytes > room {
                     let text = format!(
@@ -94,8 +94,8 @@ impl Links {
                     break;
                 }
             }
-            let Some(put) = link.queue.pop_front() else { break };
-            self.send_one(net, link, &put)?;
+            self.send_one(net, link, &next)?;
+            link.queue.pop(&next);
         }
         Ok(link.queue.is_empty())
     }
@@ -112,11 +112,11 @@ impl Links {
         let cells = tags::cells(self.context, ring);
         let number = link.outgoing.sent;
         let mut head = [0; HEAD];
-        let flag = if put.landing { LANDED } else { 0 };
+        let flag = if put.is_landing() { LANDED } else { 0 };
         head[..8].copy_from_slice(&(put.bytes as u64 | flag).to_le_bytes());
         head[8..].copy_from_slice(&put.stamp.to_le_bytes());
         let source = Piece { base: put.address.cast_mut(), bytes: put.bytes };
-        if put.landing {
+        if put.is_landing() {
             net.send_copy(rank, cells, &head)?;
             let landings = tags::landings(self.context, ring);
             // SAFETY: the put's source is the runtime's until the next flush, which waits for this.
