@@ -1,6 +1,6 @@
 //! The pair counters of links: cells under a window, credits, offers and their revocation.
 
-use lpf_core::arrivals::{Expect, InboxShape, InboxSlot, Link};
+use lpf_core::arrivals::{Expect, InboxShape, InboxSlot, Link, Travel};
 use lpf_core::slot::Registrant;
 use lpf_core::{Awaited, Cause, Error, GlobalSlot, Slot};
 
@@ -72,8 +72,8 @@ fn register(threads: &mut Threads) -> Slot {
 
 impl End {
     /// Puts word `nth` as the next message.
-    fn put(&self, process: &mut Threads, nth: usize, landing: bool) {
-        process.put_on(self.link, self.slot, nth * WORD, WORD, landing).unwrap();
+    fn put(&self, process: &mut Threads, nth: usize, travel: Travel) {
+        process.put_on(self.link, self.slot, nth * WORD, WORD, travel).unwrap();
     }
 
     fn wait(&self, process: &mut Threads, awaited: Awaited<'_>) {
@@ -124,7 +124,7 @@ fn one_way(window: u32, messages: usize, preemptions: usize) {
                     // No more than two windows may wait.
                     end.flush(process);
                 }
-                end.put(process, nth, false);
+                end.put(process, nth, Travel::Cell);
                 process.expect_messages(&[]).unwrap();
             } else {
                 assert_eq!(end.expect(process, 1), [word]);
@@ -149,7 +149,7 @@ fn both_ways(window: u32, rounds: usize, preemptions: usize) {
     between_two(window, preemptions, move |process, end| {
         for round in 0..rounds {
             let words = round * window as usize..(round + 1) * window as usize;
-            words.clone().for_each(|nth| end.put(process, nth, false));
+            words.clone().for_each(|nth| end.put(process, nth, Travel::Cell));
             assert_eq!(end.expect(process, window), WORDS[words]);
         }
         end.flush(process);
@@ -171,9 +171,9 @@ fn whole_windows_of_two_cross() {
 #[test]
 fn who_waits_for_credit_reports() {
     between_two(4, 2, |process, end| {
-        (0..4).for_each(|nth| end.put(process, nth, false));
+        (0..4).for_each(|nth| end.put(process, nth, Travel::Cell));
         assert_eq!(end.expect(process, 1), [WORDS[0]]);
-        end.put(process, 4, false);
+        end.put(process, 4, Travel::Cell);
         end.flush(process);
         assert_eq!(end.expect(process, 4), WORDS[1..5]);
     });
@@ -185,7 +185,7 @@ fn landings(messages: usize, preemptions: usize) {
         let areas: Vec<_> = (0..messages).map(|_| bytes()).collect();
         for (nth, area) in areas.iter().enumerate() {
             if process.pid == 0 {
-                end.put(process, nth, true);
+                end.put(process, nth, Travel::Landing);
                 process.expect_messages(&[]).unwrap();
             } else {
                 let place = std::ptr::from_ref(area).cast_mut().cast();
@@ -216,7 +216,7 @@ fn an_offer_is_revoked_or_its_copy_awaited() {
     between_two(1, 3, |process, end| {
         if process.pid == 0 {
             // The section may have failed before or after.
-            let _ = process.put_on(end.link, end.slot, 0, WORD, true);
+            let _ = process.put_on(end.link, end.slot, 0, WORD, Travel::Landing);
             let _ = process.poll_links(Awaited::Flushed);
             return;
         }
@@ -247,7 +247,7 @@ fn a_ring_goes_from_sender_to_sender() {
             }
         } else {
             let end = End { link: open(process, 0), slot: register(process) };
-            end.put(process, process.pid as usize, false);
+            end.put(process, process.pid as usize, Travel::Cell);
             if process.pid == 1 {
                 end.flush(process);
                 process.close_link(end.link).unwrap();
