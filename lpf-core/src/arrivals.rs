@@ -206,14 +206,14 @@ impl Outgoing {
     ) -> std::result::Result<(), Cause> {
         let is_too_long = match travel {
             Travel::Cell => bytes > shape.cell_bytes,
-            Travel::Parts => shape.cell_bytes == 0 && bytes > 0,
+            Travel::Parts(part) => part > shape.cell_bytes || part == 0 && bytes > 0,
             Travel::Landing => false,
         };
         let is_behind_too_many = queued >= 2 * shape.window as usize;
         if is_too_long || is_behind_too_many || !self.may_make(shape.window) {
             return Err(self.refusal(link, bytes, is_too_long, shape, queued));
         }
-        let messages = Queued::messages(bytes, travel, shape.cell_bytes);
+        let messages = Queued::messages(bytes, travel);
         self.made += messages;
         self.made_at_sync += messages - 1;
         Ok(())
@@ -230,7 +230,7 @@ impl Outgoing {
     ) -> Cause {
         Cause::Arrivals(match is_too_long {
             true => format!(
-                "a message of {bytes} bytes does not fit the cells of {link}, which have {cell_bytes}; send it in parts or as a landing"
+                "a message of {bytes} bytes does not fit the cells of {link}, which have {cell_bytes}; send it in parts that do, or as a landing"
             ),
             false if !self.may_make(window) => {
                 format!("more than {window} puts on {link} in one superstep")

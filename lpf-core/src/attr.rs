@@ -10,9 +10,9 @@ pub enum PutAttr {
     Default,
     /// As the next message of a link: into the next cell of its ring at the peer.
     Channel(Link),
-    /// As the next messages of a link, each as long as a cell but the last: for what does not fit one
-    /// cell and is used part by part. One put in the count of W in a superstep.
-    Parts(Link),
+    /// As the next messages of a link, each of so many bytes but the last: for what does not fit one cell
+    /// and is used part by part. One put in the count of W in a superstep.
+    Parts(Link, usize),
     /// As the next message of a link, straight into the area that the peer offers for it (a
     /// *landing*; `offer`).
     Landing(Link),

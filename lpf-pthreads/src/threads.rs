@@ -208,8 +208,8 @@ unsafe impl Lpf for Threads {
             PutAttr::Channel(link) => {
                 self.put_on(link, src, src_offset, bytes, Travel::Cell).at_caller()
             }
-            PutAttr::Parts(link) => {
-                self.put_on(link, src, src_offset, bytes, Travel::Parts).at_caller()
+            PutAttr::Parts(link, part) => {
+                self.put_on(link, src, src_offset, bytes, Travel::Parts(part)).at_caller()
             }
             PutAttr::Landing(link) => {
                 self.put_on(link, src, src_offset, bytes, Travel::Landing).at_caller()

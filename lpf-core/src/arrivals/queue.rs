@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 pub enum Travel {
     /// As one message, through a cell.
     Cell,
-    /// As messages that fill a cell each, but the last.
-    Parts,
+    /// As messages of so many bytes, the last one perhaps shorter, through cells.
+    Parts(usize),
     /// As one message, into the area that the peer offers.
     Landing,
 }
@@ -36,11 +36,11 @@ impl Queued {
         self.travel == Travel::Landing
     }
 
-    /// The messages that a put of so many bytes is, on a link whose cells have `cell_bytes`.
+    /// The messages that a put of so many bytes is.
     #[inline]
-    pub fn messages(bytes: usize, travel: Travel, cell_bytes: usize) -> u64 {
+    pub fn messages(bytes: usize, travel: Travel) -> u64 {
         match travel {
-            Travel::Parts if bytes > cell_bytes => bytes.div_ceil(cell_bytes) as u64,
+            Travel::Parts(part) if bytes > part => bytes.div_ceil(part) as u64,
             _ => 1,
         }
     }
@@ -76,10 +76,10 @@ impl Queue {
 
     /// The message to leave next.
     #[inline]
-    pub fn next(&self, cell_bytes: usize) -> Option<Queued> {
+    pub fn next(&self) -> Option<Queued> {
         let &put = self.0.front()?;
         let bytes = match put.travel {
-            Travel::Parts => put.bytes.min(cell_bytes),
+            Travel::Parts(part) => put.bytes.min(part),
             Travel::Cell | Travel::Landing => put.bytes,
         };
         Some(Queued { bytes, ..put })
@@ -100,9 +100,9 @@ impl Queue {
     }
 
     /// How many messages leave before the first landing, if there is one.
-    pub fn before_landing(&self, cell_bytes: usize) -> Option<u64> {
+    pub fn before_landing(&self) -> Option<u64> {
         let at = self.0.iter().position(Queued::is_landing)?;
-        let messages = |put: &Queued| Queued::messages(put.bytes, put.travel, cell_bytes);
+        let messages = |put: &Queued| Queued::messages(put.bytes, put.travel);
         Some(self.0.range(..at).map(messages).sum())
     }
 }
@@ -118,19 +118,19 @@ mod tests {
     #[test]
     fn a_put_in_parts_leaves_cell_by_cell_and_counts_so() {
         let mut queue = Queue::default();
-        queue.push(put(20, Travel::Parts));
-        queue.push(put(0, Travel::Parts));
+        queue.push(put(20, Travel::Parts(8)));
+        queue.push(put(0, Travel::Parts(8)));
         queue.push(put(100, Travel::Landing));
         let mut left = Vec::new();
-        assert_eq!(queue.before_landing(8), Some(4));
-        while let Some(next) = queue.next(8) {
+        assert_eq!(queue.before_landing(), Some(4));
+        while let Some(next) = queue.next() {
             left.push((next.address as usize - 4096, next.bytes));
             queue.pop(&next);
         }
         assert_eq!(left, [(0, 8), (8, 8), (16, 4), (0, 0), (0, 100)]);
-        assert_eq!((queue.before_landing(8), queue.len()), (None, 0));
-        let count = |bytes| Queued::messages(bytes, Travel::Parts, 8);
+        assert_eq!((queue.before_landing(), queue.len()), (None, 0));
+        let count = |bytes| Queued::messages(bytes, Travel::Parts(8));
         assert_eq!([count(0), count(8), count(9), count(20)], [1, 1, 2, 3]);
-        assert_eq!(Queued::messages(20, Travel::Cell, 8), 1);
+        assert_eq!(Queued::messages(20, Travel::Cell), 1);
     }
 }

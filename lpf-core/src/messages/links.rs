@@ -145,7 +145,7 @@ impl OpenLink {
     /// Writes what this link has done to its process's status; `holder` still has its ring.
     fn note(&self, pid: Pid, holder: Option<(Pid, u64)>, status: &mut Status) {
         let (sent, received) = (&self.sent_before, &self.received_before);
-        let before_landing = self.queue.before_landing(self.shape.cell_bytes);
+        let before_landing = self.queue.before_landing();
         let landed = sent.landed + self.landed;
         status.on_mut(self.to_peer(pid)).sent = SenderCounts {
             made: sent.made + self.outgoing.made,
@@ -166,7 +166,7 @@ impl OpenLink {
 
     /// What the queue of this link waits for: the ring, credit, or an offer.
     fn wants_to_send(&self, pid: Pid) -> Option<Want> {
-        let next = self.queue.next(self.shape.cell_bytes)?;
+        let next = self.queue.next()?;
         let stream = self.to_peer(pid);
         if !self.granted {
             let need = self.out_opening;

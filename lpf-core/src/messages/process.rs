@@ -322,7 +322,9 @@ unsafe impl<T: Transport> Lpf for Process<T> {
                 self.local.request(request::Way::Put, src, src_offset, to, dst, dst_offset, bytes)
             }
             PutAttr::Channel(link) => self.put_on(link, src, src_offset, bytes, Travel::Cell),
-            PutAttr::Parts(link) => self.put_on(link, src, src_offset, bytes, Travel::Parts),
+            PutAttr::Parts(link, part) => {
+                self.put_on(link, src, src_offset, bytes, Travel::Parts(part))
+            }
             PutAttr::Landing(link) => self.put_on(link, src, src_offset, bytes, Travel::Landing),
         }
     }

@@ -67,7 +67,7 @@ impl OpenLink {
         let (sent, received) = (&self.sent_before, &self.received_before);
         let made_before_queue = sent.made + self.outgoing.sent - self.first_sent;
         let landed = sent.landed + self.landed - self.first_landed;
-        let before_landing = self.queue.before_landing(self.own.shape.cell_bytes);
+        let before_landing = self.queue.before_landing();
         status.on_mut(self.to_peer(pid)).sent = SenderCounts {
             made: sent.made + self.outgoing.made - self.first_sent,
             landed,
@@ -86,7 +86,7 @@ impl OpenLink {
 
     /// What the queue of this link waits for: the ring, credit, or an offer.
     fn wants_to_send(&self, pid: Pid) -> Option<Want> {
-        let next = self.queue.next(self.own.shape.cell_bytes)?;
+        let next = self.queue.next()?;
         let stream = self.to_peer(pid);
         if !self.granted {
             return Some(self.wants_ring(stream));

@@ -63,9 +63,8 @@ impl OpenLink {
                 }
             }
         }
-        let cell_bytes = self.theirs.shape.cell_bytes;
         while !self.queue.is_empty() && self.has_credit() {
-            let Some(next) = self.queue.next(cell_bytes) else { break };
+            let Some(next) = self.queue.next() else { break };
             let nth = self.outgoing.sent + 1;
             if next.is_landing() {
                 match land(&self.theirs, self.peer_ring, self.landed + 1, &next) {

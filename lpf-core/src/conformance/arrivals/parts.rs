@@ -21,7 +21,7 @@ case! {
         let (me, p) = (ctx.pid(), ctx.nprocs());
         let (right, left) = ((me + 1) % p, (me + p - 1) % p);
         for bytes in lengths {
-            put(ctx, source, 0..bytes, right, PutAttr::Parts(mesh.with(right)))?;
+            put(ctx, source, 0..bytes, right, PutAttr::Parts(mesh.with(right), CELL))?;
             let mut came = Vec::new();
             for part in 0..parts(bytes, CELL) {
                 expect(ctx, &[(mesh.with(left), 1)])?;
@@ -48,10 +48,14 @@ case! {
         let link = mesh.with(peer);
         for round in 0..20 {
             if me == 0 {
-                put(ctx, source, 0..20 * CELL, peer, PutAttr::Parts(link))?;
+                for part in [0, CELL + 1] {
+                    let unfit = put(ctx, source, 0..9, peer, PutAttr::Parts(link, part));
+                    refused!(unfit, Misuse, Arrivals(_));
+                }
+                put(ctx, source, 0..20 * CELL, peer, PutAttr::Parts(link, CELL))?;
                 send(ctx, source, CELL..CELL + 5, peer, link)?;
                 send_landing(ctx, source, 0..3 * CELL, peer, link)?;
-                let one_more = put(ctx, source, 0..1, peer, PutAttr::Parts(link));
+                let one_more = put(ctx, source, 0..1, peer, PutAttr::Parts(link, CELL));
                 refused!(one_more, Misuse, Arrivals(_));
                 ctx.sync_with(SyncAttr::Flush)?;
                 // What has left is the sender's again.
@@ -85,7 +89,7 @@ case! {
         let (_kept, source) = bodies(ctx, 1, bytes)?;
         let (me, p) = (ctx.pid(), ctx.nprocs());
         for other in (1..p).map(|step| (me + step) % p) {
-            put(ctx, source, 0..bytes, other, PutAttr::Parts(mesh.with(other)))?;
+            put(ctx, source, 0..bytes, other, PutAttr::Parts(mesh.with(other), CELL))?;
         }
         let whole = body(0, bytes);
         for other in (1..p).map(|step| (me + p - step) % p) {

@@ -75,7 +75,7 @@ impl Links {
         link: &mut OpenLink,
     ) -> std::result::Result<bool, Stop> {
         while link.granted && link.outgoing.may_send(link.shape.window) {
-            let Some(next) = link.queue.next(link.shape.cell_bytes) else { break };
+            let Some(next) = link.queue.next() else { break };
             if next.is_landing() {
                 let Some(&room) = link.peer_offers.front() else { break };
                 if next.bytes > room {
