@@ -234,8 +234,9 @@ impl Over {
         let at = by_themselves.iter().position(|ended| !ended.status.success())?;
         let (before, first, after) =
             (&by_themselves[..at], by_themselves[at], &by_themselves[at + 1..]);
-        // Process 0 ends last where all is well.
-        if let Some(zero) = before.iter().find(|ended| ended.rank == 0) {
+        // Process 0 ends last where all is well, and where it has waited for who had to be asked to end.
+        let was_last = !self.staying.contains(&first.rank);
+        if let Some(zero) = before.iter().find(|ended| ended.rank == 0 && was_last) {
             let failed = after.iter().filter(|ended| !ended.status.success()).count() + 1;
             let who = if failed == 1 { "another".into() } else { format!("{failed} others") };
             return Some(format!("{}, and {who} failed then", zero.describe(host)));
@@ -380,6 +381,8 @@ mod tests {
         assert_eq!(cause(&[(0, FAILED), (1, FAILED), (2, 15)], 1, &[]), text);
         let text = "process 2 (pid 102 on h) was late, and was ended by SIGTERM after 0.200 s; 2 more failed after it. Process 0 ended with status 3 after 0.300 s";
         assert_eq!(cause(&[(3, 15), (2, 15), (0, FAILED)], 0, &[2, 3]), text);
+        let text = "process 2 (pid 102 on h) was late, and was ended by SIGTERM after 0.200 s. Process 0 ended with status 0 after 0.100 s";
+        assert_eq!(cause(&[(0, 0), (2, 15)], 0, &[2]), text);
         // It may come later, and go on.
         let text = "process 2 (pid 102 on h) was late, and ended with status 0 after 0.200 s; 1 more failed after it. Process 0 ended with status 3 after 0.100 s";
         assert_eq!(cause(&[(0, FAILED), (2, 0)], 0, &[]), text);
