@@ -315,6 +315,7 @@ macro_rules! conformance {
                 leaving_and_full_syncs_flush,
                 a_flushed_source_may_be_rewritten,
                 a_flush_waits_for_a_message_without_credit,
+                a_source_may_go_when_its_puts_have_left,
                 what_is_misused_on_links_is_found_at_the_call,
                 what_is_misused_on_arrivals_is_found_at_the_call,
                 a_closed_link_gives_its_ring_back,

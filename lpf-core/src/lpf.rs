@@ -317,6 +317,12 @@ pub unsafe trait Lpf: Sized + Send {
     /// Says what this process is in from now on; its messages carry the stamp.
     fn enter(&mut self, call: Call);
 
+    /// Ends the section for a reason of this process's own, which is everybody's *fatal* error: for a library
+    /// that cannot go on and leaves memory to the runtime (a panic in what its caller handed it). Nobody
+    /// touches this process's memory when it returns, or [`memory_is_quiet`](Lpf::memory_is_quiet) is false.
+    /// What the section failed with: this error, or an earlier one.
+    fn fail(&mut self, error: Error) -> Error;
+
     /// A handle to the board, for helper threads.
     fn board(&self) -> Self::Board;
 

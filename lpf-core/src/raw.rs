@@ -186,5 +186,6 @@ impl<'a, L: Lpf> Raw<'a, L> {
         fn poll(&mut self, awaited: Awaited<'_>) -> Result<bool>;
         fn release(&mut self, link: Link, nth: u64) -> Result<()>;
         fn enter(&mut self, call: Call) -> ();
+        fn fail(&mut self, error: Error) -> Error;
     }
 }

@@ -142,10 +142,10 @@ impl Threads {
             }
             Leaving::Returned(error) => Cause::Returned { message: error.to_string() },
             Leaving::Panicked(message) => Cause::Panicked { message },
-            Leaving::Failed(error) => return Err(self.fail(self.meeting + 1, error)),
+            Leaving::Failed(error) => return Err(self.fail_before(self.meeting + 1, error)),
         };
         let error = Error::fatal(self.pid, self.superstep, cause);
-        Err(self.fail(self.meeting + 1, error))
+        Err(self.fail_before(self.meeting + 1, error))
     }
 
     fn close_section(&mut self) -> Result<()> {
@@ -166,7 +166,7 @@ impl Drop for Threads {
         if !self.left {
             let cause = Cause::Returned { message: "it was dropped".into() };
             let error = Error::fatal(self.pid, self.superstep, cause);
-            self.fail(self.meeting + 1, error);
+            self.fail_before(self.meeting + 1, error);
         }
     }
 }

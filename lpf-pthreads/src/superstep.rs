@@ -121,7 +121,7 @@ impl Threads {
                     return Ok(all);
                 }
                 let mismatch = self.mismatch();
-                Err(self.fail(self.meeting, mismatch))
+                Err(self.fail_before(self.meeting, mismatch))
             }
             _ => Err(self.die()),
         }
@@ -183,7 +183,7 @@ impl Threads {
                 return Err(self.die());
             }
         } else if let Err(error) = result {
-            return Err(self.fail(self.meeting + 1, error));
+            return Err(self.fail_before(self.meeting + 1, error));
         }
         self.queue.reset();
         self.recent = Recent::NONE;

@@ -85,7 +85,7 @@ impl Threads {
 
     /// Says that this process will not reach `meeting`, and ends its part.
     #[cold]
-    pub(crate) fn fail(&mut self, meeting: u64, error: Error) -> Error {
+    pub(crate) fn fail_before(&mut self, meeting: u64, error: Error) -> Error {
         self.comm.failure.declare(meeting, error);
         self.comm.ring_all();
         self.die()
@@ -177,6 +177,10 @@ unsafe impl Lpf for Threads {
     fn deregister(&mut self, slot: Slot) -> Result<()> {
         if self.is_offered(slot) {
             let cause = Cause::SlotOffered { slot: slot.to_string() };
+            return Err(self.misuse(cause)).at_caller();
+        }
+        if self.is_leaving(slot) {
+            let cause = Cause::SlotBusy { slot: slot.to_string() };
             return Err(self.misuse(cause)).at_caller();
         }
         self.slots.deregister(slot, self.superstep).at_caller()?;
@@ -350,6 +354,10 @@ unsafe impl Lpf for Threads {
 
     fn enter(&mut self, call: Call) {
         self.enter_call(call);
+    }
+
+    fn fail(&mut self, error: Error) -> Error {
+        self.fail_before(self.meeting + 1, error)
     }
 
     fn board(&self) -> ThreadBoard {

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::slot::Slot;
+
 /// How a put on a link travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Travel {
@@ -16,6 +18,8 @@ pub enum Travel {
 /// A put on a link, or what is left of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Queued {
+    /// The slot that it was made from.
+    pub slot: Slot,
     /// Where its bytes are.
     pub address: *const u8,
     /// How many.
@@ -99,6 +103,11 @@ impl Queue {
         }
     }
 
+    /// Whether a put was made from `slot`.
+    pub fn names(&self, slot: Slot) -> bool {
+        self.0.iter().any(|put| put.slot == slot)
+    }
+
     /// How many messages leave before the first landing, if there is one.
     pub fn before_landing(&self) -> Option<u64> {
         let at = self.0.iter().position(Queued::is_landing)?;
@@ -112,7 +121,8 @@ mod tests {
     use super::*;
 
     fn put(bytes: usize, travel: Travel) -> Queued {
-        Queued { address: std::ptr::without_provenance(4096), bytes, travel, stamp: 0 }
+        let address = std::ptr::without_provenance(4096);
+        Queued { slot: Slot::of_key(1), address, bytes, travel, stamp: 0 }
     }
 
     #[test]

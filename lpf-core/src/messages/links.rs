@@ -76,8 +76,8 @@ struct OpenLink {
     outgoing: Outgoing,
     incoming: Incoming,
     queue: Queue,
-    /// Messages that the network still reads, with their numbers; heads of those sent by reference.
-    in_flight: VecDeque<(u64, Ticket)>,
+    /// Messages that the network still reads; heads of those sent by reference.
+    in_flight: VecDeque<InFlight>,
     heads: Memory,
     /// Lengths of the peer's offers that are not used.
     peer_offers: VecDeque<usize>,
@@ -96,6 +96,13 @@ struct OpenLink {
     sent_before: SenderCounts,
     received_before: ReceiverCounts,
     call: Call,
+}
+
+/// A message that the network still reads.
+#[derive(Debug)]
+struct InFlight {
+    slot: Slot,
+    ticket: Ticket,
 }
 
 /// The end of a link, as its sender told it.
@@ -328,7 +335,7 @@ impl OpenLink {
         for offer in self.offers.drain(..).filter(|offer| !offer.done) {
             quiet &= net.cancel(offer.ticket);
         }
-        for (_, ticket) in self.in_flight.drain(..) {
+        for InFlight { ticket, .. } in self.in_flight.drain(..) {
             quiet &= net.cancel(ticket);
         }
         if !quiet {

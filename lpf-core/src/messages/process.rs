@@ -228,7 +228,7 @@ impl<T: Transport> Process<T> {
 
     /// Fails the section for a reason of this process's own.
     #[cold]
-    pub(super) fn fail(&mut self, error: Error) -> Error {
+    pub(super) fn fail_section(&mut self, error: Error) -> Error {
         let network = self.network.clone();
         let mut shared = network.lock();
         let report = shared.net.control().declare(self.watch.section, error);
@@ -300,6 +300,10 @@ unsafe impl<T: Transport> Lpf for Process<T> {
     fn deregister(&mut self, slot: Slot) -> Result<()> {
         if self.links.is_offered(slot) {
             let error = self.local.misuse(Cause::SlotOffered { slot: slot.to_string() });
+            return Err(error).at_caller();
+        }
+        if self.links.is_leaving(slot) {
+            let error = self.local.misuse(Cause::SlotBusy { slot: slot.to_string() });
             return Err(error).at_caller();
         }
         self.local.deregister(slot)
@@ -440,6 +444,10 @@ unsafe impl<T: Transport> Lpf for Process<T> {
 
     fn enter(&mut self, call: Call) {
         self.links.enter(call);
+    }
+
+    fn fail(&mut self, error: Error) -> Error {
+        self.fail_section(error)
     }
 
     fn board(&self) -> Self::Board {

@@ -419,10 +419,10 @@ impl<T: Transport> Process<T> {
             }
             Leaving::Returned(error) => Cause::Returned { message: error.to_string() },
             Leaving::Panicked(message) => Cause::Panicked { message },
-            Leaving::Failed(error) => return Err(self.fail(error)),
+            Leaving::Failed(error) => return Err(self.fail_section(error)),
         };
         let error = Error::fatal(self.local.pid, self.local.superstep, cause);
-        Err(self.fail(error))
+        Err(self.fail_section(error))
     }
 
     fn close_section(&mut self) -> Result<()> {

@@ -47,7 +47,7 @@ impl Asking {
             None => Ok(()),
             Some(fault) => {
                 let error = Error::fatal(fault.process, process.superstep, fault.cause);
-                Err(process.fail(process.meeting + 1, error))
+                Err(process.fail_before(process.meeting + 1, error))
             }
         }
     }
@@ -150,7 +150,7 @@ impl Threads {
         let missing = self.wants(awaited).first().map_or(self.pid, Want::awaited);
         let state = format!("awaited by process {} and computing", self.pid);
         let cause = Cause::Late { limit, state };
-        self.fail(self.meeting + 1, Error::fatal(missing, self.superstep, cause))
+        self.fail_before(self.meeting + 1, Error::fatal(missing, self.superstep, cause))
     }
 
     /// Says what this process is in, for those who ask.

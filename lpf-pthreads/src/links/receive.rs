@@ -94,7 +94,7 @@ impl Threads {
         let sent = open.own.sender(open.ring).sent.load(Ordering::Relaxed);
         let left = sent.saturating_sub(open.incoming.first).max(1);
         let cause = never_awaited(left, open.inbox as usize, open.ring, open.peer);
-        self.fail(self.meeting + 1, Error::fatal(self.pid, self.superstep, cause))
+        self.fail_before(self.meeting + 1, Error::fatal(self.pid, self.superstep, cause))
     }
 
     #[cold]
@@ -109,7 +109,7 @@ impl Threads {
             stamp as u32
         );
         let error = Error::fatal(peer, self.superstep, Cause::Deadlock(text));
-        self.fail(self.meeting + 1, error)
+        self.fail_before(self.meeting + 1, error)
     }
 
     pub(crate) fn arrived(&self, link: Link, nth: u64) -> Result<Arrival> {
@@ -195,6 +195,12 @@ impl Threads {
         let (peer, number) = (open.peer, open.offered - open.first_offer - 1);
         self.comm.peers[peer as usize].ring();
         Ok(number)
+    }
+
+    /// Whether a put on a link that has not left names `slot`.
+    pub(crate) fn is_leaving(&self, slot: Slot) -> bool {
+        let mut links = self.links.places.iter().filter_map(|place| place.link.as_ref());
+        links.any(|open| open.queue.names(slot))
     }
 
     /// Whether an open offer names `slot`.

@@ -162,14 +162,12 @@ impl Threads {
         if let Err(cause) = made {
             return Err(self.misuse(cause));
         }
-        open.queue.push(Queued { address, bytes, travel, stamp });
-        self.slots.name(src, superstep);
-        let open = self.link_mut(link)?;
+        open.queue.push(Queued { slot: src, address, bytes, travel, stamp });
         let (sent, peer) = (open.send(pid, superstep), open.peer);
         match sent {
             Ok(true) => self.comm.peers[peer as usize].ring(),
             Ok(false) => {}
-            Err(error) => return Err(self.fail(self.meeting + 1, error)),
+            Err(error) => return Err(self.fail_before(self.meeting + 1, error)),
         }
         Ok(())
     }
@@ -207,7 +205,7 @@ impl Threads {
         }
         match failed {
             None => Ok(()),
-            Some(error) => Err(self.fail(self.meeting + 1, error)),
+            Some(error) => Err(self.fail_before(self.meeting + 1, error)),
         }
     }
 

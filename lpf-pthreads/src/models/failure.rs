@@ -50,7 +50,7 @@ fn one_fails(processes: Pid, supersteps: u64, shape: Shape, preemptions: usize) 
                 if own == failing && number == supersteps + 1 {
                     let cause = Cause::Panicked { message: String::new() };
                     let error = Error::fatal(own, number, cause);
-                    let error = process.fail(process.meeting + 1, error);
+                    let error = process.fail_before(process.meeting + 1, error);
                     memory.write(own, 0);
                     return error;
                 }

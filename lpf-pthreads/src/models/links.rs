@@ -224,7 +224,7 @@ fn an_offer_is_revoked_or_its_copy_awaited() {
         let place = std::ptr::from_ref(&area).cast_mut().cast();
         process.offer_on(end.link, end.slot, place, WORD).unwrap();
         let cause = Cause::Panicked { message: String::new() };
-        process.fail(1, Error::fatal(1, 0, cause));
+        process.fail_before(1, Error::fatal(1, 0, cause));
         // SAFETY: the area is this process's own.
         area.with_mut(|bytes| unsafe { (*bytes)[0] = 0 });
     });

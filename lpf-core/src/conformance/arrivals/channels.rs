@@ -37,6 +37,35 @@ case! {
 }
 
 case! {
+    /// The source of a put on a link is busy until the put has left, and no longer: a flush is enough.
+    pub fn a_source_may_go_when_its_puts_have_left both_ways [2] |ctx| {
+        let mesh = Mesh::open(ctx, 1, 0, 1, 64)?;
+        let (kept, source) = bodies(ctx, 1, 64)?;
+        let (me, peer) = (ctx.pid(), 1 - ctx.pid());
+        let board = board(ctx);
+        if me == 0 {
+            for _ in 0..2 {
+                send(ctx, source, 0..64, peer, mesh.with(peer))?;
+                expect(ctx, &[])?;
+            }
+            // One message fits the window.
+            refused!(ctx.raw().deregister(source), Misuse, SlotBusy { .. });
+            board.write(Topic(1), &[1])?;
+            ctx.sync_with(SyncAttr::Flush)?;
+            ctx.raw().deregister(source)?;
+        } else {
+            await_version(&board, 0, Topic(1), 1);
+            for _ in 0..2 {
+                expect(ctx, &[(mesh.with(peer), 1)])?;
+                assert_eq!(latest(ctx, mesh.with(peer))?, body(0, 64));
+            }
+        }
+        ctx.sync()?;
+        drop(kept);
+    }
+}
+
+case! {
     /// A channel is an ordered stream; the receiver counts a prefix, so that a sender several
     /// supersteps ahead is not taken for another one.
     pub fn messages_arrive_in_order_and_are_counted both_ways [2, 3, 5] |ctx| {

@@ -144,6 +144,14 @@ impl Links {
         self.open_links().any(|link| link.offers.iter().any(|offer| offer.slot == slot))
     }
 
+    /// Whether a put on a link that has not left names `slot`.
+    pub(in super::super) fn is_leaving(&self, slot: Slot) -> bool {
+        let names = |link: &OpenLink| {
+            link.queue.names(slot) || link.in_flight.iter().any(|sent| sent.slot == slot)
+        };
+        self.open_links().any(names)
+    }
+
     /// Whether all links that a wait names are open.
     pub(super) fn check_links(&self, local: &Local, awaited: Awaited<'_>) -> Result<()> {
         match awaited {

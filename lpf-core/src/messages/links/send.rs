@@ -6,7 +6,7 @@ use super::super::tags;
 use super::super::transport::{Piece, Transport};
 use super::super::watch::Stop;
 use super::inboxes::HEAD;
-use super::{Links, OpenLink};
+use super::{InFlight, Links, OpenLink};
 use crate::arrivals::{Link, Queued, Travel};
 use crate::error::{AtCaller, Cause, Error, Result};
 use crate::slot::Slot;
@@ -40,8 +40,7 @@ impl<T: Transport> Process<T> {
         let open = self.links.link_mut(local, link)?;
         let made = open.outgoing.make(link, bytes, travel, open.shape, open.queue.len());
         made.map_err(|cause| local.misuse(cause))?;
-        open.queue.push(Queued { address, bytes, travel, stamp });
-        self.local.slots.name(src, self.local.superstep);
+        open.queue.push(Queued { slot: src, address, bytes, travel, stamp });
         let network = self.network.clone();
         let mut shared = network.lock();
         let net = &mut shared.net;
@@ -121,7 +120,7 @@ impl Links {
             let landings = tags::landings(self.context, ring);
             // SAFETY: the put's source is the runtime's until the next flush, which waits for this.
             let ticket = unsafe { net.send(rank, landings, &[source]) }?;
-            link.in_flight.push_back((number, ticket));
+            link.in_flight.push_back(InFlight { slot: put.slot, ticket });
             link.peer_offers.pop_front();
             link.landed += 1;
         } else if put.bytes <= COPIED {
@@ -140,7 +139,7 @@ impl Links {
             unsafe { std::ptr::copy_nonoverlapping(head.as_ptr(), place.base, HEAD) };
             // SAFETY: as for a landing; the head's memory goes with the link, which is flushed first.
             let ticket = unsafe { net.send(rank, cells, &[place, source]) }?;
-            link.in_flight.push_back((number, ticket));
+            link.in_flight.push_back(InFlight { slot: put.slot, ticket });
         }
         link.outgoing.sent += 1;
         Ok(())
@@ -152,7 +151,7 @@ impl Links {
         net: &mut T,
         link: &mut OpenLink,
     ) -> std::result::Result<(), Stop> {
-        while let Some((_, ticket)) = link.in_flight.front() {
+        while let Some(InFlight { ticket, .. }) = link.in_flight.front() {
             if net.test(ticket)?.is_none() {
                 break;
             }
