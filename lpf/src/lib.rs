@@ -44,6 +44,9 @@ pub use lpf_core::*;
 pub use member::Member;
 pub use run::{BACKENDS, backend, chosen, run, run_args};
 
+/// Broadcasts, reductions and exchanges, the same on every backend.
+pub use lpf_collectives as collectives;
+
 /// Sections between processes that MPI connects. Only with the feature `mpi`.
 #[cfg(feature = "mpi")]
 pub use lpf_mpi as mpi;

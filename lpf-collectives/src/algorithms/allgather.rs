@@ -1,0 +1,58 @@
+//! Allgather: everybody's block in its output goes to everybody's.
+
+use super::{Member, doublings, output};
+use crate::blocks::{Blocks, Span};
+use crate::schedule::Schedule;
+
+/// Everybody to everybody: one superstep of n (p-1)/p, where n is what all have together.
+pub(crate) fn allgather_direct(s: &mut Schedule, m: Member, blocks: Blocks<'_>) {
+    let own = blocks.of(m.me);
+    m.others().for_each(|to| s.give(to, output(own), blocks.stage(m.me)));
+    for from in m.others() {
+        s.take(from, output(blocks.of(from)), blocks.stage(from));
+    }
+    s.next_round();
+}
+
+/// Each block goes around: p-1 supersteps of a block.
+pub(crate) fn allgather_ring(s: &mut Schedule, m: Member, blocks: Blocks<'_>) {
+    for round in 0..m.members - 1 {
+        s.give(m.after(1), output(blocks.of(m.before(round))), 0);
+        s.take(m.before(1), output(blocks.of(m.before(round + 1))), 0);
+        s.next_round();
+    }
+}
+
+/// Twice as many blocks in every superstep (Bruck): ⌈log2 p⌉ of them, n (p-1)/p in all.
+pub(crate) fn allgather_bruck(s: &mut Schedule, m: Member, blocks: Blocks<'_>) {
+    for distance in doublings(m.members) {
+        let count = distance.min(m.members - distance);
+        let (to, from) = (m.before(distance), m.after(distance));
+        let mut stage = 0;
+        around(m, blocks, m.me, count, |span| {
+            s.give(to, output(span), stage);
+            stage += span.bytes;
+        });
+        stage = 0;
+        around(m, blocks, from, count, |span| {
+            s.take(from, output(span), stage);
+            stage += span.bytes;
+        });
+        s.next_round();
+    }
+}
+
+/// The spans of `count` blocks from `first` on, around: as few as they lie in.
+pub(super) fn around(
+    m: Member,
+    blocks: Blocks<'_>,
+    first: usize,
+    count: usize,
+    mut each: impl FnMut(Span),
+) {
+    let end = first + count;
+    blocks.spans(first, end.min(m.members), &mut each);
+    if end > m.members {
+        blocks.spans(0, end - m.members, &mut each);
+    }
+}

@@ -1,0 +1,462 @@
+//! The collectives, typed.
+
+mod blocks;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use bytemuck::Pod;
+use lpf_core::{Cause, Context, Error, Lpf, Pid, Result, panic_text};
+
+use crate::algorithms::*;
+use crate::blocks::Blocks;
+use crate::collectives::{Collectives, mixed};
+use crate::cost::{COMBINE_NS_PER_BYTE, Supersteps, choose};
+use crate::memory::{Source, Target, View};
+use crate::operators::{Operator, on_slices};
+use crate::run::{Buffers, Call, Combine, expected};
+use crate::schedule::Schedule;
+use crate::shared::Place;
+use crate::ways::*;
+
+/// One call: what its messages carry as their stamp.
+#[derive(Clone, Copy)]
+struct What {
+    name: &'static str,
+    stamp: u64,
+}
+
+impl What {
+    fn new(name: &'static str, way: &'static str) -> Self {
+        let text = |text: &str| text.bytes().fold(0, |hash, byte| mixed(hash, u64::from(byte)));
+        What { name, stamp: mixed(text(name), text(way)) }
+    }
+
+    fn and(self, word: usize) -> Self {
+        What { stamp: mixed(self.stamp, word as u64), ..self }
+    }
+}
+
+/// Nothing to combine with.
+fn nothing() -> impl FnMut(*const u8, *const u8, *mut u8, usize) {
+    |_, _, _, _| {}
+}
+
+/// An operator for the executor.
+fn combining<T: Pod, O: Operator<T>>(
+    operator: &O,
+) -> impl FnMut(*const u8, *const u8, *mut u8, usize) {
+    // SAFETY: the executor hands out whole elements of checked places and of messages.
+    move |left, right, into, bytes| unsafe { on_slices::<T, O>(operator, left, right, into, bytes) }
+}
+
+impl<'s> Collectives<'s> {
+    #[cold]
+    fn misuse<L: Lpf>(&self, ctx: &Context<'s, L>, text: String) -> Error {
+        Error::misuse(ctx.pid(), ctx.superstep(), Cause::Arrivals(text))
+    }
+
+    fn inside<L: Lpf>(&self, ctx: &Context<'s, L>, view: View) -> Result<View> {
+        match view.outside {
+            None => Ok(view),
+            Some((start, end, len)) => {
+                Err(self.misuse(ctx, format!("elements {start}..{end} of an area of {len}")))
+            }
+        }
+    }
+
+    fn as_long<L: Lpf>(&self, ctx: &Context<'s, L>, view: View, len: usize) -> Result<View> {
+        let view = self.inside(ctx, view)?;
+        if view.len != len {
+            let text = format!("{} elements where the collective has {len}", view.len);
+            return Err(self.misuse(ctx, text));
+        }
+        Ok(view)
+    }
+
+    fn root<L: Lpf>(&self, ctx: &Context<'s, L>, root: usize) -> Result<usize> {
+        if root >= self.len() {
+            let text = format!("root {root} of a group of {}", self.len());
+            return Err(self.misuse(ctx, text));
+        }
+        Ok(root)
+    }
+
+    /// Runs the schedule that `write` writes.
+    ///
+    /// # Safety
+    /// The places are registered memory of this process, as long as the schedule's regions reach, which
+    /// nobody else touches until it returns.
+    unsafe fn call<L: Lpf>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        what: What,
+        buffers: Buffers,
+        (element, combine): (usize, Combine<'_>),
+        write: impl FnOnce(&mut Schedule, Member),
+    ) -> Result<()> {
+        let Collectives { group, shared, .. } = self;
+        let shared = &mut *shared.borrow_mut();
+        let mut schedule = std::mem::take(&mut shared.schedule);
+        schedule.clear();
+        write(&mut schedule, group.member());
+        let mut raw = ctx.raw();
+        group.enter(&mut raw, what.name, (what.stamp ^ what.stamp >> 32) as u32);
+        let part = shared.cell / element.max(1) * element.max(1);
+        let mut call = Call { raw: &mut raw, group, shared, buffers, combine, part };
+        // SAFETY: the caller's promise.
+        let run = AssertUnwindSafe(|| unsafe { expected(&mut call, &schedule) });
+        let done = match catch_unwind(run) {
+            Ok(done) => done,
+            Err(payload) => {
+                // The operator's. Others may be writing here: the section ends before anybody can look.
+                let message = panic_text(&*payload);
+                let cause = Cause::Panicked { message };
+                let error = Error::fatal(raw.pid(), raw.superstep(), cause);
+                raw.fail(error);
+                resume_unwind(payload);
+            }
+        };
+        shared.schedule = schedule;
+        raw.enter(Default::default());
+        done
+    }
+
+    fn fits<L: Lpf>(&self, ctx: &Context<'s, L>, element: usize) -> Result<()> {
+        let cell = self.shared.borrow().cell;
+        if element > cell {
+            let text = format!(
+                "elements of {element} bytes do not fit the collectives' cells of {cell}; see Settings::cell_bytes"
+            );
+            return Err(self.misuse(ctx, text));
+        }
+        Ok(())
+    }
+
+    /// Pieces of a vector of `len` elements of which each needs no more than `most` bytes.
+    fn pieces(len: usize, element: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
+        let step = (most / element.max(1)).max(1);
+        // An empty vector is one piece: its members still meet, as far as the algorithm has them meet.
+        (0..len.div_ceil(step).max(1)).map(move |nth| (nth * step, step.min(len - nth * step)))
+    }
+
+    /// The cheapest of some ways to do a collective; those that cannot be used have no cost.
+    fn cheapest<L: Lpf, W: Copy>(
+        &self,
+        ctx: &Context<'s, L>,
+        ways: &[W],
+        cost: impl Fn(W) -> Option<Supersteps>,
+    ) -> W {
+        let (machine, members) = (ctx.probe(), self.len() as Pid);
+        choose(ways, |way| match cost(way) {
+            Some(cost) => cost.seconds(&machine, members, COMBINE_NS_PER_BYTE),
+            None => f64::INFINITY,
+        })
+    }
+
+    /// What the root has in `x` goes to everybody's.
+    ///
+    /// # Errors
+    /// *Misuse* for a root that is no member or a range outside its area; *fatal* where members called
+    /// different collectives, or the section failed.
+    pub fn broadcast<L: Lpf, T: Pod>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        root: usize,
+        x: impl Target<'s, Element = T>,
+    ) -> Result<()> {
+        let (root, x) = (self.root(ctx, root)?, self.inside(ctx, x.view())?);
+        let v = Vector { bytes: x.len * size_of::<T>(), element: size_of::<T>() };
+        // SAFETY: a view's memory is its section's, borrowed mutably during the call.
+        unsafe { self.broadcast_place(ctx, root, x.place, v) }
+    }
+
+    /// # Safety
+    /// The place is registered memory of this process, as long as the vector, which nobody else touches
+    /// until it returns.
+    unsafe fn broadcast_place<L: Lpf>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        root: usize,
+        x: Place,
+        v: Vector,
+    ) -> Result<()> {
+        let way = self.preferences.broadcast.unwrap_or_else(|| {
+            self.cheapest(ctx, Broadcast::ALL, |way| Some(way.supersteps(self.len(), v.bytes)))
+        });
+        let what = What::new("broadcast", way.name()).and(root).and(v.bytes);
+        let buffers = Buffers { input: x, output: x };
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.call(ctx, what, buffers, (1, &mut nothing()), |s, m| match way {
+                Broadcast::Direct => broadcast_direct(s, m, root, v),
+                Broadcast::Binomial => broadcast_binomial(s, m, root, v),
+                Broadcast::Square => broadcast_square(s, m, root, v),
+                Broadcast::TwoPhase => broadcast_two_phase(s, m, root, v),
+            })
+        }
+    }
+
+    /// Everybody's `x`, combined, becomes the root's `y`. The others' `y` is not touched.
+    ///
+    /// # Errors
+    /// As [`broadcast`](Self::broadcast), and *misuse* where `y` is not as long as `x`, or elements are
+    /// longer than a cell.
+    pub fn reduce<L: Lpf, T: Pod>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        root: usize,
+        operator: &impl Operator<T>,
+        x: impl Source<'s, Element = T>,
+        y: impl Target<'s, Element = T>,
+    ) -> Result<()> {
+        let (root, x) = (self.root(ctx, root)?, self.inside(ctx, x.view())?);
+        let y = if root == self.me() { self.as_long(ctx, y.view(), x.len)? } else { y.view() };
+        self.reduce_places(ctx, root, operator, (x.place, y.place, x.len))
+    }
+
+    fn reduce_places<L: Lpf, T: Pod, O: Operator<T>>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        root: usize,
+        operator: &O,
+        (x, y, len): (Place, Place, usize),
+    ) -> Result<()> {
+        let element = size_of::<T>();
+        self.fits(ctx, element)?;
+        let commutes = operator.commutes();
+        let way = self.preferences.reduce.unwrap_or_else(|| {
+            self.cheapest(ctx, Reduce::ALL, |way| {
+                (commutes || way != Reduce::Ring).then(|| way.supersteps(self.len(), len * element))
+            })
+        });
+        let way = if way == Reduce::Ring && !commutes { Reduce::Transpose } else { way };
+        let what = What::new("reduce", way.name()).and(root).and(len * element);
+        let most = self.shared.borrow().scratch_bytes;
+        for (first, len) in Self::pieces(len, element, most) {
+            let v = Vector { bytes: len * element, element };
+            let buffers =
+                Buffers { input: x.from(first * element), output: y.from(first * element) };
+            let combine = &mut combining::<T, _>(operator);
+            // SAFETY: views' memory is their section's, borrowed during the call, and the pieces lie in them.
+            unsafe {
+                self.call(ctx, what, buffers, (element, combine), |s, m| match way {
+                    Reduce::Direct => reduce_direct(s, m, root, v),
+                    Reduce::Transpose => reduce_transpose(s, m, root, v),
+                    Reduce::Square => reduce_square(s, m, root, v, commutes),
+                    Reduce::Binomial => reduce_binomial(s, m, root, v, commutes),
+                    Reduce::Rabenseifner => reduce_rabenseifner(s, m, root, v),
+                    Reduce::Radix => reduce_radix(s, m, root, v),
+                    Reduce::Ring => reduce_ring(s, m, root, v),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Everybody's `x`, combined, becomes everybody's `y`.
+    ///
+    /// # Errors
+    /// As [`reduce`](Self::reduce).
+    pub fn allreduce<L: Lpf, T: Pod>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        operator: &impl Operator<T>,
+        x: impl Source<'s, Element = T>,
+        y: impl Target<'s, Element = T>,
+    ) -> Result<()> {
+        let x = self.inside(ctx, x.view())?;
+        let y = self.as_long(ctx, y.view(), x.len)?;
+        self.allreduce_places(ctx, operator, (x.place, y.place, x.len))
+    }
+
+    /// Everybody's `x`, combined, becomes everybody's `x`.
+    ///
+    /// # Errors
+    /// As [`reduce`](Self::reduce).
+    pub fn allreduce_in_place<L: Lpf, T: Pod>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        operator: &impl Operator<T>,
+        x: impl Target<'s, Element = T>,
+    ) -> Result<()> {
+        let x = self.inside(ctx, x.view())?;
+        self.allreduce_places(ctx, operator, (x.place, x.place, x.len))
+    }
+
+    fn allreduce_places<L: Lpf, T: Pod, O: Operator<T>>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        operator: &O,
+        (x, y, len): (Place, Place, usize),
+    ) -> Result<()> {
+        let element = size_of::<T>();
+        self.fits(ctx, element)?;
+        let commutes = operator.commutes();
+        let way = self.preferences.allreduce.unwrap_or_else(|| {
+            self.cheapest(ctx, Allreduce::ALL, |way| {
+                (commutes || way != Allreduce::Ring)
+                    .then(|| way.supersteps(self.len(), len * element))
+            })
+        });
+        let way = if way == Allreduce::Ring && !commutes { Allreduce::Transpose } else { way };
+        let what = What::new("allreduce", way.name()).and(len * element);
+        let most = match way {
+            // Source and target of a round are one.
+            Allreduce::Doubling => self.shared.borrow().cell,
+            _ => usize::MAX,
+        };
+        for (first, len) in Self::pieces(len, element, most) {
+            let v = Vector { bytes: len * element, element };
+            let buffers =
+                Buffers { input: x.from(first * element), output: y.from(first * element) };
+            let combine = &mut combining::<T, _>(operator);
+            // SAFETY: as in `reduce_places`.
+            unsafe {
+                self.call(ctx, what, buffers, (element, combine), |s, m| match way {
+                    Allreduce::Doubling => allreduce_doubling(s, m, v),
+                    Allreduce::Ring => allreduce_ring(s, m, v),
+                    Allreduce::Rabenseifner => allreduce_rabenseifner(s, m, v),
+                    Allreduce::Transpose => allreduce_transpose(s, m, v),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Everybody's element, combined, at everybody.
+    ///
+    /// # Errors
+    /// As [`reduce`](Self::reduce), and *misuse* for an element longer than scratch.
+    pub fn allreduce_value<L: Lpf, T: Pod>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        operator: &impl Operator<T>,
+        value: T,
+    ) -> Result<T> {
+        let place = self.value_place::<L, T>(ctx)?;
+        // SAFETY: scratch is aligned to a cache line, long enough, and this object's.
+        unsafe { place.data.cast::<T>().write(value) };
+        self.allreduce_places(ctx, operator, (place, place, 1))?;
+        // SAFETY: as above; the call has written it.
+        Ok(unsafe { place.data.cast::<T>().read() })
+    }
+
+    /// Everybody's `x`, combined; block i of the result, a p-th of it, becomes member i's `y`.
+    ///
+    /// # Errors
+    /// As [`reduce`](Self::reduce), and *misuse* where `x` is not p times as long as `y`.
+    pub fn reduce_scatter<L: Lpf, T: Pod>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        operator: &impl Operator<T>,
+        x: impl Source<'s, Element = T>,
+        y: impl Target<'s, Element = T>,
+    ) -> Result<()> {
+        let x = self.inside(ctx, x.view())?;
+        let block = self.block(ctx, x)?;
+        let y = self.as_long(ctx, y.view(), block)?;
+        let (element, commutes) = (size_of::<T>(), operator.commutes());
+        self.fits(ctx, element)?;
+        let way = self.preferences.reduce_scatter.unwrap_or_else(|| {
+            self.cheapest(ctx, ReduceScatter::ALL, |way| {
+                Some(way.supersteps(self.len(), x.len * element))
+            })
+        });
+        let way = if commutes { way } else { ReduceScatter::Direct };
+        let what = What::new("reduce-scatter", way.name()).and(x.len * element);
+        let most = match way {
+            ReduceScatter::Direct => usize::MAX,
+            // What goes around waits in scratch.
+            ReduceScatter::Ring => self.shared.borrow().scratch_bytes / self.len(),
+        };
+        for (first, len) in Self::pieces(block, element, most) {
+            let (first, bytes) = (first * element, len * element);
+            let blocks = Blocks::Equal { first, stride: block * element, bytes };
+            let buffers = Buffers { input: x.place, output: y.place.from(first) };
+            let combine = &mut combining::<T, _>(operator);
+            // SAFETY: as in `reduce_places`.
+            unsafe {
+                self.call(ctx, what, buffers, (element, combine), |s, m| match way {
+                    ReduceScatter::Direct => reduce_scatter_direct(s, m, blocks, Results::Front),
+                    ReduceScatter::Ring => reduce_scatter_ring(s, m, blocks, Results::Front),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The `x` of members 0 to i, combined, becomes member i's `y`.
+    ///
+    /// # Errors
+    /// As [`reduce`](Self::reduce).
+    pub fn scan<L: Lpf, T: Pod>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        operator: &impl Operator<T>,
+        x: impl Source<'s, Element = T>,
+        y: impl Target<'s, Element = T>,
+    ) -> Result<()> {
+        let x = self.inside(ctx, x.view())?;
+        let y = self.as_long(ctx, y.view(), x.len)?;
+        self.scan_places(ctx, operator, (x.place, y.place, x.len), false)
+    }
+
+    /// The `x` of members 0 to i-1, combined, becomes member i's `y`; the operator's identity member 0's.
+    ///
+    /// # Errors
+    /// As [`reduce`](Self::reduce).
+    pub fn exscan<L: Lpf, T: Pod>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        operator: &impl Operator<T>,
+        x: impl Source<'s, Element = T>,
+        y: impl Target<'s, Element = T>,
+    ) -> Result<()> {
+        let x = self.inside(ctx, x.view())?;
+        let y = self.as_long(ctx, y.view(), x.len)?;
+        if self.me() == 0 {
+            let identity = operator.identity();
+            let to = y.place.data.cast::<T>();
+            // SAFETY: the view's memory is its section's, borrowed mutably, and so long.
+            (0..y.len).for_each(|nth| unsafe { to.add(nth).write(identity) });
+        }
+        self.scan_places(ctx, operator, (x.place, y.place, x.len), true)
+    }
+
+    fn scan_places<L: Lpf, T: Pod, O: Operator<T>>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        operator: &O,
+        (x, y, len): (Place, Place, usize),
+        exclusive: bool,
+    ) -> Result<()> {
+        let element = size_of::<T>();
+        self.fits(ctx, element)?;
+        let way = self.preferences.scan.unwrap_or_else(|| {
+            self.cheapest(ctx, Scan::ALL, |way| {
+                Some(way.supersteps(self.len(), len * element, exclusive))
+            })
+        });
+        let name = if exclusive { "exscan" } else { "scan" };
+        let what = What::new(name, way.name()).and(len * element);
+        let most = match way {
+            Scan::Direct => usize::MAX,
+            // Source and target of a round are one.
+            Scan::Tree => self.shared.borrow().cell,
+        };
+        for (first, len) in Self::pieces(len, element, most) {
+            let v = Vector { bytes: len * element, element };
+            let buffers =
+                Buffers { input: x.from(first * element), output: y.from(first * element) };
+            let combine = &mut combining::<T, _>(operator);
+            // SAFETY: as in `reduce_places`.
+            unsafe {
+                self.call(ctx, what, buffers, (element, combine), |s, m| match way {
+                    Scan::Direct => scan_direct(s, m, v, exclusive),
+                    Scan::Tree => scan_tree(s, m, v, exclusive),
+                })?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,303 @@
+//! The collectives object: what it reserves, and groups.
+
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::rc::Rc;
+
+use lpf_core::arrivals::InboxShape;
+use lpf_core::{Cause, Context, Error, Lpf, Memory, Pid, Result};
+
+use crate::algorithms::{Member, allgather_direct};
+use crate::blocks::Blocks;
+use crate::group::Group;
+use crate::run::{Buffers, Call, expected};
+use crate::schedule::Schedule;
+use crate::shared::{Place, Shared};
+use crate::ways::{Allgather, Allreduce, Alltoall, Broadcast, Gather, Reduce, ReduceScatter, Scan};
+
+/// What collectives of a context reserve, once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Bytes of a cell, in which short messages and parts of long ones travel: the longest element that can
+    /// be reduced. At least 64.
+    pub cell_bytes: usize,
+    /// Messages from one member to another that may be under way: 2 to 64.
+    pub window: u32,
+    /// Bytes of the collectives' own memory, for what passes through a member: longer vectors are worked on
+    /// piece by piece.
+    pub scratch_bytes: usize,
+    /// Members of all groups together that a process can be in at the same time, beside those of the whole
+    /// context.
+    pub group_members: u32,
+}
+
+/// What [`Settings`] come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// Slots, on top of the user's.
+    pub slots: usize,
+    /// Requests, on top of the user's.
+    pub requests: usize,
+    /// Bytes of memory at every process, about.
+    pub bytes: usize,
+}
+
+impl Settings {
+    /// For a context of `nprocs` processes: cells of 32 KiB where all of them take no more than 16 MiB, room
+    /// for groups of twice as many members as the context has, and 1 MiB of scratch.
+    pub fn new(nprocs: Pid) -> Self {
+        let (window, group_members) = (4, 2 * nprocs);
+        let cells = (nprocs + group_members) as usize * window as usize;
+        let cell_bytes = ((16 << 20) / cells.max(1)).clamp(1 << 10, 32 << 10) / 64 * 64;
+        Settings { cell_bytes, window, scratch_bytes: 1 << 20, group_members }
+    }
+
+    /// What a context of `nprocs` processes has to have for them.
+    pub fn needs(&self, nprocs: Pid) -> Needs {
+        let rings = nprocs as usize + self.group_members as usize;
+        let cells = rings * self.window as usize * (self.cell_bytes + 192);
+        Needs { slots: 1, requests: 0, bytes: cells + self.scratch(nprocs) }
+    }
+
+    /// Making a group takes a few words of each member.
+    fn scratch(&self, nprocs: Pid) -> usize {
+        self.scratch_bytes.max(16 * nprocs as usize).next_multiple_of(64)
+    }
+
+    fn rings(&self, nprocs: Pid) -> u32 {
+        nprocs.saturating_add(self.group_members)
+    }
+}
+
+/// Which algorithms a group uses; nothing: the one that the machine's g and l make cheapest. The same at
+/// every member.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)] // their names say it
+pub struct Preferences {
+    pub broadcast: Option<Broadcast>,
+    pub reduce: Option<Reduce>,
+    pub allreduce: Option<Allreduce>,
+    pub allgather: Option<Allgather>,
+    pub alltoall: Option<Alltoall>,
+    pub scan: Option<Scan>,
+    pub gather: Option<Gather>,
+    pub scatter: Option<Gather>,
+    pub reduce_scatter: Option<ReduceScatter>,
+}
+
+/// The collectives of a group of processes: the whole context, or a part of it ([`split`](Self::split)).
+///
+/// Every member calls the same collectives of its group in the same order, with the same sizes, root and
+/// operator: what differs is *fatal*, naming both. Groups do not wait for each other.
+///
+/// ```
+/// use lpf_collectives::{Collectives, Sum};
+/// # lpf_pthreads::Config::new().procs(4).exec(4, lpf_core::Args::none(), |ctx, _args| {
+/// ctx.resize(1, 0)?;
+/// let mut collectives = Collectives::new(ctx)?;
+/// let mut x = ctx.local::<f64>(1000)?;
+/// ctx.write(&mut x).fill(1.0);
+/// collectives.allreduce_in_place(ctx, &Sum, &mut x)?;
+/// assert_eq!(ctx.read(&x)[999], f64::from(ctx.nprocs()));
+/// # Ok(())
+/// # }).unwrap();
+/// ```
+#[derive(Debug)]
+pub struct Collectives<'s> {
+    pub(crate) group: Group,
+    pub(crate) shared: Rc<RefCell<Shared>>,
+    pub(crate) preferences: Preferences,
+    section: PhantomData<fn(&'s ()) -> &'s ()>,
+}
+
+impl<'s> Collectives<'s> {
+    /// Of the whole context, with the usual settings. Collective; two full syncs.
+    ///
+    /// # Errors
+    /// *Mitigable* where memory is refused.
+    pub fn new<L: Lpf>(ctx: &mut Context<'s, L>) -> Result<Self> {
+        let settings = Settings::new(ctx.nprocs());
+        Self::with(ctx, settings)
+    }
+
+    /// Of the whole context. Collective; two full syncs.
+    ///
+    /// # Errors
+    /// *Mitigable* where memory is refused, *misuse* for settings that cannot be.
+    pub fn with<L: Lpf>(ctx: &mut Context<'s, L>, settings: Settings) -> Result<Self> {
+        let (me, nprocs) = (ctx.pid() as usize, ctx.nprocs());
+        let Settings { cell_bytes, window, .. } = settings;
+        if cell_bytes < 64 || window < 2 {
+            let text = "collectives need cells of 64 bytes and a window of 2 at the least";
+            let cause = Cause::Arrivals(text.into());
+            return Err(Error::misuse(ctx.pid(), ctx.superstep(), cause));
+        }
+        let needs = settings.needs(nprocs);
+        ctx.raw().reserve(needs.slots, needs.requests)?;
+        let rings = settings.rings(nprocs);
+        let inbox = ctx.inbox(InboxShape { rings, window, cell_bytes })?;
+        ctx.sync()?;
+        let scratch_bytes = settings.scratch(nprocs);
+        let scratch = ctx.area::<u8>(scratch_bytes)?;
+        let refused = |bytes| {
+            let cause = Cause::OutOfMemory { what: "a schedule".into(), bytes };
+            Error::mitigable(ctx.pid(), ctx.superstep(), cause)
+        };
+        let schedule = Schedule::with_capacity(64 + 12 * nprocs as usize).map_err(refused)?;
+        ctx.sync()?;
+        let place = Place { slot: scratch.slot(), offset: 0, data: scratch.data() };
+        let shape = (rings, window as usize, cell_bytes);
+        let mut shared = Shared::new(inbox, shape, (place, scratch_bytes), schedule);
+        let first = shared.take_rings(nprocs).unwrap_or(0);
+        let members: Rc<[Pid]> = (0..nprocs).collect();
+        let firsts = vec![first; nprocs as usize].into_boxed_slice();
+        Ok(Collectives {
+            group: Group::new(members, me, 1, firsts),
+            shared: Rc::new(RefCell::new(shared)),
+            preferences: Preferences::default(),
+            section: PhantomData,
+        })
+    }
+
+    /// The members' processes, by their place in the group.
+    pub fn members(&self) -> &[Pid] {
+        self.group.members()
+    }
+
+    /// This process's place in the group.
+    pub fn me(&self) -> usize {
+        self.group.member().me
+    }
+
+    /// How many members there are.
+    pub fn len(&self) -> usize {
+        self.group.members().len()
+    }
+
+    /// Never: this process is a member.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Which algorithms are used. The same at every member, or the next collective is *fatal*.
+    pub fn preferences_mut(&mut self) -> &mut Preferences {
+        &mut self.preferences
+    }
+
+    /// Groups of the members that name the same colour; nothing for a member that names none. Collective over
+    /// this group: two exchanges of a word with every member. In a group its members keep their order. A
+    /// group that is dropped by one member has to be dropped by all.
+    ///
+    /// # Errors
+    /// *Misuse* at every member where one has no room left for the members of another group
+    /// ([`Settings::group_members`]); *fatal* where the section failed.
+    pub fn split<L: Lpf>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        colour: Option<u32>,
+    ) -> Result<Option<Self>> {
+        let word = colour.map_or(u64::MAX, u64::from);
+        let colours = self.words(ctx, word)?;
+        let places: Vec<usize> = (0..self.len()).filter(|&m| colours[m] == word).collect();
+        let rings = match colour {
+            None => Some(0),
+            Some(_) => self.shared_rings(ctx, places.len() as u32),
+        };
+        let told = self.words(ctx, rings.map_or(u64::MAX, u64::from))?;
+        self.group.children += 1;
+        if let Some(full) = told.iter().position(|&ring| ring == u64::MAX) {
+            if let (Some(_), Some(first)) = (colour, rings) {
+                self.shared.borrow_mut().give_rings(first, places.len() as u32);
+            }
+            let text = format!(
+                "process {} has no room for the members of another group; Settings::group_members says how much there is",
+                self.group.pid(full)
+            );
+            return Err(Error::misuse(ctx.pid(), ctx.superstep(), Cause::Arrivals(text)));
+        }
+        if colour.is_none() {
+            return Ok(None);
+        }
+        let me = places.iter().position(|&place| place == self.me()).unwrap_or(0);
+        let members: Rc<[Pid]> = places.iter().map(|&place| self.group.pid(place)).collect();
+        let rings = places.iter().map(|&place| told[place] as u32).collect();
+        let id = mixed(mixed(self.group.id(), self.group.children), word);
+        Ok(Some(Collectives {
+            group: Group::new(members, me, id, rings),
+            shared: self.shared.clone(),
+            preferences: self.preferences,
+            section: PhantomData,
+        }))
+    }
+
+    /// The group of every `stride`-th member from `first` on, `count` of them; nothing for the others.
+    /// Collective over this group, as [`split`](Self::split).
+    ///
+    /// # Errors
+    /// As [`split`](Self::split).
+    pub fn strided<L: Lpf>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        first: usize,
+        stride: usize,
+        count: usize,
+    ) -> Result<Option<Self>> {
+        let is_in = self.me().checked_sub(first).is_some_and(|distance| {
+            distance.is_multiple_of(stride.max(1)) && distance / stride.max(1) < count
+        });
+        self.split(ctx, is_in.then_some(0))
+    }
+
+    /// A block of rings for a group; links of groups that are gone are closed first.
+    fn shared_rings<L: Lpf>(&mut self, ctx: &mut Context<'s, L>, count: u32) -> Option<u32> {
+        let mut shared = self.shared.borrow_mut();
+        while let Some((links, first, count)) = shared.next_gone() {
+            // What cannot be closed is in a section that failed.
+            links.into_iter().for_each(|link| drop(ctx.raw().close(link)));
+            shared.give_rings(first, count);
+        }
+        shared.take_rings(count)
+    }
+
+    /// A word of every member.
+    fn words<L: Lpf>(&mut self, ctx: &mut Context<'s, L>, own: u64) -> Result<Vec<u64>> {
+        let Collectives { group, shared, .. } = self;
+        let shared = &mut *shared.borrow_mut();
+        let member = group.member();
+        let Member { me, members } = member;
+        let blocks = Blocks::Equal { first: 0, stride: 8, bytes: 8 };
+        let mut schedule = std::mem::take(&mut shared.schedule);
+        schedule.clear();
+        allgather_direct(&mut schedule, member, blocks);
+        let scratch = shared.scratch;
+        let words = scratch.data.cast::<u64>();
+        // SAFETY: scratch has room for a word of every process, and nobody else has it now.
+        unsafe { words.add(me).write(own) };
+        let mut raw = ctx.raw();
+        group.enter(&mut raw, "split", 1);
+        let buffers = Buffers { input: scratch, output: scratch };
+        let combine = &mut |_: *const u8, _: *const u8, _: *mut u8, _: usize| {};
+        let mut call = Call { raw: &mut raw, group, shared, buffers, combine, part: 64 };
+        // SAFETY: scratch is registered and this object's.
+        let done = unsafe { expected(&mut call, &schedule) };
+        shared.schedule = schedule;
+        raw.enter(Default::default());
+        done?;
+        // SAFETY: as above; every word was written.
+        Ok((0..members).map(|member| unsafe { words.add(member).read() }).collect())
+    }
+}
+
+impl Drop for Collectives<'_> {
+    fn drop(&mut self) {
+        let links = self.group.take_links();
+        if let Ok(mut shared) = self.shared.try_borrow_mut() {
+            shared.forget(links);
+        }
+    }
+}
+
+/// Two words as one.
+pub(crate) fn mixed(a: u64, b: u64) -> u64 {
+    (a.rotate_left(23) ^ b).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (a >> 31)
+}

@@ -1,0 +1,25 @@
+//! Collectives of Lightweight Parallel Foundations, written once against the trait.
+//!
+//! An algorithm is written once, for one member of a group, as a schedule: sends, receives and copies in rounds
+//! (`algorithms`). A schedule is carried out on expected arrivals (`run`). What it costs is said once
+//! ([`cost`]); the cheapest on the machine's g and l is chosen, the same by all members. See [`Collectives`].
+
+mod algorithms;
+mod blocks;
+mod calls;
+mod collectives;
+pub mod cost;
+mod group;
+mod memory;
+mod operators;
+mod run;
+mod schedule;
+mod shared;
+#[cfg(test)]
+mod simulate;
+mod ways;
+
+pub use collectives::{Collectives, Needs, Preferences, Settings};
+pub use memory::{Source, Target};
+pub use operators::{And, At, Max, MaxAt, Min, MinAt, Operator, Or, Product, Sum, Xor};
+pub use ways::{Allgather, Allreduce, Alltoall, Broadcast, Gather, Reduce, ReduceScatter, Scan};

@@ -1,0 +1,190 @@
+//! With expected arrivals: no barrier; a member is done when what it needs is there and what it sent has
+//! left.
+//!
+//! Short messages go through cells, in one piece. Long ones that are kept go straight to their place, which
+//! their receiver offers when it comes to their round. Long ones that are combined come in parts through
+//! cells, each combined where it lies. Sends never wait; a receive waits for its message alone.
+//!
+//! Nothing is written that may still have to leave: a place is compared with what was sent since the last
+//! flush, and if they meet, there is a flush first. An algorithm sends and writes the same bytes in one
+//! round only where their message is one part: with more, two members would wait for each other's credit.
+
+use lpf_core::attr::PutAttr;
+use lpf_core::{Expect, Lpf, SyncAttr};
+
+use super::{Call, Done};
+use crate::schedule::{Region, Schedule, Step, Then};
+
+/// A kept message longer than this goes straight to its place.
+const LANDING: usize = 4096;
+
+/// Carries out the steps of a schedule.
+///
+/// # Safety
+/// The buffers are registered memory of this process, as long as the schedule's regions reach, which
+/// nobody else touches until it returns.
+pub(crate) unsafe fn expected<L: Lpf>(call: &mut Call<'_, '_, L>, schedule: &Schedule) -> Done {
+    call.shared.unflushed.clear();
+    let mut steps = schedule.steps();
+    while let Some(first) = steps.first() {
+        let round = first.round();
+        let end = steps.iter().position(|step| step.round() != round).unwrap_or(steps.len());
+        for step in &steps[..end] {
+            call.offer(step)?;
+        }
+        for step in &steps[..end] {
+            // SAFETY: the caller's promise.
+            unsafe { call.step(step)? };
+        }
+        steps = &steps[end..];
+    }
+    call.flush()
+}
+
+/// Whether a message is long enough for a landing, as both ends know.
+#[inline]
+fn lands(bytes: usize, cell: usize) -> bool {
+    bytes > LANDING.min(cell)
+}
+
+impl<L: Lpf> Call<'_, '_, L> {
+    #[inline]
+    fn flush(&mut self) -> Done {
+        if self.shared.unflushed.is_empty() {
+            return Ok(());
+        }
+        self.shared.unflushed.clear();
+        self.shared.flushes += 1;
+        self.raw.sync(SyncAttr::Flush)
+    }
+
+    /// What is written now has left.
+    #[inline]
+    fn may_write(&mut self, region: Region) -> Done {
+        let start = self.address(region) as usize;
+        let end = start + region.span.bytes;
+        let meets = |&(from, to): &(usize, usize)| from < end && start < to;
+        if self.shared.unflushed.iter().any(meets) {
+            return self.flush();
+        }
+        Ok(())
+    }
+
+    /// Offers the place of a message that lands.
+    #[inline]
+    fn offer(&mut self, step: &Step) -> Done {
+        let &Step::Receive { from, bytes, then: Then::Keep(to), .. } = step else { return Ok(()) };
+        if !lands(bytes, self.shared.cell) {
+            return Ok(());
+        }
+        self.may_write(to)?;
+        let link = self.group.link(self.raw, self.shared, from)?;
+        let place = self.place(to.buffer);
+        // SAFETY: the place is touched by nobody before the message was awaited: of this round's other
+        // steps none reads or writes it, and what was sent from it has left.
+        unsafe { self.raw.offer(link, place.slot, place.offset + to.span.start, bytes) }.map(|_| ())
+    }
+
+    /// # Safety
+    /// As [`expected`].
+    #[inline]
+    unsafe fn step(&mut self, step: &Step) -> Done {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match *step {
+                Step::Send { to, from, kept, .. } => self.send(to, from, kept),
+                Step::Receive { from, bytes, then: Then::Keep(to), .. } => {
+                    self.keep(from, bytes, to)
+                }
+                Step::Receive { from, bytes, then: Then::Combine { with, into, left }, .. } => {
+                    self.fold(from, bytes, with, into, left)
+                }
+                Step::Copy { from, to, .. } => {
+                    self.may_write(to)?;
+                    std::ptr::copy(self.address(from), self.address(to), to.span.bytes);
+                    Ok(())
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`expected`].
+    #[inline]
+    unsafe fn send(&mut self, to: usize, from: Region, kept: bool) -> Done {
+        let bytes = from.span.bytes;
+        let is_full = self.shared.unflushed.len() == self.shared.unflushed.capacity();
+        if is_full || self.group.puts_since(to, self.shared.flushes) >= self.shared.window {
+            // Nothing is allocated here, and a link takes no more puts than this without a flush.
+            self.flush()?;
+        }
+        self.group.count_put(to, self.shared.flushes);
+        let link = self.group.link(self.raw, self.shared, to)?;
+        let attr = match kept {
+            true if lands(bytes, self.shared.cell) => PutAttr::Landing(link),
+            false if bytes > self.part => PutAttr::Parts(link, self.part),
+            _ => PutAttr::Channel(link),
+        };
+        let (place, start) = (self.place(from.buffer), self.address(from) as usize);
+        self.shared.unflushed.push((start, start + bytes));
+        let peer = self.group.pid(to);
+        // SAFETY: before the place is written, there is a flush (`may_write`), and one at the end.
+        unsafe { self.raw.put_on(attr, peer, place.slot, place.offset + from.span.start, bytes) }
+    }
+
+    /// # Safety
+    /// As [`expected`].
+    #[inline]
+    unsafe fn keep(&mut self, from: usize, bytes: usize, to: Region) -> Done {
+        let link = self.group.link(self.raw, self.shared, from)?;
+        if !lands(bytes, self.shared.cell) {
+            self.may_write(to)?;
+        }
+        self.raw.sync(SyncAttr::Expected(&[Expect::one(link)]))?;
+        let nth = self.raw.awaited(link)? - 1;
+        let arrival = self.raw.arrival(link, nth)?;
+        if arrival.bytes != bytes {
+            return Err(self.wrong_length(self.group.pid(from), bytes, arrival.bytes));
+        }
+        if !arrival.landed {
+            // SAFETY: the message is readable until it is released; the place was checked.
+            unsafe { std::ptr::copy_nonoverlapping(arrival.data, self.address(to), bytes) };
+        }
+        self.raw.release(link, nth)
+    }
+
+    /// # Safety
+    /// As [`expected`].
+    #[inline]
+    unsafe fn fold(
+        &mut self,
+        from: usize,
+        bytes: usize,
+        with: Region,
+        into: Region,
+        left: bool,
+    ) -> Done {
+        let link = self.group.link(self.raw, self.shared, from)?;
+        // Before the message is awaited: a flush would release it.
+        self.may_write(into)?;
+        let (with, to) = (self.address(with), self.address(into));
+        let mut at = 0;
+        while at < bytes {
+            let here = self.part.min(bytes - at);
+            self.raw.sync(SyncAttr::Expected(&[Expect::one(link)]))?;
+            let nth = self.raw.awaited(link)? - 1;
+            let arrival = self.raw.arrival(link, nth)?;
+            if arrival.bytes != here {
+                return Err(self.wrong_length(self.group.pid(from), here, arrival.bytes));
+            }
+            let (own, to) = (with.wrapping_add(at).cast_const(), to.wrapping_add(at));
+            match left {
+                true => (self.combine)(arrival.data, own, to, here),
+                false => (self.combine)(own, arrival.data, to, here),
+            }
+            self.raw.release(link, nth)?;
+            at += here;
+        }
+        Ok(())
+    }
+}

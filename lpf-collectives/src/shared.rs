@@ -1,0 +1,94 @@
+//! What all groups of a context share: the inbox, its rings, scratch memory, and what a call works with.
+
+use lpf_core::Slot;
+use lpf_core::arrivals::{InboxSlot, Link};
+
+use crate::schedule::Schedule;
+
+/// One for a context; reserved once.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) inbox: InboxSlot,
+    /// Bytes of a cell.
+    pub(crate) cell: usize,
+    /// Cells of a ring.
+    pub(crate) window: usize,
+    pub(crate) scratch: Place,
+    pub(crate) scratch_bytes: usize,
+    pub(crate) schedule: Schedule,
+    /// Where blocks of any length end.
+    pub(crate) ends: [Vec<usize>; 2],
+    /// Addresses of what was put on links and may not have left.
+    pub(crate) unflushed: Vec<(usize, usize)>,
+    /// Flushes so far.
+    pub(crate) flushes: u64,
+    /// Whether a ring is some group's.
+    rings: Vec<bool>,
+    /// Links of groups that are gone, with their rings; closed before rings are given out.
+    gone: Vec<(Vec<Link>, u32, u32)>,
+}
+
+/// Where a buffer begins: registered memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) slot: Slot,
+    /// Of the buffer in the slot.
+    pub(crate) offset: usize,
+    pub(crate) data: *mut u8,
+}
+
+impl Place {
+    /// So many bytes further on.
+    pub(crate) fn from(self, bytes: usize) -> Self {
+        let (offset, data) = (self.offset + bytes, self.data.wrapping_add(bytes));
+        Place { offset, data, ..self }
+    }
+}
+
+impl Shared {
+    /// With rings that nobody has.
+    pub(crate) fn new(
+        inbox: InboxSlot,
+        (rings, window, cell): (u32, usize, usize),
+        (scratch, scratch_bytes): (Place, usize),
+        schedule: Schedule,
+    ) -> Self {
+        let rings = vec![false; rings as usize];
+        let ends = [0; 2].map(|_| Vec::with_capacity(rings.len()));
+        let (unflushed, gone) = (Vec::with_capacity(4 * rings.len() + 16), Vec::new());
+        Shared {
+            inbox,
+            cell,
+            window,
+            scratch,
+            scratch_bytes,
+            schedule,
+            ends,
+            unflushed,
+            flushes: 0,
+            rings,
+            gone,
+        }
+    }
+
+    /// The lowest block of `count` rings that nobody has; `None` where there is none.
+    pub(crate) fn take_rings(&mut self, count: u32) -> Option<u32> {
+        let count = count as usize;
+        let first = self.rings.windows(count.max(1)).position(|block| !block.contains(&true))?;
+        self.rings[first..first + count].fill(true);
+        Some(first as u32)
+    }
+
+    pub(crate) fn give_rings(&mut self, first: u32, count: u32) {
+        self.rings[first as usize..(first + count) as usize].fill(false);
+    }
+
+    /// A group is gone: its links are closed when its rings are needed.
+    pub(crate) fn forget(&mut self, links: (Vec<Link>, u32, u32)) {
+        self.gone.push(links);
+    }
+
+    pub(crate) fn next_gone(&mut self) -> Option<(Vec<Link>, u32, u32)> {
+        self.gone.pop()
+    }
+}

@@ -1,0 +1,159 @@
+//! All members of a group in memory: what algorithms do, without a backend.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::algorithms::Member;
+use crate::blocks::Span;
+use crate::schedule::{Buffer, Region, Schedule, Step, Then};
+
+/// A member's buffers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Memory {
+    pub(crate) input: Vec<u8>,
+    /// Nothing: the output is the input.
+    pub(crate) output: Option<Vec<u8>>,
+    pub(crate) scratch: Vec<u8>,
+}
+
+impl Memory {
+    fn buffer(&mut self, buffer: Buffer) -> &mut Vec<u8> {
+        match buffer {
+            Buffer::Output => self.output.as_mut().unwrap_or(&mut self.input),
+            Buffer::Input => &mut self.input,
+            Buffer::Scratch => &mut self.scratch,
+        }
+    }
+
+    fn read(&mut self, region: Region) -> Vec<u8> {
+        self.buffer(region.buffer)[region.span.start..region.span.end()].to_vec()
+    }
+
+    fn write(&mut self, region: Region, bytes: &[u8]) {
+        self.buffer(region.buffer)[region.span.start..region.span.end()].copy_from_slice(bytes);
+    }
+
+    pub(crate) fn result(&self) -> &[u8] {
+        self.output.as_ref().unwrap_or(&self.input)
+    }
+}
+
+/// Everybody's schedule.
+pub(crate) fn schedules(
+    members: usize,
+    mut write: impl FnMut(&mut Schedule, Member),
+) -> Vec<Schedule> {
+    (0..members)
+        .map(|me| {
+            let mut schedule = Schedule::default();
+            write(&mut schedule, Member { me, members });
+            schedule
+        })
+        .collect()
+}
+
+/// What a superstep of a schedule moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Superstep {
+    /// The most that a member sends or receives.
+    pub(crate) h: usize,
+    /// The most messages that a member sends or receives.
+    pub(crate) messages: usize,
+}
+
+/// Checks that the rounds of all members fit each other, and says what they move.
+pub(crate) fn supersteps(all: &[Schedule]) -> Vec<Superstep> {
+    let rounds = all[0].rounds();
+    assert!(all.iter().all(|one| one.rounds() == rounds), "not as many rounds everywhere");
+    (0..rounds).map(|round| superstep(all, round)).collect()
+}
+
+/// Bytes, whether they are kept, and where they are staged.
+type Sent = (usize, bool, usize);
+
+fn superstep(all: &[Schedule], round: u32) -> Superstep {
+    let mut sent: HashMap<(usize, usize), VecDeque<Sent>> = HashMap::new();
+    let (mut out, mut into) = (vec![(0, 0); all.len()], vec![(0, 0); all.len()]);
+    for (me, schedule) in all.iter().enumerate() {
+        let mut has_received = false;
+        for step in schedule.steps().iter().filter(|step| step.round() == round) {
+            match *step {
+                Step::Send { to, from, kept, stage, .. } => {
+                    assert!(!has_received, "sends come before receives in a round");
+                    assert_ne!(to, me);
+                    sent.entry((me, to)).or_default().push_back((from.span.bytes, kept, stage));
+                    out[me] = (out[me].0 + from.span.bytes, out[me].1 + 1);
+                }
+                Step::Receive { .. } => has_received = true,
+                _ => {}
+            }
+        }
+    }
+    for (me, schedule) in all.iter().enumerate() {
+        let mut staged: Vec<Span> = Vec::new();
+        for step in schedule.steps().iter().filter(|step| step.round() == round) {
+            let Step::Receive { from, bytes, stage, then, .. } = *step else { continue };
+            let queue = sent.get_mut(&(from, me)).expect("somebody sends in this round");
+            let kept = matches!(then, Then::Keep(_));
+            assert_eq!(queue.pop_front(), Some((bytes, kept, stage)), "round {round}, member {me}");
+            let here = Span { start: stage, bytes };
+            let meets = |other: &Span| here.start < other.end() && other.start < here.end();
+            assert!(!staged.iter().any(meets), "stages overlap: {here:?} {staged:?}");
+            staged.push(here);
+            into[me] = (into[me].0 + bytes, into[me].1 + 1);
+        }
+    }
+    assert!(sent.values().all(VecDeque::is_empty), "a message that nobody receives");
+    let most = |f: fn(&(usize, usize)) -> usize| out.iter().chain(&into).map(f).max().unwrap_or(0);
+    Superstep { h: most(|x| x.0), messages: most(|x| x.1) }
+}
+
+/// Carries out all schedules, each step as early as it can be.
+pub(crate) fn run(
+    all: &[Schedule],
+    memory: &mut [Memory],
+    combine: impl Fn(&[u8], &[u8]) -> Vec<u8>,
+) {
+    let mut next = vec![0; all.len()];
+    let mut under_way: HashMap<(usize, usize), VecDeque<Vec<u8>>> = HashMap::new();
+    loop {
+        let mut advanced = false;
+        for me in 0..all.len() {
+            while let Some(step) = all[me].steps().get(next[me]) {
+                let own = &mut memory[me];
+                match *step {
+                    Step::Send { to, from, .. } => {
+                        let message = own.read(from);
+                        under_way.entry((me, to)).or_default().push_back(message);
+                    }
+                    Step::Receive { from, bytes, then, .. } => {
+                        let queue = under_way.get_mut(&(from, me));
+                        let Some(message) = queue.and_then(VecDeque::pop_front) else { break };
+                        assert_eq!(message.len(), bytes);
+                        match then {
+                            Then::Keep(to) => own.write(to, &message),
+                            Then::Combine { with, into, left } => {
+                                let here = own.read(with);
+                                let (a, b) =
+                                    if left { (&message, &here) } else { (&here, &message) };
+                                own.write(into, &combine(a, b));
+                            }
+                        }
+                    }
+                    Step::Copy { from, to, .. } => {
+                        let bytes = own.read(from);
+                        own.write(to, &bytes);
+                    }
+                }
+                next[me] += 1;
+                advanced = true;
+            }
+        }
+        if !advanced {
+            break;
+        }
+    }
+    for (me, schedule) in all.iter().enumerate() {
+        assert_eq!(next[me], schedule.steps().len(), "member {me} waits for ever");
+    }
+    assert!(under_way.values().all(VecDeque::is_empty));
+}

@@ -1,0 +1,109 @@
+//! Collectives on threads: a first look at each.
+
+use lpf_collectives::*;
+use lpf_core::{Args, Context, Result};
+use lpf_pthreads::{Config, Threads};
+
+fn own(pid: u32, nth: usize) -> u64 {
+    u64::from(pid) * 1000 + nth as u64 * 7 + 1
+}
+
+#[test]
+fn every_collective_of_the_whole_context_and_of_groups() {
+    for procs in 1..=6 {
+        let done = Config::new().procs(procs).exec(procs, Args::none(), |ctx, _args| {
+            ctx.resize(8, 0)?;
+            let mut world = Collectives::new(ctx)?;
+            let pid = ctx.pid();
+            let mut half = world.split(ctx, Some(pid % 2))?.expect("a colour was named");
+            let odd = world.strided(ctx, 1, 2, 100)?;
+            assert_eq!(odd.is_some(), pid % 2 == 1);
+            for len in [0usize, 1, 5, 64, 5000, 40_000] {
+                all(ctx, &mut world, len)?;
+                all(ctx, &mut half, len)?;
+            }
+            assert_eq!(world.allreduce_value(ctx, &Max, pid)?, procs - 1);
+            assert_eq!(world.broadcast_value(ctx, procs as usize - 1, pid)?, procs - 1);
+            ctx.sync()
+        });
+        done.unwrap();
+    }
+}
+
+fn all<'s>(ctx: &mut Context<'s, Threads>, c: &mut Collectives<'s>, len: usize) -> Result<()> {
+    let (me, q) = (c.me(), c.len());
+    let members: Vec<u32> = c.members().to_vec();
+    let pid = members[me];
+    let sum = |members: &[u32], nth: usize| -> u64 { members.iter().map(|&m| own(m, nth)).sum() };
+    let is = |y: &[u64], expected: &dyn Fn(usize) -> u64, way: &str| {
+        let wrong = y.iter().enumerate().find(|&(nth, &y)| y != expected(nth));
+        assert!(wrong.is_none(), "{way}: {wrong:?}, member {me} of {q}, {len}");
+    };
+    let (mut x, mut y) = (ctx.local::<u64>(len)?, ctx.local::<u64>(len)?);
+    let (mut long, mut back) = (ctx.local::<u64>(q * len)?, ctx.local::<u64>(q * len)?);
+    let fill = |x: &mut [u64]| x.iter_mut().enumerate().for_each(|(nth, x)| *x = own(pid, nth));
+    fill(ctx.write(&mut x));
+    fill(ctx.write(&mut long));
+    let root = q / 2;
+
+    for way in Allreduce::ALL {
+        c.preferences_mut().allreduce = Some(*way);
+        c.allreduce(ctx, &Sum, &x, &mut y)?;
+        is(ctx.read(&y), &|nth| sum(&members, nth), way.name());
+        fill(ctx.write(&mut y));
+        c.allreduce_in_place(ctx, &Sum, &mut y)?;
+        is(ctx.read(&y), &|nth| sum(&members, nth), way.name());
+    }
+    for way in Reduce::ALL {
+        c.preferences_mut().reduce = Some(*way);
+        ctx.write(&mut y).fill(3);
+        c.reduce(ctx, root, &Sum, &x, &mut y)?;
+        is(ctx.read(&y), &|nth| if me == root { sum(&members, nth) } else { 3 }, way.name());
+    }
+    for way in Broadcast::ALL {
+        c.preferences_mut().broadcast = Some(*way);
+        fill(ctx.write(&mut y));
+        c.broadcast(ctx, root, &mut y)?;
+        is(ctx.read(&y), &|nth| own(members[root], nth), way.name());
+    }
+    for way in Scan::ALL {
+        c.preferences_mut().scan = Some(*way);
+        c.scan(ctx, &Sum, &x, &mut y)?;
+        is(ctx.read(&y), &|nth| sum(&members[..=me], nth), way.name());
+        c.exscan(ctx, &Sum, &x, &mut y)?;
+        is(ctx.read(&y), &|nth| sum(&members[..me], nth), way.name());
+    }
+    for way in Allgather::ALL {
+        c.preferences_mut().allgather = Some(*way);
+        ctx.write(&mut back).fill(0);
+        c.allgather(ctx, &x, &mut back)?;
+        is(ctx.read(&back), &|nth| own(members[nth / len], nth % len), way.name());
+    }
+    for way in Alltoall::ALL {
+        c.preferences_mut().alltoall = Some(*way);
+        ctx.write(&mut back).fill(0);
+        c.alltoall(ctx, &long, &mut back)?;
+        is(ctx.read(&back), &|nth| own(members[nth / len], me * len + nth % len), way.name());
+    }
+    for way in Gather::ALL {
+        (c.preferences_mut().gather, c.preferences_mut().scatter) = (Some(*way), Some(*way));
+        ctx.write(&mut back).fill(0);
+        c.gather(ctx, root, &x, &mut back)?;
+        if me == root {
+            is(ctx.read(&back), &|nth| own(members[nth / len], nth % len), way.name());
+        }
+        ctx.write(&mut y).fill(0);
+        c.scatter(ctx, root, &long, &mut y)?;
+        is(ctx.read(&y), &|nth| own(members[root], me * len + nth), way.name());
+    }
+    for way in ReduceScatter::ALL {
+        c.preferences_mut().reduce_scatter = Some(*way);
+        c.reduce_scatter(ctx, &Sum, &long, &mut y)?;
+        is(ctx.read(&y), &|nth| sum(&members, me * len + nth), way.name());
+    }
+    *c.preferences_mut() = Preferences::default();
+    for area in [x, y, long, back] {
+        ctx.deregister(area).map_err(|(error, _)| error)?;
+    }
+    Ok(())
+}
