@@ -55,6 +55,7 @@ mod verdict;
 
 mod areas;
 mod arrivals;
+mod aside;
 mod board;
 mod capacities;
 mod communication;
@@ -77,6 +78,7 @@ pub mod cases {
     pub use super::arrivals::mixed::*;
     pub use super::arrivals::opening::*;
     pub use super::arrivals::parts::*;
+    pub use super::aside::*;
     pub use super::board::*;
     pub use super::capacities::*;
     pub use super::communication::*;
@@ -367,6 +369,10 @@ macro_rules! conformance {
                 parts_keep_their_place_among_other_messages,
                 long_parts_cross_each_other,
             ]
+            aside: [
+                what_is_set_aside_waits_for_its_own_sync,
+                a_library_leaves_no_trace_but_its_data,
+            ]
             arrivals::mixed: [
                 ordinary_requests_stay_pending_across_expected_supersteps,
                 registrations_and_resizes_wait_for_a_full_sync,
@@ -408,6 +414,7 @@ mod tests {
             include_str!("conformance/arrivals/mixed.rs"),
             include_str!("conformance/arrivals/opening.rs"),
             include_str!("conformance/arrivals/parts.rs"),
+            include_str!("conformance/aside.rs"),
             include_str!("conformance/board.rs"),
             include_str!("conformance/capacities.rs"),
             include_str!("conformance/communication.rs"),

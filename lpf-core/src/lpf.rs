@@ -221,6 +221,18 @@ pub unsafe trait Lpf: Sized + Send {
     /// *Mitigable* where memory is refused, without any trace.
     fn reserve(&mut self, slots: usize, requests: usize) -> Result<()>;
 
+    /// For libraries that work in full supersteps: sets what this process has pending aside, requests,
+    /// registrations and resizes alike, until [`take_up`](Lpf::take_up). Full syncs in between complete a
+    /// library's requests alone, from its reservation. Every process does so in the same superstep. O(p) where
+    /// requests are pending; slots that a library's requests name are not busy for that.
+    ///
+    /// # Errors
+    /// *Mitigable* where memory is refused, which only the first call takes.
+    fn set_aside(&mut self) -> Result<()>;
+
+    /// What was set aside is pending again. O(p) where there is something.
+    fn take_up(&mut self);
+
     // Expected arrivals: kinds of registration and attributes, not primitives of their own.
 
     /// Registers an inbox of this shape at every process: memory of the runtime. Collective as

@@ -177,6 +177,8 @@ impl<'a, L: Lpf> Raw<'a, L> {
         fn resize_memory_register(&mut self, slots: usize) -> Result<()>;
         fn resize_message_queue(&mut self, requests: usize) -> Result<()>;
         fn reserve(&mut self, slots: usize, requests: usize) -> Result<()>;
+        fn set_aside(&mut self) -> Result<()>;
+        fn take_up(&mut self) -> ();
         fn register_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot>;
         fn deregister_inbox(&mut self, inbox: InboxSlot) -> Result<()>;
         fn open(&mut self, inbox: InboxSlot, ring: u32, peer: Pid, peer_ring: u32) -> Result<Link>;

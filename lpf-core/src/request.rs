@@ -21,7 +21,8 @@
 //!
 //! # Room
 //! A request takes at most 48 bytes and a chunk of 256 bytes holds at least five of the largest:
-//! 51.2 bytes per reserved request, plus one chunk per target and kind.
+//! 51.2 bytes per reserved request, plus two chunks per target and kind: the second where requests were
+//! set aside, for a library's own.
 
 mod recent;
 
@@ -159,6 +160,17 @@ pub struct Requests {
     capacity: usize,
     owner: Pid,
     processes: usize,
+    aside: Option<Aside>,
+    /// Empty lists, or those set aside.
+    spare: Vec<Tail>,
+}
+
+/// What is known of requests that were set aside.
+#[derive(Clone, Copy, Debug)]
+struct Aside {
+    used: usize,
+    gets: usize,
+    used_chunks: usize,
 }
 
 // SAFETY: the pointers lead into the pool, which moves with the value only as a heap allocation.
@@ -184,12 +196,15 @@ impl Requests {
             capacity: 0,
             owner,
             processes,
+            aside: None,
+            spare: Vec::new(),
         })
     }
 
     fn chunks_for(&self, requests: usize) -> usize {
-        let lists = requests.min(2 * self.processes);
-        requests.div_ceil(LARGEST_PER_CHUNK).saturating_add(lists)
+        // Twice: some may be set aside.
+        let lists = requests.min(2 * self.processes).saturating_mul(2);
+        requests.div_ceil(LARGEST_PER_CHUNK).saturating_add(lists).saturating_add(1)
     }
 
     /// Gets the memory for `requests` without handing it out yet; refused memory leaves
@@ -392,12 +407,53 @@ impl Requests {
         }
         self.used = 0;
         self.gets = 0;
-        self.used_chunks = 0;
+        self.used_chunks = self.aside.map_or(0, |aside| aside.used_chunks);
         for tail in &mut self.tails {
             if tail.requests > 0 {
                 *tail = Tail::EMPTY;
             }
         }
+    }
+}
+
+impl Requests {
+    /// Sets what is queued aside: until [`take_up`](Self::take_up) the queue is empty, with the room that is
+    /// left. O(p) where there is something; the first time it takes O(p) memory.
+    ///
+    /// # Errors
+    /// The bytes that were refused.
+    pub fn set_aside(&mut self) -> std::result::Result<(), usize> {
+        debug_assert!(self.aside.is_none());
+        if self.spare.len() < self.tails.len() {
+            let more = self.tails.len() - self.spare.len();
+            self.spare.try_reserve_exact(more).map_err(|_| more * size_of::<Tail>())?;
+            self.spare.extend((0..more).map(|_| Tail::EMPTY));
+        }
+        let Requests { used, gets, used_chunks, .. } = *self;
+        self.aside = Some(Aside { used, gets, used_chunks });
+        if used > 0 {
+            std::mem::swap(&mut self.tails, &mut self.spare);
+            (self.used, self.gets) = (0, 0);
+            self.capacity -= used;
+        }
+        Ok(())
+    }
+
+    /// What was set aside is queued again; what was queued since is executed, or dropped.
+    pub fn take_up(&mut self) {
+        self.reset();
+        let Some(Aside { used, gets, used_chunks }) = self.aside.take() else { return };
+        if used > 0 {
+            std::mem::swap(&mut self.tails, &mut self.spare);
+            self.capacity += used;
+        }
+        (self.used, self.gets, self.used_chunks) = (used, gets, used_chunks);
+    }
+
+    /// Whether requests are set aside.
+    #[inline]
+    pub fn is_aside(&self) -> bool {
+        self.aside.is_some()
     }
 }
 
@@ -777,8 +833,42 @@ mod tests {
     fn a_reserved_request_costs_at_most_64_bytes() {
         for targets in [1, 2, 16] {
             let pool = requests(10_000, targets);
-            let per_target = 2 * (size_of::<Tail>() + size_of::<Chunk>());
-            assert!(pool.bytes() <= 64 * 10_000 + targets as usize * per_target);
+            let per_target = 2 * (size_of::<Tail>() + 2 * size_of::<Chunk>());
+            let all = 64 * 10_000 + targets as usize * per_target + size_of::<Chunk>();
+            assert!(pool.bytes() <= all);
+        }
+    }
+
+    #[test]
+    fn requests_set_aside_come_back_as_they_were() {
+        for targets in [1, 3] {
+            let mut pool = requests(20, targets);
+            let put = |pool: &mut Requests, nth: usize| {
+                let to = nth as Pid % targets;
+                let place = std::ptr::without_provenance_mut(4096 + 24 * nth * nth);
+                assert!(pool.admit(to));
+                pool.push(Way::Put, to, place, 1 << 20, 1, nth);
+            };
+            let all = |pool: &mut Requests| -> Vec<Request> {
+                (0..targets).flat_map(|to| collect(pool.finish(Way::Put, to))).collect()
+            };
+            for first in [0, 1, 4] {
+                (0..first).for_each(|nth| put(&mut pool, nth));
+                let (used, before) = (pool.used(), all(&mut pool));
+                pool.set_aside().unwrap();
+                for _ in 0..3 {
+                    assert_eq!((pool.used(), pool.has_gets()), (0, false));
+                    (10..15).for_each(|nth| put(&mut pool, nth));
+                    assert_eq!(all(&mut pool).len(), 5);
+                    pool.reset();
+                }
+                assert_eq!(pool.capacity(), 20 - used);
+                put(&mut pool, 3);
+                pool.take_up();
+                assert_eq!((pool.used(), pool.capacity()), (used, 20));
+                assert_eq!(all(&mut pool), before);
+                pool.reset();
+            }
         }
     }
 

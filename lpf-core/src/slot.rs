@@ -194,11 +194,6 @@ impl Entry {
 
 const FREE: Entry = Entry { key: 0, base: std::ptr::null_mut(), len: 0 };
 
-/// The mark of a superstep in [`Note::named_in`].
-fn mark(superstep: u64) -> u32 {
-    (superstep as u32).wrapping_add(1)
-}
-
 #[derive(Debug)]
 struct Half {
     entries: Vec<Entry>,
@@ -271,6 +266,9 @@ pub struct SlotTable {
     calls: u64,
     hash: u64,
     owner: Pid,
+    /// Requests are a library's, who names no slot longer than its call; and so many supersteps were.
+    aside: bool,
+    hidden: u64,
 }
 
 // SAFETY: the table only stores the addresses; who may touch the memory is the business of the
@@ -290,7 +288,20 @@ impl SlotTable {
             calls: 0,
             hash: 0,
             owner,
+            aside: false,
+            hidden: 0,
         }
+    }
+
+    /// The mark of a superstep in [`Note::named_in`]: those of libraries are not counted.
+    fn mark(&self, superstep: u64) -> u32 {
+        (superstep.wrapping_sub(self.hidden) as u32).wrapping_add(1)
+    }
+
+    /// Requests are set aside, or taken up again after `supersteps` supersteps of a library's.
+    pub fn set_aside(&mut self, aside: bool, supersteps: u64) {
+        self.aside = aside;
+        self.hidden += supersteps;
     }
 
     /// Slots that may be registered at the same time.
@@ -383,7 +394,7 @@ impl SlotTable {
 
     /// Deregisters a slot at once. One that pending requests name is busy.
     pub fn deregister(&mut self, slot: Slot, superstep: u64) -> Result<()> {
-        let owner = self.owner;
+        let (owner, mark) = (self.owner, self.mark(superstep));
         let half = if slot.is_global() { &mut self.global } else { &mut self.local };
         let index = slot.index();
         let entry = half.entries.get_mut(index);
@@ -391,7 +402,7 @@ impl SlotTable {
             let cause = Cause::UnknownSlot { slot: slot.to_string() };
             return Err(Error::misuse(owner, superstep, cause));
         };
-        if half.notes[index].named_in == mark(superstep) {
+        if half.notes[index].named_in == mark {
             let cause = Cause::SlotBusy { slot: slot.to_string() };
             return Err(Error::misuse(owner, superstep, cause));
         }
@@ -464,9 +475,13 @@ impl SlotTable {
     /// before the next.
     #[inline]
     pub fn name(&mut self, slot: Slot, superstep: u64) {
+        if self.aside {
+            return;
+        }
+        let mark = self.mark(superstep);
         let half = if slot.is_global() { &mut self.global } else { &mut self.local };
         if let Some(note) = half.notes.get_mut(slot.index()) {
-            note.named_in = mark(superstep);
+            note.named_in = mark;
         }
     }
 

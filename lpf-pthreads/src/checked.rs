@@ -95,9 +95,22 @@ impl Threads {
 
     /// The sync is complete.
     pub(crate) fn settle_checks(&self) {
-        let Checks { requests, registry } = &mut *self.own_peer().lock_checks();
+        let Checks { requests, registry, .. } = &mut *self.own_peer().lock_checks();
         requests.clear();
-        registry.settle();
+        if !self.queue.is_aside() {
+            registry.settle();
+        }
+    }
+
+    /// Sets aside what is tracked, or takes it up again.
+    #[cold]
+    pub(crate) fn set_checks_aside(&self, aside: bool) {
+        let Checks { requests, aside: kept, .. } = &mut *self.own_peer().lock_checks();
+        if aside {
+            std::mem::swap(requests, kept);
+        } else {
+            *requests = std::mem::take(kept);
+        }
     }
 
     /// Says which slots a section leaves registered.

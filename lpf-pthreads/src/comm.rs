@@ -100,6 +100,8 @@ pub(crate) struct Peer {
 pub(crate) struct Checks {
     /// The requests of this superstep.
     pub(crate) requests: Vec<Tracked>,
+    /// The user's, while a library works.
+    pub(crate) aside: Vec<Tracked>,
     pub(crate) registry: Registry,
 }
 

@@ -32,6 +32,9 @@ pub struct Threads {
     pub(crate) epoch: u32,
     /// Registrations or resizes wait for the next full sync.
     pub(crate) dirty: bool,
+    /// Where a library's requests are the pending ones: since which superstep, and whether registrations or
+    /// resizes of the user's wait.
+    aside: Option<(u64, bool)>,
     pub(crate) capacity: Capacity,
     pub(crate) comm: Arc<Comm>,
     pub(crate) links: Links,
@@ -58,6 +61,7 @@ impl Threads {
             meeting: 0,
             epoch: comm.barrier.epoch(pid as usize),
             dirty: false,
+            aside: None,
             capacity: Capacity::default(),
             links: Links::default(),
             free,
@@ -284,6 +288,31 @@ unsafe impl Lpf for Threads {
         self.capacity.library_slots += slots;
         self.capacity.library_requests += requests;
         Ok(())
+    }
+
+    fn set_aside(&mut self) -> Result<()> {
+        self.queue.set_aside().map_err(|bytes| {
+            let cause = Cause::OutOfMemory { what: "request lists".into(), bytes };
+            Error::mitigable(self.pid, self.superstep, cause)
+        })?;
+        self.aside = Some((self.superstep, std::mem::take(&mut self.dirty)));
+        self.slots.set_aside(true, 0);
+        self.recent = Recent::NONE;
+        if self.checked {
+            self.set_checks_aside(true);
+        }
+        Ok(())
+    }
+
+    fn take_up(&mut self) {
+        let Some((since, dirty)) = self.aside.take() else { return };
+        self.queue.take_up();
+        self.dirty |= dirty;
+        self.slots.set_aside(false, self.superstep - since);
+        self.recent = Recent::NONE;
+        if self.checked {
+            self.set_checks_aside(false);
+        }
     }
 
     fn register_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot> {

@@ -32,6 +32,7 @@ impl Wanted {
 #[derive(Debug, Default)]
 pub(super) struct Checks {
     pub(super) requests: Vec<Tracked>,
+    aside: Vec<Tracked>,
     pub(super) registry: Registry,
     /// What everybody told in the superstep under way.
     pub(super) others: Vec<Told>,
@@ -53,6 +54,8 @@ pub(super) struct Local {
     reserved: Option<Reserved>,
     pub(super) resized: bool,
     pub(super) registered: bool,
+    /// Where a library's requests are the pending ones: since which superstep, and the two above.
+    aside: Option<(u64, bool, bool)>,
     /// Inboxes registered or deregistered, and their hash.
     pub(super) inbox_calls: u64,
     pub(super) inbox_hash: u64,
@@ -74,6 +77,7 @@ impl Local {
             reserved: None,
             resized: false,
             registered: false,
+            aside: None,
             inbox_calls: 0,
             inbox_hash: 0,
             checks: checked.then(Box::default),
@@ -287,7 +291,35 @@ impl Local {
         if let Some(checks) = &mut self.checks {
             checks.requests.clear();
             checks.others.clear();
-            checks.registry.settle();
+            if self.aside.is_none() {
+                checks.registry.settle();
+            }
+        }
+    }
+
+    /// Sets what is pending aside.
+    pub(super) fn set_aside(&mut self) -> Result<()> {
+        self.queue.set_aside().map_err(|bytes| self.refused("request lists", bytes))?;
+        self.aside = Some((self.superstep, self.registered, self.resized));
+        (self.registered, self.resized) = (false, false);
+        self.slots.set_aside(true, 0);
+        self.recent = Recent::NONE;
+        if let Some(checks) = &mut self.checks {
+            std::mem::swap(&mut checks.requests, &mut checks.aside);
+        }
+        Ok(())
+    }
+
+    /// What was set aside is pending again.
+    pub(super) fn take_up(&mut self) {
+        let Some((since, registered, resized)) = self.aside.take() else { return };
+        self.queue.take_up();
+        self.registered |= registered;
+        self.resized |= resized;
+        self.slots.set_aside(false, self.superstep - since);
+        self.recent = Recent::NONE;
+        if let Some(checks) = &mut self.checks {
+            checks.requests = std::mem::take(&mut checks.aside);
         }
     }
 

@@ -389,6 +389,14 @@ unsafe impl<T: Transport> Lpf for Process<T> {
         self.with_room(all, |local| local.reserve(slots, requests)).at_caller()
     }
 
+    fn set_aside(&mut self) -> Result<()> {
+        self.local.set_aside()
+    }
+
+    fn take_up(&mut self) {
+        self.local.take_up();
+    }
+
     fn register_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot> {
         self.add_inbox(shape)
     }
