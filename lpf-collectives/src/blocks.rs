@@ -24,8 +24,9 @@ pub(crate) enum Blocks<'a> {
     Even { whole: Span, granule: usize, members: usize },
     /// Blocks of one length at a constant stride.
     Equal { first: usize, stride: usize, bytes: usize },
-    /// Blocks of any length, one behind the other: where each ends, in elements of so many bytes.
-    Any { ends: &'a [usize], element: usize },
+    /// Blocks of any length, one behind the other: where each ends, in elements of so many bytes; and of each
+    /// the elements from `first` on, at most `most`.
+    Any { ends: &'a [usize], element: usize, first: usize, most: usize },
 }
 
 impl Blocks<'_> {
@@ -38,30 +39,49 @@ impl Blocks<'_> {
 
     /// The block of a member.
     pub(crate) fn of(&self, member: usize) -> Span {
-        self.between(member, member + 1)
+        match *self {
+            Blocks::Any { ends, element, first, most } => {
+                let start = member.checked_sub(1).map_or(0, |before| ends[before]);
+                let count = ends[member] - start;
+                let (skipped, taken) = (first.min(count), count.saturating_sub(first).min(most));
+                Span { start: element * (start + skipped), bytes: element * taken }
+            }
+            _ => self.between(member, member + 1),
+        }
     }
 
-    /// Where the block of a member waits in a full superstep, one behind the other.
+    /// The same blocks one behind the other, where they are of one length.
+    pub(crate) fn packed(&self) -> Self {
+        match *self {
+            Blocks::Equal { bytes, .. } => Blocks::Equal { first: 0, stride: bytes, bytes },
+            other => other,
+        }
+    }
+
+    /// Where the block of a member waits in a full superstep, apart from all others.
     pub(crate) fn stage(&self, member: usize) -> usize {
         match *self {
             Blocks::Equal { bytes, .. } => member * bytes,
             Blocks::Even { whole, .. } => self.of(member).start - whole.start,
-            Blocks::Any { .. } => self.of(member).start,
+            Blocks::Any { element, most, .. } => member * most * element,
         }
     }
 
-    /// The spans that the blocks of members `first` to `end - 1` lie in.
-    pub(crate) fn spans(&self, first: usize, end: usize, each: &mut impl FnMut(Span)) {
-        match *self {
-            Blocks::Equal { stride, bytes, .. } if stride != bytes => {
-                (first..end).for_each(|member| each(self.of(member)));
-            }
-            _ => each(self.between(first, end)),
+    /// Members `first` to `end - 1` in runs whose blocks lie side by side.
+    pub(crate) fn runs(&self, first: usize, end: usize, mut each: impl FnMut(usize, usize)) {
+        let is_dense = match *self {
+            Blocks::Even { .. } => true,
+            Blocks::Equal { stride, bytes, .. } => stride == bytes,
+            Blocks::Any { .. } => false,
+        };
+        match is_dense {
+            true => each(first, end),
+            false => (first..end).for_each(|member| each(member, member + 1)),
         }
     }
 
     /// The blocks of members `first` to `end - 1`, where they lie side by side.
-    fn between(&self, first: usize, end: usize) -> Span {
+    pub(crate) fn between(&self, first: usize, end: usize) -> Span {
         match *self {
             Blocks::Even { whole, granule, members } => {
                 let start = share(whole, granule, members, first);
@@ -72,10 +92,9 @@ impl Blocks<'_> {
                 debug_assert!(end == first + 1 || stride == bytes);
                 Span { start: at + first * stride, bytes: bytes * (end - first) }
             }
-            Blocks::Any { ends, element } => {
-                let start_of =
-                    |member: usize| element * member.checked_sub(1).map_or(0, |m| ends[m]);
-                Span { start: start_of(first), bytes: start_of(end) - start_of(first) }
+            Blocks::Any { .. } => {
+                debug_assert_eq!(end, first + 1);
+                self.of(first)
             }
         }
     }
@@ -123,8 +142,12 @@ mod tests {
 
     #[test]
     fn blocks_of_any_length_lie_side_by_side() {
-        let blocks = Blocks::Any { ends: &[2, 2, 5], element: 8 };
-        let spans: Vec<_> = (0..3).map(|m| blocks.of(m)).map(|s| (s.start, s.bytes)).collect();
-        assert_eq!(spans, [(0, 16), (16, 0), (16, 24)]);
+        let spans = |first, most| -> Vec<(usize, usize)> {
+            let blocks = Blocks::Any { ends: &[2, 2, 5], element: 8, first, most };
+            (0..3).map(|m| blocks.of(m)).map(|s| (s.start, s.bytes)).collect()
+        };
+        assert_eq!(spans(0, 9), [(0, 16), (16, 0), (16, 24)]);
+        assert_eq!(spans(1, 1), [(8, 8), (16, 0), (24, 8)]);
+        assert_eq!(spans(2, 9), [(16, 0), (16, 0), (32, 8)]);
     }
 }

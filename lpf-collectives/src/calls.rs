@@ -9,13 +9,14 @@ use lpf_core::{Cause, Context, Error, Lpf, Pid, Result, panic_text};
 
 use crate::algorithms::*;
 use crate::blocks::Blocks;
-use crate::collectives::{Collectives, mixed};
+use crate::collectives::{Collectives, Mode, mixed};
 use crate::cost::{COMBINE_NS_PER_BYTE, Supersteps, choose};
 use crate::memory::{Source, Target, View};
 use crate::operators::{Operator, on_slices};
-use crate::run::{Buffers, Call, Combine, expected};
+use crate::run::{Buffers, Call, Combine, expected, full};
 use crate::schedule::Schedule;
-use crate::shared::Place;
+use crate::scratch::Scratch;
+use crate::shared::{Place, Shared};
 use crate::ways::*;
 
 /// One call: what its messages carry as their stamp.
@@ -33,6 +34,30 @@ impl What {
 
     fn and(self, word: usize) -> Self {
         What { stamp: mixed(self.stamp, word as u64), ..self }
+    }
+}
+
+/// A call: what it works on.
+#[derive(Clone, Copy)]
+struct Plan {
+    what: What,
+    /// Elements of what is worked on piece by piece, and bytes of one.
+    len: usize,
+    element: usize,
+    scratch: Scratch,
+}
+
+impl Plan {
+    /// Bytes that a piece may have.
+    fn most(&self, mode: Mode, shared: &Shared, members: usize) -> usize {
+        let Scratch { kept, waiting, one_part, .. } = self.scratch;
+        let room = shared.room(members);
+        match mode {
+            Mode::Full => room / (kept + waiting).max(1),
+            Mode::Expected if one_part => shared.cell,
+            Mode::Expected if kept > 0 => room / kept,
+            Mode::Expected => usize::MAX,
+        }
     }
 }
 
@@ -81,44 +106,76 @@ impl<'s> Collectives<'s> {
         Ok(root)
     }
 
-    /// Runs the schedule that `write` writes.
+    /// Carries out, piece by piece, the schedules that `write` writes of each: it is handed where the piece
+    /// begins and how long it is, in elements, and hands back the buffers.
     ///
     /// # Safety
-    /// The places are registered memory of this process, as long as the schedule's regions reach, which
+    /// The buffers are registered memory of this process, as long as the schedules' regions reach, which
     /// nobody else touches until it returns.
-    unsafe fn call<L: Lpf>(
+    unsafe fn carry_out<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
-        what: What,
-        buffers: Buffers,
-        (element, combine): (usize, Combine<'_>),
-        write: impl FnOnce(&mut Schedule, Member),
+        plan: Plan,
+        combine: Combine<'_>,
+        mut write: impl FnMut(&mut Schedule, Member, usize, usize) -> Buffers,
     ) -> Result<()> {
+        let mode = if plan.scratch.unknown { Mode::Expected } else { self.mode(ctx)? };
         let Collectives { group, shared, .. } = self;
         let shared = &mut *shared.borrow_mut();
-        let mut schedule = std::mem::take(&mut shared.schedule);
-        schedule.clear();
-        write(&mut schedule, group.member());
-        let mut raw = ctx.raw();
-        group.enter(&mut raw, what.name, (what.stamp ^ what.stamp >> 32) as u32);
-        let part = shared.cell / element.max(1) * element.max(1);
-        let mut call = Call { raw: &mut raw, group, shared, buffers, combine, part };
-        // SAFETY: the caller's promise.
-        let run = AssertUnwindSafe(|| unsafe { expected(&mut call, &schedule) });
-        let done = match catch_unwind(run) {
-            Ok(done) => done,
-            Err(payload) => {
-                // The operator's. Others may be writing here: the section ends before anybody can look.
-                let message = panic_text(&*payload);
-                let cause = Cause::Panicked { message };
-                let error = Error::fatal(raw.pid(), raw.superstep(), cause);
-                raw.fail(error);
-                resume_unwind(payload);
+        let element = plan.element.max(1);
+        let hash = plan.what.and(mode as usize).stamp;
+        let step = (plan.most(mode, shared, group.member().members) / element).max(1);
+        let mut first = 0;
+        loop {
+            // An empty vector is one piece: its members still meet, as far as the algorithm has them meet.
+            let len = step.min(plan.len - first);
+            let mut schedule = std::mem::take(&mut shared.schedule);
+            schedule.clear();
+            let buffers = write(&mut schedule, group.member(), first, len);
+            let mut raw = ctx.raw();
+            let stamp = group.enter(&mut raw, plan.what.name, (hash ^ hash >> 32) as u32);
+            let part = shared.cell / element * element;
+            let kept = plan.scratch.kept * len * element;
+            let mut call = Call { raw: &mut raw, group, shared, buffers, combine, part };
+            // SAFETY: the caller's promise; pieces are so long that what is kept and what waits fits scratch.
+            let run = AssertUnwindSafe(|| unsafe {
+                match mode {
+                    Mode::Expected => expected(&mut call, &schedule),
+                    Mode::Full => full(&mut call, &schedule, kept, stamp),
+                }
+            });
+            let done = match catch_unwind(run) {
+                Ok(done) => done,
+                Err(payload) => {
+                    // The operator's. Others may be writing here: the section ends before anybody looks.
+                    let cause = Cause::Panicked { message: panic_text(&*payload) };
+                    let error = Error::fatal(raw.pid(), raw.superstep(), cause);
+                    raw.fail(error);
+                    resume_unwind(payload);
+                }
+            };
+            shared.schedule = schedule;
+            raw.enter(Default::default());
+            done?;
+            first += len;
+            if first == plan.len {
+                return Ok(());
             }
-        };
-        shared.schedule = schedule;
-        raw.enter(Default::default());
-        done
+        }
+    }
+
+    /// How this call's rounds end.
+    fn mode<L: Lpf>(&self, ctx: &mut Context<'s, L>) -> Result<Mode> {
+        let is_whole = self.len() == ctx.nprocs() as usize;
+        match self.preferences.mode {
+            Some(Mode::Full) if !is_whole => {
+                let text = "full supersteps need all processes as members".into();
+                Err(self.misuse(ctx, text))
+            }
+            Some(mode) if !ctx.raw().strict() => Ok(mode),
+            _ if is_whole && ctx.raw().strict() => Ok(Mode::Full),
+            _ => Ok(Mode::Expected),
+        }
     }
 
     fn fits<L: Lpf>(&self, ctx: &Context<'s, L>, element: usize) -> Result<()> {
@@ -130,13 +187,6 @@ impl<'s> Collectives<'s> {
             return Err(self.misuse(ctx, text));
         }
         Ok(())
-    }
-
-    /// Pieces of a vector of `len` elements of which each needs no more than `most` bytes.
-    fn pieces(len: usize, element: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
-        let step = (most / element.max(1)).max(1);
-        // An empty vector is one piece: its members still meet, as far as the algorithm has them meet.
-        (0..len.div_ceil(step).max(1)).map(move |nth| (nth * step, step.min(len - nth * step)))
     }
 
     /// The cheapest of some ways to do a collective; those that cannot be used have no cost.
@@ -184,14 +234,20 @@ impl<'s> Collectives<'s> {
             self.cheapest(ctx, Broadcast::ALL, |way| Some(way.supersteps(self.len(), v.bytes)))
         });
         let what = What::new("broadcast", way.name()).and(root).and(v.bytes);
-        let buffers = Buffers { input: x, output: x };
+        let scratch = way.scratch();
+        let plan = Plan { what, len: v.bytes / v.element.max(1), element: v.element, scratch };
         // SAFETY: the caller's promise.
         unsafe {
-            self.call(ctx, what, buffers, (1, &mut nothing()), |s, m| match way {
-                Broadcast::Direct => broadcast_direct(s, m, root, v),
-                Broadcast::Binomial => broadcast_binomial(s, m, root, v),
-                Broadcast::Square => broadcast_square(s, m, root, v),
-                Broadcast::TwoPhase => broadcast_two_phase(s, m, root, v),
+            self.carry_out(ctx, plan, &mut nothing(), |s, m, first, len| {
+                let x = x.from(first * v.element);
+                let v = Vector { bytes: len * v.element, ..v };
+                match way {
+                    Broadcast::Direct => broadcast_direct(s, m, root, v),
+                    Broadcast::Binomial => broadcast_binomial(s, m, root, v),
+                    Broadcast::Square => broadcast_square(s, m, root, v),
+                    Broadcast::TwoPhase => broadcast_two_phase(s, m, root, v),
+                }
+                Buffers { input: x, output: x }
             })
         }
     }
@@ -231,15 +287,12 @@ impl<'s> Collectives<'s> {
         });
         let way = if way == Reduce::Ring && !commutes { Reduce::Transpose } else { way };
         let what = What::new("reduce", way.name()).and(root).and(len * element);
-        let most = self.shared.borrow().scratch_bytes;
-        for (first, len) in Self::pieces(len, element, most) {
-            let v = Vector { bytes: len * element, element };
-            let buffers =
-                Buffers { input: x.from(first * element), output: y.from(first * element) };
-            let combine = &mut combining::<T, _>(operator);
-            // SAFETY: views' memory is their section's, borrowed during the call, and the pieces lie in them.
-            unsafe {
-                self.call(ctx, what, buffers, (element, combine), |s, m| match way {
+        let plan = Plan { what, len, element, scratch: way.scratch(self.len()) };
+        // SAFETY: views' memory is their section's, borrowed during the call, and pieces lie in them.
+        unsafe {
+            self.carry_out(ctx, plan, &mut combining::<T, O>(operator), |s, m, first, len| {
+                let v = Vector { bytes: len * element, element };
+                match way {
                     Reduce::Direct => reduce_direct(s, m, root, v),
                     Reduce::Transpose => reduce_transpose(s, m, root, v),
                     Reduce::Square => reduce_square(s, m, root, v, commutes),
@@ -247,10 +300,10 @@ impl<'s> Collectives<'s> {
                     Reduce::Rabenseifner => reduce_rabenseifner(s, m, root, v),
                     Reduce::Radix => reduce_radix(s, m, root, v),
                     Reduce::Ring => reduce_ring(s, m, root, v),
-                })?;
-            }
+                }
+                Buffers { input: x.from(first * element), output: y.from(first * element) }
+            })
         }
-        Ok(())
     }
 
     /// Everybody's `x`, combined, becomes everybody's `y`.
@@ -300,27 +353,20 @@ impl<'s> Collectives<'s> {
         });
         let way = if way == Allreduce::Ring && !commutes { Allreduce::Transpose } else { way };
         let what = What::new("allreduce", way.name()).and(len * element);
-        let most = match way {
-            // Source and target of a round are one.
-            Allreduce::Doubling => self.shared.borrow().cell,
-            _ => usize::MAX,
-        };
-        for (first, len) in Self::pieces(len, element, most) {
-            let v = Vector { bytes: len * element, element };
-            let buffers =
-                Buffers { input: x.from(first * element), output: y.from(first * element) };
-            let combine = &mut combining::<T, _>(operator);
-            // SAFETY: as in `reduce_places`.
-            unsafe {
-                self.call(ctx, what, buffers, (element, combine), |s, m| match way {
+        let plan = Plan { what, len, element, scratch: way.scratch() };
+        // SAFETY: as in `reduce_places`.
+        unsafe {
+            self.carry_out(ctx, plan, &mut combining::<T, O>(operator), |s, m, first, len| {
+                let v = Vector { bytes: len * element, element };
+                match way {
                     Allreduce::Doubling => allreduce_doubling(s, m, v),
                     Allreduce::Ring => allreduce_ring(s, m, v),
                     Allreduce::Rabenseifner => allreduce_rabenseifner(s, m, v),
                     Allreduce::Transpose => allreduce_transpose(s, m, v),
-                })?;
-            }
+                }
+                Buffers { input: x.from(first * element), output: y.from(first * element) }
+            })
         }
-        Ok(())
     }
 
     /// Everybody's element, combined, at everybody.
@@ -364,25 +410,20 @@ impl<'s> Collectives<'s> {
         });
         let way = if commutes { way } else { ReduceScatter::Direct };
         let what = What::new("reduce-scatter", way.name()).and(x.len * element);
-        let most = match way {
-            ReduceScatter::Direct => usize::MAX,
-            // What goes around waits in scratch.
-            ReduceScatter::Ring => self.shared.borrow().scratch_bytes / self.len(),
-        };
-        for (first, len) in Self::pieces(block, element, most) {
-            let (first, bytes) = (first * element, len * element);
-            let blocks = Blocks::Equal { first, stride: block * element, bytes };
-            let buffers = Buffers { input: x.place, output: y.place.from(first) };
-            let combine = &mut combining::<T, _>(operator);
-            // SAFETY: as in `reduce_places`.
-            unsafe {
-                self.call(ctx, what, buffers, (element, combine), |s, m| match way {
+        let plan = Plan { what, len: block, element, scratch: way.scratch(self.len()) };
+        let combine = &mut combining::<T, _>(operator);
+        // SAFETY: as in `reduce_places`.
+        unsafe {
+            self.carry_out(ctx, plan, combine, |s, m, first, len| {
+                let (first, bytes) = (first * element, len * element);
+                let blocks = Blocks::Equal { first, stride: block * element, bytes };
+                match way {
                     ReduceScatter::Direct => reduce_scatter_direct(s, m, blocks, Results::Front),
                     ReduceScatter::Ring => reduce_scatter_ring(s, m, blocks, Results::Front),
-                })?;
-            }
+                }
+                Buffers { input: x.place, output: y.place.from(first) }
+            })
         }
-        Ok(())
     }
 
     /// The `x` of members 0 to i, combined, becomes member i's `y`.
@@ -439,24 +480,17 @@ impl<'s> Collectives<'s> {
         });
         let name = if exclusive { "exscan" } else { "scan" };
         let what = What::new(name, way.name()).and(len * element);
-        let most = match way {
-            Scan::Direct => usize::MAX,
-            // Source and target of a round are one.
-            Scan::Tree => self.shared.borrow().cell,
-        };
-        for (first, len) in Self::pieces(len, element, most) {
-            let v = Vector { bytes: len * element, element };
-            let buffers =
-                Buffers { input: x.from(first * element), output: y.from(first * element) };
-            let combine = &mut combining::<T, _>(operator);
-            // SAFETY: as in `reduce_places`.
-            unsafe {
-                self.call(ctx, what, buffers, (element, combine), |s, m| match way {
+        let plan = Plan { what, len, element, scratch: way.scratch(self.len()) };
+        // SAFETY: as in `reduce_places`.
+        unsafe {
+            self.carry_out(ctx, plan, &mut combining::<T, O>(operator), |s, m, first, len| {
+                let v = Vector { bytes: len * element, element };
+                match way {
                     Scan::Direct => scan_direct(s, m, v, exclusive),
                     Scan::Tree => scan_tree(s, m, v, exclusive),
-                })?;
-            }
+                }
+                Buffers { input: x.from(first * element), output: y.from(first * element) }
+            })
         }
-        Ok(())
     }
 }

@@ -12,7 +12,7 @@ use crate::blocks::Blocks;
 use crate::group::Group;
 use crate::run::{Buffers, Call, expected};
 use crate::schedule::Schedule;
-use crate::shared::{Place, Shared};
+use crate::shared::{LINE, Place, Shared};
 use crate::ways::{Allgather, Allreduce, Alltoall, Broadcast, Gather, Reduce, ReduceScatter, Scan};
 
 /// What collectives of a context reserve, once.
@@ -56,16 +56,37 @@ impl Settings {
     pub fn needs(&self, nprocs: Pid) -> Needs {
         let rings = nprocs as usize + self.group_members as usize;
         let cells = rings * self.window as usize * (self.cell_bytes + 192);
-        Needs { slots: 1, requests: 0, bytes: cells + self.scratch(nprocs) }
+        // Of a round of full supersteps: a put to and from everybody, and of stamps.
+        let requests = 2 * nprocs as usize + 4;
+        Needs { slots: 1, requests, bytes: cells + self.scratch(nprocs) }
     }
 
-    /// Making a group takes a few words of each member.
+    /// Half of the least is kept for what a member has to have on lines of its own.
     fn scratch(&self, nprocs: Pid) -> usize {
-        self.scratch_bytes.max(16 * nprocs as usize).next_multiple_of(64)
+        self.scratch_bytes.max(128 * (nprocs as usize + 4)).next_multiple_of(LINE)
     }
 
     fn rings(&self, nprocs: Pid) -> u32 {
         nprocs.saturating_add(self.group_members)
+    }
+}
+
+/// How rounds end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// With expected arrivals: a member goes on when what it needs is there.
+    Expected,
+    /// With a full sync of all processes: only where all of them are members.
+    Full,
+}
+
+impl Mode {
+    /// As commands call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Expected => "expected",
+            Mode::Full => "full",
+        }
     }
 }
 
@@ -83,6 +104,8 @@ pub struct Preferences {
     pub gather: Option<Gather>,
     pub scatter: Option<Gather>,
     pub reduce_scatter: Option<ReduceScatter>,
+    /// Nothing: expected arrivals, but under `LPF_STRICT=1`.
+    pub mode: Option<Mode>,
 }
 
 /// The collectives of a group of processes: the whole context, or a part of it ([`split`](Self::split)).

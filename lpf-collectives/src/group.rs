@@ -6,7 +6,7 @@ use lpf_core::arrivals::{Call, Link, call_name};
 use lpf_core::{Lpf, Pid, Raw, Result};
 
 use crate::algorithms::Member;
-use crate::shared::Shared;
+use crate::shared::{Shared, Stamp};
 
 /// One process's view of a group.
 #[derive(Debug)]
@@ -94,10 +94,16 @@ impl Group {
 
     /// Says what this member is in: the next collective of the group.
     #[inline]
-    pub(crate) fn enter<L: Lpf>(&mut self, raw: &mut Raw<'_, L>, name: &'static str, stamp: u32) {
+    pub(crate) fn enter<L: Lpf>(
+        &mut self,
+        raw: &mut Raw<'_, L>,
+        name: &'static str,
+        hash: u32,
+    ) -> Stamp {
         self.calls += 1;
-        let name = call_name(name);
-        raw.enter(Call { group: self.id, number: self.calls, stamp, name });
+        let (number, name) = (self.calls, call_name(name));
+        raw.enter(Call { group: self.id, number, stamp: hash, name });
+        Stamp { number, hash }
     }
 
     /// Links and rings, given up.

@@ -14,12 +14,13 @@ mod memory;
 mod operators;
 mod run;
 mod schedule;
+mod scratch;
 mod shared;
 #[cfg(test)]
 mod simulate;
 mod ways;
 
-pub use collectives::{Collectives, Needs, Preferences, Settings};
+pub use collectives::{Collectives, Mode, Needs, Preferences, Settings};
 pub use memory::{Source, Target};
 pub use operators::{And, At, Max, MaxAt, Min, MinAt, Operator, Or, Product, Sum, Xor};
 pub use ways::{Allgather, Allreduce, Alltoall, Broadcast, Gather, Reduce, ReduceScatter, Scan};

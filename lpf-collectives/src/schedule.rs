@@ -87,7 +87,6 @@ impl Schedule {
     }
 
     /// Supersteps, the same at every member.
-    #[cfg(test)]
     pub(crate) fn rounds(&self) -> u32 {
         self.round
     }

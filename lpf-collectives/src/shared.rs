@@ -28,6 +28,17 @@ pub(crate) struct Shared {
     gone: Vec<(Vec<Link>, u32, u32)>,
 }
 
+/// A cache line: what is apart begins on one of its own.
+pub(crate) const LINE: usize = 64;
+
+/// Which call a process is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Stamp {
+    pub(crate) number: u32,
+    pub(crate) hash: u32,
+}
+
 /// Where a buffer begins: registered memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
@@ -69,6 +80,16 @@ impl Shared {
             rings,
             gone,
         }
+    }
+
+    /// Scratch for algorithms: all but where stamps are, and what blocks are longer for beginning on lines.
+    pub(crate) fn room(&self, members: usize) -> usize {
+        self.scratch_bytes - 2 * LINE - (members + 2) * LINE
+    }
+
+    /// Where the own stamp is in scratch, and where another's comes.
+    pub(crate) fn stamp_places(&self) -> (usize, usize) {
+        (self.scratch_bytes - 2 * LINE, self.scratch_bytes - LINE)
     }
 
     /// The lowest block of `count` rings that nobody has; `None` where there is none.

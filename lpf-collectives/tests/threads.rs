@@ -18,9 +18,12 @@ fn every_collective_of_the_whole_context_and_of_groups() {
             let mut half = world.split(ctx, Some(pid % 2))?.expect("a colour was named");
             let odd = world.strided(ctx, 1, 2, 100)?;
             assert_eq!(odd.is_some(), pid % 2 == 1);
-            for len in [0usize, 1, 5, 64, 5000, 40_000] {
-                all(ctx, &mut world, len)?;
-                all(ctx, &mut half, len)?;
+            for (len, mode) in [0usize, 1, 5, 64, 5000, 40_000]
+                .into_iter()
+                .flat_map(|len| [(len, Mode::Expected), (len, Mode::Full)])
+            {
+                all(ctx, &mut world, len, mode)?;
+                all(ctx, &mut half, len, Mode::Expected)?;
             }
             assert_eq!(world.allreduce_value(ctx, &Max, pid)?, procs - 1);
             assert_eq!(world.broadcast_value(ctx, procs as usize - 1, pid)?, procs - 1);
@@ -30,7 +33,12 @@ fn every_collective_of_the_whole_context_and_of_groups() {
     }
 }
 
-fn all<'s>(ctx: &mut Context<'s, Threads>, c: &mut Collectives<'s>, len: usize) -> Result<()> {
+fn all<'s>(
+    ctx: &mut Context<'s, Threads>,
+    c: &mut Collectives<'s>,
+    len: usize,
+    mode: Mode,
+) -> Result<()> {
     let (me, q) = (c.me(), c.len());
     let members: Vec<u32> = c.members().to_vec();
     let pid = members[me];
@@ -45,6 +53,7 @@ fn all<'s>(ctx: &mut Context<'s, Threads>, c: &mut Collectives<'s>, len: usize) 
     fill(ctx.write(&mut x));
     fill(ctx.write(&mut long));
     let root = q / 2;
+    c.preferences_mut().mode = Some(mode);
 
     for way in Allreduce::ALL {
         c.preferences_mut().allreduce = Some(*way);

@@ -1,7 +1,7 @@
 //! Allgather: everybody's block in its output goes to everybody's.
 
 use super::{Member, doublings, output};
-use crate::blocks::{Blocks, Span};
+use crate::blocks::Blocks;
 use crate::schedule::Schedule;
 
 /// Everybody to everybody: one superstep of n (p-1)/p, where n is what all have together.
@@ -29,12 +29,14 @@ pub(crate) fn allgather_bruck(s: &mut Schedule, m: Member, blocks: Blocks<'_>) {
         let count = distance.min(m.members - distance);
         let (to, from) = (m.before(distance), m.after(distance));
         let mut stage = 0;
-        around(m, blocks, m.me, count, |span| {
+        around(m, blocks, m.me, count, |first, end| {
+            let span = blocks.between(first, end);
             s.give(to, output(span), stage);
             stage += span.bytes;
         });
         stage = 0;
-        around(m, blocks, from, count, |span| {
+        around(m, blocks, from, count, |first, end| {
+            let span = blocks.between(first, end);
             s.take(from, output(span), stage);
             stage += span.bytes;
         });
@@ -42,17 +44,17 @@ pub(crate) fn allgather_bruck(s: &mut Schedule, m: Member, blocks: Blocks<'_>) {
     }
 }
 
-/// The spans of `count` blocks from `first` on, around: as few as they lie in.
+/// The runs of side-by-side blocks among `count` from `first` on, around.
 pub(super) fn around(
     m: Member,
     blocks: Blocks<'_>,
     first: usize,
     count: usize,
-    mut each: impl FnMut(Span),
+    mut each: impl FnMut(usize, usize),
 ) {
     let end = first + count;
-    blocks.spans(first, end.min(m.members), &mut each);
+    blocks.runs(first, end.min(m.members), &mut each);
     if end > m.members {
-        blocks.spans(0, end - m.members, &mut each);
+        blocks.runs(0, end - m.members, &mut each);
     }
 }

@@ -54,8 +54,3 @@ pub(crate) fn alltoall_bruck(s: &mut Schedule, m: Member, sends: Blocks<'_>, rec
         s.copy(place(distance), output(receives.of(m.before(distance))));
     }
 }
-
-/// Bytes of scratch that [`alltoall_bruck`] needs for blocks of `bytes` bytes.
-pub(crate) fn bruck_scratch(members: usize, bytes: usize) -> usize {
-    (members + 2 * members.div_ceil(2)) * bytes
-}

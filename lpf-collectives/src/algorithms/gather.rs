@@ -32,34 +32,25 @@ pub(crate) fn scatter_direct(s: &mut Schedule, m: Member, root: usize, blocks: B
 }
 
 /// Subtrees' blocks go up a binomial tree: ⌈log2 p⌉ supersteps, n (p-1)/p in all. What passes through a
-/// member lies in its scratch, where it would lie in the root's output.
+/// member lies in its scratch. For blocks of one length.
 pub(crate) fn gather_binomial(s: &mut Schedule, m: Member, root: usize, blocks: Blocks<'_>) {
-    let buffer = if m.me == root { Buffer::Output } else { Buffer::Scratch };
-    let own = Span { start: 0, bytes: blocks.of(m.me).bytes };
-    s.copy(input(own), Region::new(buffer, blocks.of(m.me)));
-    gather_up(s, m, root, blocks, buffer);
-}
-
-/// The way up of blocks that lie at their places in `buffer`.
-pub(super) fn gather_up(
-    s: &mut Schedule,
-    m: Member,
-    root: usize,
-    blocks: Blocks<'_>,
-    buffer: Buffer,
-) {
+    let (buffer, places) = passing(m, root, blocks, Buffer::Output);
+    let block = Span { start: 0, bytes: blocks.of(m.me).bytes };
+    s.copy(input(block), Region::new(buffer, places.of(m.me)));
     let own = (m.me + m.members - root) % m.members;
     for distance in doublings(m.members) {
         let subtree = |first: usize| distance.min(m.members - first);
+        let mut stage = 0;
         if own % (2 * distance) == distance {
-            let (to, mut stage) = (m.before(distance), 0);
-            around(m, blocks, m.me, subtree(own), |span| {
-                s.give(to, Region::new(buffer, span), stage);
+            around(m, blocks, m.me, subtree(own), |first, end| {
+                let span = places.between(first, end);
+                s.give(m.before(distance), Region::new(buffer, span), stage);
                 stage += span.bytes;
             });
         } else if own.is_multiple_of(2 * distance) && own + distance < m.members {
-            let (from, mut stage) = (m.after(distance), 0);
-            around(m, blocks, from, subtree(own + distance), |span| {
+            let from = m.after(distance);
+            around(m, blocks, from, subtree(own + distance), |first, end| {
+                let span = places.between(first, end);
                 s.take(from, Region::new(buffer, span), stage);
                 stage += span.bytes;
             });
@@ -70,26 +61,38 @@ pub(super) fn gather_up(
 
 /// Subtrees' blocks go down a binomial tree: as [`gather_binomial`], the other way.
 pub(crate) fn scatter_binomial(s: &mut Schedule, m: Member, root: usize, blocks: Blocks<'_>) {
-    let buffer = if m.me == root { Buffer::Input } else { Buffer::Scratch };
+    let (buffer, places) = passing(m, root, blocks, Buffer::Input);
     let own = (m.me + m.members - root) % m.members;
     for distance in (0..log2_up(m.members)).rev().map(|k| 1 << k) {
         let subtree = |first: usize| distance.min(m.members - first);
+        let mut stage = 0;
         if own % (2 * distance) == distance {
-            let (from, mut stage) = (m.before(distance), 0);
-            around(m, blocks, m.me, subtree(own), |span| {
-                s.take(from, Region::new(buffer, span), stage);
+            around(m, blocks, m.me, subtree(own), |first, end| {
+                let span = places.between(first, end);
+                s.take(m.before(distance), Region::new(buffer, span), stage);
                 stage += span.bytes;
             });
         } else if own.is_multiple_of(2 * distance) && own + distance < m.members {
-            let (to, mut stage) = (m.after(distance), 0);
-            around(m, blocks, to, subtree(own + distance), |span| {
+            let to = m.after(distance);
+            around(m, blocks, to, subtree(own + distance), |first, end| {
+                let span = places.between(first, end);
                 s.give(to, Region::new(buffer, span), stage);
                 stage += span.bytes;
             });
         }
         s.next_round();
     }
-    let own = Span { start: 0, bytes: blocks.of(m.me).bytes };
+    let block = Span { start: 0, bytes: blocks.of(m.me).bytes };
     // In a round of its own, behind what comes and goes.
-    s.copy(Region::new(buffer, blocks.of(m.me)), output(own));
+    s.copy(Region::new(buffer, places.of(m.me)), output(block));
+}
+
+/// Where blocks lie that pass through a member: at the root at their places, elsewhere packed.
+fn passing<'a>(
+    m: Member,
+    root: usize,
+    blocks: Blocks<'a>,
+    at_root: Buffer,
+) -> (Buffer, Blocks<'a>) {
+    if m.me == root { (at_root, blocks) } else { (Buffer::Scratch, blocks.packed()) }
 }

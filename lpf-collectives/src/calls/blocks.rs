@@ -3,18 +3,65 @@
 use bytemuck::Pod;
 use lpf_core::{Context, Lpf, Result};
 
-use super::{What, nothing};
+use super::{Plan, What, nothing};
 use crate::algorithms::*;
 use crate::blocks::Blocks;
 use crate::collectives::Collectives;
 use crate::memory::{Source, Target, View};
 use crate::run::Buffers;
+use crate::scratch::Scratch;
 use crate::shared::Place;
 use crate::ways::*;
 
-/// Blocks of `bytes` bytes, one behind the other.
-fn equal(bytes: usize) -> Blocks<'static> {
-    Blocks::Equal { first: 0, stride: bytes, bytes }
+/// Blocks one behind the other, in elements.
+#[derive(Clone, Copy)]
+enum Layout<'a> {
+    /// Of one length.
+    Equal(usize),
+    /// Where each ends.
+    Any(&'a [usize]),
+}
+
+impl Layout<'_> {
+    /// The longest block.
+    fn longest(&self) -> usize {
+        match *self {
+            Layout::Equal(len) => len,
+            Layout::Any(ends) => {
+                let starts = std::iter::once(&0).chain(ends);
+                ends.iter().zip(starts).map(|(end, start)| end - start).max().unwrap_or(0)
+            }
+        }
+    }
+
+    /// Of every block the elements from `first` on, at most `len`.
+    fn piece(&self, element: usize, first: usize, len: usize) -> Blocks<'_> {
+        match *self {
+            Layout::Equal(all) => {
+                let (first, bytes) = (first * element, len * element);
+                Blocks::Equal { first, stride: all * element, bytes }
+            }
+            Layout::Any(ends) => Blocks::Any { ends, element, first, most: len },
+        }
+    }
+
+    fn total(&self, members: usize) -> usize {
+        match *self {
+            Layout::Equal(len) => members * len,
+            Layout::Any(ends) => ends.last().copied().unwrap_or(0),
+        }
+    }
+
+    /// As a word of the stamp.
+    fn word(&self) -> usize {
+        match *self {
+            Layout::Equal(len) => len,
+            Layout::Any(ends) => {
+                let mix = |hash: u64, &end: &usize| crate::collectives::mixed(hash, end as u64);
+                ends.iter().fold(1, mix) as usize
+            }
+        }
+    }
 }
 
 impl<'s> Collectives<'s> {
@@ -42,17 +89,16 @@ impl<'s> Collectives<'s> {
         self.shared.borrow_mut().ends[which] = ends;
     }
 
-    /// Runs `f` with blocks of these many elements of T, and their sum.
-    fn with_counts<L: Lpf, T: Pod>(
+    /// Runs `f` with blocks of these many elements, and their sum.
+    fn with_counts<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
         counts: &[usize],
-        f: impl FnOnce(&mut Self, &mut Context<'s, L>, Blocks<'_>, usize) -> Result<()>,
+        f: impl FnOnce(&mut Self, &mut Context<'s, L>, Layout<'_>, usize) -> Result<()>,
     ) -> Result<()> {
         let ends = self.ends(ctx, 0, counts)?;
-        let total = ends.last().copied().unwrap_or(0);
-        let blocks = Blocks::Any { ends: &ends, element: size_of::<T>() };
-        let done = f(self, ctx, blocks, total);
+        let layout = Layout::Any(&ends);
+        let done = f(self, ctx, layout, layout.total(counts.len()));
         self.give_back(0, ends);
         done
     }
@@ -69,8 +115,7 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let x = self.inside(ctx, x.view())?;
         let y = self.as_long(ctx, y.view(), x.len.saturating_mul(self.len()))?;
-        let bytes = x.len * size_of::<T>();
-        self.allgather_places(ctx, (x.place, y.place), equal(bytes), y.len * size_of::<T>(), 0)
+        self.allgather_places(ctx, (x.place, y.place), Layout::Equal(x.len), size_of::<T>())
     }
 
     /// As [`allgather`](Self::allgather), where member i contributes `counts[i]` elements: the same counts at
@@ -85,11 +130,10 @@ impl<'s> Collectives<'s> {
         counts: &[usize],
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        self.with_counts::<L, T>(ctx, counts, |this, ctx, blocks, total| {
+        self.with_counts(ctx, counts, |this, ctx, layout, total| {
             let x = this.as_long(ctx, x.view(), counts[this.me()])?;
             let y = this.as_long(ctx, y.view(), total)?;
-            let bytes = total * size_of::<T>();
-            this.allgather_places(ctx, (x.place, y.place), blocks, bytes, stamp(counts))
+            this.allgather_places(ctx, (x.place, y.place), layout, size_of::<T>())
         })
     }
 
@@ -97,23 +141,28 @@ impl<'s> Collectives<'s> {
         &mut self,
         ctx: &mut Context<'s, L>,
         (x, y): (Place, Place),
-        blocks: Blocks<'_>,
-        total: usize,
-        counts: usize,
+        layout: Layout<'_>,
+        element: usize,
     ) -> Result<()> {
+        let total = layout.total(self.len()) * element;
         let way = self.preferences.allgather.unwrap_or_else(|| {
             self.cheapest(ctx, Allgather::ALL, |way| Some(way.supersteps(self.len(), total)))
         });
-        let what = What::new("allgather", way.name()).and(total).and(counts);
-        let own = blocks.of(self.me());
+        let what = What::new("allgather", way.name()).and(element).and(layout.word());
+        let len = layout.longest();
+        let own = layout.piece(element, 0, len).of(self.me());
+        let plan = Plan { what, len, element, scratch: way.scratch(self.len()) };
         // SAFETY: views' memory is their section's, borrowed during the call: the own block is no other's.
         unsafe {
             std::ptr::copy(x.data.cast_const(), y.data.add(own.start), own.bytes);
-            let buffers = Buffers { input: x, output: y };
-            self.call(ctx, what, buffers, (1, &mut nothing()), |s, m| match way {
-                Allgather::Direct => allgather_direct(s, m, blocks),
-                Allgather::Bruck => allgather_bruck(s, m, blocks),
-                Allgather::Ring => allgather_ring(s, m, blocks),
+            self.carry_out(ctx, plan, &mut nothing(), |s, m, first, len| {
+                let blocks = layout.piece(element, first, len);
+                match way {
+                    Allgather::Direct => allgather_direct(s, m, blocks),
+                    Allgather::Bruck => allgather_bruck(s, m, blocks),
+                    Allgather::Ring => allgather_ring(s, m, blocks),
+                }
+                Buffers { input: x, output: y }
             })
         }
     }
@@ -133,8 +182,8 @@ impl<'s> Collectives<'s> {
         let (root, x) = (self.root(ctx, root)?, self.inside(ctx, x.view())?);
         let total = x.len.saturating_mul(self.len());
         let y = if self.me() == root { self.as_long(ctx, y.view(), total)? } else { y.view() };
-        let (bytes, element) = (x.len * size_of::<T>(), size_of::<T>());
-        self.gather_places(ctx, root, (x.place, y.place), equal(bytes), total * element, 0)
+        let layout = Layout::Equal(x.len);
+        self.gather_places(ctx, root, (x.place, y.place), layout, size_of::<T>())
     }
 
     /// As [`gather`](Self::gather), where member i contributes `counts[i]` elements: the same counts at every
@@ -152,11 +201,10 @@ impl<'s> Collectives<'s> {
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
         let root = self.root(ctx, root)?;
-        self.with_counts::<L, T>(ctx, counts, |this, ctx, blocks, total| {
+        self.with_counts(ctx, counts, |this, ctx, layout, total| {
             let x = this.as_long(ctx, x.view(), counts[this.me()])?;
             let y = if this.me() == root { this.as_long(ctx, y.view(), total)? } else { y.view() };
-            let bytes = total * size_of::<T>();
-            this.gather_places(ctx, root, (x.place, y.place), blocks, bytes, stamp(counts))
+            this.gather_places(ctx, root, (x.place, y.place), layout, size_of::<T>())
         })
     }
 
@@ -165,32 +213,38 @@ impl<'s> Collectives<'s> {
         ctx: &mut Context<'s, L>,
         root: usize,
         (x, y): (Place, Place),
-        blocks: Blocks<'_>,
-        total: usize,
-        counts: usize,
+        layout: Layout<'_>,
+        element: usize,
     ) -> Result<()> {
-        let way = self.gather_way(ctx, self.preferences.gather, total);
-        let what = What::new("gather", way.name()).and(root).and(total).and(counts);
-        let buffers = Buffers { input: x, output: y };
+        let way = self.gather_way(ctx, self.preferences.gather, layout, element);
+        let what = What::new("gather", way.name()).and(root).and(element).and(layout.word());
+        let scratch = way.scratch(self.len());
+        let plan = Plan { what, len: layout.longest(), element, scratch };
         // SAFETY: views' memory is their section's, borrowed during the call.
         unsafe {
-            self.call(ctx, what, buffers, (1, &mut nothing()), |s, m| match way {
-                Gather::Direct => gather_direct(s, m, root, blocks),
-                Gather::Binomial => gather_binomial(s, m, root, blocks),
+            self.carry_out(ctx, plan, &mut nothing(), |s, m, first, len| {
+                let blocks = layout.piece(element, first, len);
+                match way {
+                    Gather::Direct => gather_direct(s, m, root, blocks),
+                    Gather::Binomial => gather_binomial(s, m, root, blocks),
+                }
+                Buffers { input: x.from(skipped(layout, m, first) * element), output: y }
             })
         }
     }
 
-    /// The tree passes what it carries through scratch.
+    /// The tree is for blocks of one length.
     fn gather_way<L: Lpf>(
         &self,
         ctx: &Context<'s, L>,
         preferred: Option<Gather>,
-        total: usize,
+        layout: Layout<'_>,
+        element: usize,
     ) -> Gather {
-        if total > self.shared.borrow().scratch_bytes {
+        if matches!(layout, Layout::Any(_)) {
             return Gather::Direct;
         }
+        let total = layout.total(self.len()) * element;
         preferred.unwrap_or_else(|| {
             self.cheapest(ctx, Gather::ALL, |way| Some(way.supersteps(self.len(), total)))
         })
@@ -210,8 +264,8 @@ impl<'s> Collectives<'s> {
         let (root, y) = (self.root(ctx, root)?, self.inside(ctx, y.view())?);
         let total = y.len.saturating_mul(self.len());
         let x = if self.me() == root { self.as_long(ctx, x.view(), total)? } else { x.view() };
-        let (bytes, element) = (y.len * size_of::<T>(), size_of::<T>());
-        self.scatter_places(ctx, root, (x.place, y.place), equal(bytes), total * element, 0)
+        let layout = Layout::Equal(y.len);
+        self.scatter_places(ctx, root, (x.place, y.place), layout, size_of::<T>())
     }
 
     /// As [`scatter`](Self::scatter), where member i gets `counts[i]` elements: the same counts at every member.
@@ -228,11 +282,10 @@ impl<'s> Collectives<'s> {
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
         let root = self.root(ctx, root)?;
-        self.with_counts::<L, T>(ctx, counts, |this, ctx, blocks, total| {
+        self.with_counts(ctx, counts, |this, ctx, layout, total| {
             let y = this.as_long(ctx, y.view(), counts[this.me()])?;
             let x = if this.me() == root { this.as_long(ctx, x.view(), total)? } else { x.view() };
-            let bytes = total * size_of::<T>();
-            this.scatter_places(ctx, root, (x.place, y.place), blocks, bytes, stamp(counts))
+            this.scatter_places(ctx, root, (x.place, y.place), layout, size_of::<T>())
         })
     }
 
@@ -241,18 +294,22 @@ impl<'s> Collectives<'s> {
         ctx: &mut Context<'s, L>,
         root: usize,
         (x, y): (Place, Place),
-        blocks: Blocks<'_>,
-        total: usize,
-        counts: usize,
+        layout: Layout<'_>,
+        element: usize,
     ) -> Result<()> {
-        let way = self.gather_way(ctx, self.preferences.scatter, total);
-        let what = What::new("scatter", way.name()).and(root).and(total).and(counts);
-        let buffers = Buffers { input: x, output: y };
+        let way = self.gather_way(ctx, self.preferences.scatter, layout, element);
+        let what = What::new("scatter", way.name()).and(root).and(element).and(layout.word());
+        let scratch = way.scratch(self.len());
+        let plan = Plan { what, len: layout.longest(), element, scratch };
         // SAFETY: views' memory is their section's, borrowed during the call.
         unsafe {
-            self.call(ctx, what, buffers, (1, &mut nothing()), |s, m| match way {
-                Gather::Direct => scatter_direct(s, m, root, blocks),
-                Gather::Binomial => scatter_binomial(s, m, root, blocks),
+            self.carry_out(ctx, plan, &mut nothing(), |s, m, first, len| {
+                let blocks = layout.piece(element, first, len);
+                match way {
+                    Gather::Direct => scatter_direct(s, m, root, blocks),
+                    Gather::Binomial => scatter_binomial(s, m, root, blocks),
+                }
+                Buffers { input: x, output: y.from(skipped(layout, m, first) * element) }
             })
         }
     }
@@ -271,20 +328,22 @@ impl<'s> Collectives<'s> {
         let x = self.inside(ctx, x.view())?;
         let y = self.as_long(ctx, y.view(), x.len)?;
         let block = self.block(ctx, x)?;
-        let (total, members) = (x.len * size_of::<T>(), self.len());
-        let blocks = equal(block * size_of::<T>());
-        let fits = bruck_scratch(members, total / members) <= self.shared.borrow().scratch_bytes;
+        let (element, total) = (size_of::<T>(), x.len * size_of::<T>());
+        let (x, y, layout) = (x.place, y.place, Layout::Equal(block));
         let way = self.preferences.alltoall.unwrap_or_else(|| {
             self.cheapest(ctx, Alltoall::ALL, |way| Some(way.supersteps(self.len(), total)))
         });
-        let way = if fits { way } else { Alltoall::Direct };
-        let what = What::new("alltoall", way.name()).and(total);
-        let buffers = Buffers { input: x.place, output: y.place };
+        let what = What::new("alltoall", way.name()).and(element).and(block);
+        let plan = Plan { what, len: block, element, scratch: way.scratch(self.len()) };
         // SAFETY: views' memory is their section's, borrowed during the call.
         unsafe {
-            self.call(ctx, what, buffers, (1, &mut nothing()), |s, m| match way {
-                Alltoall::Direct => alltoall_direct(s, m, blocks, blocks),
-                Alltoall::Bruck => alltoall_bruck(s, m, blocks, blocks),
+            self.carry_out(ctx, plan, &mut nothing(), |s, m, first, len| {
+                let blocks = layout.piece(element, first, len);
+                match way {
+                    Alltoall::Direct => alltoall_direct(s, m, blocks, blocks),
+                    Alltoall::Bruck => alltoall_bruck(s, m, blocks, blocks),
+                }
+                Buffers { input: x, output: y }
             })
         }
     }
@@ -313,18 +372,23 @@ impl<'s> Collectives<'s> {
         y: impl Target<'s, Element = T>,
         receives: &[usize],
     ) -> Result<()> {
-        self.with_counts::<L, T>(ctx, sends, |this, ctx, leaves, total| {
+        self.with_counts(ctx, sends, |this, ctx, leaves, total| {
             let x = this.as_long(ctx, x.view(), total)?;
             let ends = this.ends(ctx, 1, receives)?;
             let y = this.as_long(ctx, y.view(), ends.last().copied().unwrap_or(0));
-            let comes = Blocks::Any { ends: &ends, element: size_of::<T>() };
-            let what = What::new("alltoall-v", "direct");
             let done = y.and_then(|y| {
-                let buffers = Buffers { input: x.place, output: y.place };
+                let (element, comes) = (size_of::<T>(), Layout::Any(&ends));
+                // Nobody knows everybody's counts: no round that all join.
+                let scratch = Scratch { unknown: true, ..Scratch::default() };
+                let what = What::new("alltoall-v", "direct");
+                let longest = leaves.longest().max(comes.longest());
+                let plan = Plan { what, len: 0, element, scratch };
                 // SAFETY: views' memory is their section's, borrowed during the call.
                 unsafe {
-                    this.call(ctx, what, buffers, (1, &mut nothing()), |s, m| {
-                        alltoall_direct(s, m, leaves, comes);
+                    this.carry_out(ctx, plan, &mut nothing(), |s, m, _, _| {
+                        let leaves = leaves.piece(element, 0, longest);
+                        alltoall_direct(s, m, leaves, comes.piece(element, 0, longest));
+                        Buffers { input: x.place, output: y.place }
                     })
                 }
             });
@@ -368,9 +432,13 @@ impl<'s> Collectives<'s> {
     }
 }
 
-/// Counts as a word of the stamp.
-fn stamp(counts: &[usize]) -> usize {
-    counts
-        .iter()
-        .fold(1, |hash, &count| crate::collectives::mixed(hash as u64, count as u64) as usize)
+/// Elements of a member's own block before a piece, where it has no more than others.
+fn skipped(layout: Layout<'_>, m: Member, first: usize) -> usize {
+    match layout {
+        Layout::Equal(_) => first,
+        Layout::Any(ends) => {
+            let start = m.me.checked_sub(1).map_or(0, |before| ends[before]);
+            first.min(ends[m.me] - start)
+        }
+    }
 }

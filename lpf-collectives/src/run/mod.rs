@@ -1,6 +1,7 @@
 //! A schedule carried out at one member.
 
 mod expected;
+mod full;
 
 use lpf_core::{Error, Lpf, Pid, Raw, Result, error::Cause};
 
@@ -9,6 +10,7 @@ use crate::schedule::{Buffer, Region};
 use crate::shared::{Place, Shared};
 
 pub(crate) use expected::expected;
+pub(crate) use full::full;
 
 /// The memory of one call.
 #[derive(Clone, Copy, Debug)]
