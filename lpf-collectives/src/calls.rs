@@ -120,11 +120,18 @@ impl<'s> Collectives<'s> {
         mut write: impl FnMut(&mut Schedule, Member, usize, usize) -> Buffers,
     ) -> Result<()> {
         let mode = if plan.scratch.unknown { Mode::Expected } else { self.mode(ctx)? };
+        let element = plan.element.max(1);
+        let most = plan.most(mode, &self.shared.borrow(), self.len());
+        if most < element && plan.len > 0 {
+            let text = format!(
+                "elements of {element} bytes do not fit what the collectives have for them; see Settings::scratch_bytes"
+            );
+            return Err(self.misuse(ctx, text));
+        }
         let Collectives { group, shared, .. } = self;
         let shared = &mut *shared.borrow_mut();
-        let element = plan.element.max(1);
         let hash = plan.what.and(mode as usize).stamp;
-        let step = (plan.most(mode, shared, group.member().members) / element).max(1);
+        let step = (most / element).max(1);
         let mut first = 0;
         loop {
             // An empty vector is one piece: its members still meet, as far as the algorithm has them meet.
@@ -372,7 +379,7 @@ impl<'s> Collectives<'s> {
     /// Everybody's element, combined, at everybody.
     ///
     /// # Errors
-    /// As [`reduce`](Self::reduce), and *misuse* for an element longer than scratch.
+    /// As [`reduce`](Self::reduce), and *misuse* for an element of more than 4096 bytes.
     pub fn allreduce_value<L: Lpf, T: Pod>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -380,7 +387,7 @@ impl<'s> Collectives<'s> {
         value: T,
     ) -> Result<T> {
         let place = self.value_place::<L, T>(ctx)?;
-        // SAFETY: scratch is aligned to a cache line, long enough, and this object's.
+        // SAFETY: the place is aligned to a cache line, long enough, and this object's.
         unsafe { place.data.cast::<T>().write(value) };
         self.allreduce_places(ctx, operator, (place, place, 1))?;
         // SAFETY: as above; the call has written it.

@@ -12,7 +12,7 @@ use crate::blocks::Blocks;
 use crate::group::Group;
 use crate::run::{Buffers, Call, expected};
 use crate::schedule::Schedule;
-use crate::shared::{LINE, Place, Shared};
+use crate::shared::{LINE, Place, Shared, VALUE};
 use crate::ways::{Allgather, Allreduce, Alltoall, Broadcast, Gather, Reduce, ReduceScatter, Scan};
 
 /// What collectives of a context reserve, once.
@@ -63,11 +63,8 @@ impl Settings {
 
     /// Half of the least is kept for what a member has to have on lines of its own.
     fn scratch(&self, nprocs: Pid) -> usize {
-        self.scratch_bytes.max(128 * (nprocs as usize + 4)).next_multiple_of(LINE)
-    }
-
-    fn rings(&self, nprocs: Pid) -> u32 {
-        nprocs.saturating_add(self.group_members)
+        let least = VALUE + 2 * LINE * (nprocs as usize + 4);
+        self.scratch_bytes.max(least).next_multiple_of(LINE)
     }
 }
 
@@ -157,7 +154,9 @@ impl<'s> Collectives<'s> {
         }
         let needs = settings.needs(nprocs);
         ctx.raw().reserve(needs.slots, needs.requests)?;
-        let rings = settings.rings(nprocs);
+        // Groups that are no whole context have barriers then.
+        let barriers = ctx.raw().strict();
+        let rings = nprocs.saturating_add(Group::rings(settings.group_members as usize, barriers));
         let inbox = ctx.inbox(InboxShape { rings, window, cell_bytes })?;
         ctx.sync()?;
         let scratch_bytes = settings.scratch(nprocs);
@@ -175,7 +174,7 @@ impl<'s> Collectives<'s> {
         let members: Rc<[Pid]> = (0..nprocs).collect();
         let firsts = vec![first; nprocs as usize].into_boxed_slice();
         Ok(Collectives {
-            group: Group::new(members, me, 1, firsts),
+            group: Group::new(members, me, 1, firsts, false),
             shared: Rc::new(RefCell::new(shared)),
             preferences: Preferences::default(),
             section: PhantomData,
@@ -222,15 +221,17 @@ impl<'s> Collectives<'s> {
         let word = colour.map_or(u64::MAX, u64::from);
         let colours = self.words(ctx, word)?;
         let places: Vec<usize> = (0..self.len()).filter(|&m| colours[m] == word).collect();
+        let barriers = ctx.raw().strict() && places.len() < ctx.nprocs() as usize;
+        let taken = Group::rings(places.len(), barriers);
         let rings = match colour {
             None => Some(0),
-            Some(_) => self.shared_rings(ctx, places.len() as u32),
+            Some(_) => self.shared_rings(ctx, taken),
         };
         let told = self.words(ctx, rings.map_or(u64::MAX, u64::from))?;
         self.group.children += 1;
         if let Some(full) = told.iter().position(|&ring| ring == u64::MAX) {
             if let (Some(_), Some(first)) = (colour, rings) {
-                self.shared.borrow_mut().give_rings(first, places.len() as u32);
+                self.shared.borrow_mut().give_rings(first, taken);
             }
             let text = format!(
                 "process {} has no room for the members of another group; Settings::group_members says how much there is",
@@ -246,7 +247,7 @@ impl<'s> Collectives<'s> {
         let rings = places.iter().map(|&place| told[place] as u32).collect();
         let id = mixed(mixed(self.group.id(), self.group.children), word);
         Ok(Some(Collectives {
-            group: Group::new(members, me, id, rings),
+            group: Group::new(members, me, id, rings, barriers),
             shared: self.shared.clone(),
             preferences: self.preferences,
             section: PhantomData,

@@ -3,9 +3,10 @@
 use std::rc::Rc;
 
 use lpf_core::arrivals::{Call, Link, call_name};
-use lpf_core::{Lpf, Pid, Raw, Result};
+use lpf_core::attr::PutAttr;
+use lpf_core::{Expect, Lpf, Pid, Raw, Result, SyncAttr};
 
-use crate::algorithms::Member;
+use crate::algorithms::{Member, doublings};
 use crate::shared::{Shared, Stamp};
 
 /// One process's view of a group.
@@ -22,15 +23,27 @@ pub(crate) struct Group {
     pub(crate) children: u64,
     /// The ring that the first member's messages come to, here and at every member.
     rings: Box<[u32]>,
+    /// With every member; in strict mode a part of the context has as many again, for its barriers.
     links: Box<[Option<Link>]>,
     /// Puts on each, and how many flushes came before them.
     puts: Box<[(u64, usize)]>,
 }
 
 impl Group {
+    /// The rings that a group of so many members takes at each.
+    pub(crate) fn rings(members: usize, barriers: bool) -> u32 {
+        members as u32 * if barriers { 2 } else { 1 }
+    }
+
     /// Of these processes, whose rings begin at `rings`.
-    pub(crate) fn new(members: Rc<[Pid]>, me: usize, id: u64, rings: Box<[u32]>) -> Self {
-        let links = vec![None; members.len()].into_boxed_slice();
+    pub(crate) fn new(
+        members: Rc<[Pid]>,
+        me: usize,
+        id: u64,
+        rings: Box<[u32]>,
+        barriers: bool,
+    ) -> Self {
+        let links = vec![None; Self::rings(members.len(), barriers) as usize].into_boxed_slice();
         let puts = vec![(0, 0); members.len()].into_boxed_slice();
         Group { members, me, id, calls: 0, children: 0, rings, links, puts }
     }
@@ -50,6 +63,27 @@ impl Group {
     /// The process of a member.
     pub(crate) fn pid(&self, member: usize) -> Pid {
         self.members[member]
+    }
+
+    /// Whether rounds end in barriers among the members: strict mode, in a part of the context.
+    pub(crate) fn has_barriers(&self) -> bool {
+        self.links.len() > self.members.len()
+    }
+
+    /// Waits for all members: a dissemination of empty messages, on links of its own.
+    pub(crate) fn barrier<L: Lpf>(&mut self, raw: &mut Raw<'_, L>, shared: &Shared) -> Result<()> {
+        let members = self.members.len();
+        for distance in doublings(members) {
+            let (to, from) =
+                ((self.me + distance) % members, (self.me + members - distance) % members);
+            let (out, into) =
+                (self.link(raw, shared, members + to)?, self.link(raw, shared, members + from)?);
+            let slot = shared.scratch.slot;
+            // SAFETY: no byte is sent.
+            unsafe { raw.put_on(PutAttr::Channel(out), self.members[to], slot, 0, 0)? };
+            raw.sync(SyncAttr::Expected(&[Expect::one(into)]))?;
+        }
+        Ok(())
     }
 
     /// The link with a member; opened when it is used first.
@@ -73,9 +107,11 @@ impl Group {
         shared: &Shared,
         member: usize,
     ) -> Result<Link> {
-        let (own, theirs) =
-            (self.rings[self.me] + member as u32, self.rings[member] + self.me as u32);
-        let link = raw.open(shared.inbox, own, self.members[member], theirs)?;
+        // Links of barriers are behind the others.
+        let (peer, before) = (member % self.members.len(), member / self.members.len());
+        let me = before * self.members.len() + self.me;
+        let (own, theirs) = (self.rings[self.me] + member as u32, self.rings[peer] + me as u32);
+        let link = raw.open(shared.inbox, own, self.members[peer], theirs)?;
         self.links[member] = Some(link);
         Ok(link)
     }
@@ -109,6 +145,6 @@ impl Group {
     /// Links and rings, given up.
     pub(crate) fn take_links(&mut self) -> (Vec<Link>, u32, u32) {
         let links = self.links.iter_mut().filter_map(Option::take).collect();
-        (links, self.rings[self.me], self.members.len() as u32)
+        (links, self.rings[self.me], self.links.len() as u32)
     }
 }

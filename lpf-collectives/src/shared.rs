@@ -31,6 +31,9 @@ pub(crate) struct Shared {
 /// A cache line: what is apart begins on one of its own.
 pub(crate) const LINE: usize = 64;
 
+/// The longest single element that is worked on.
+pub(crate) const VALUE: usize = 4096;
+
 /// Which call a process is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
@@ -82,9 +85,14 @@ impl Shared {
         }
     }
 
-    /// Scratch for algorithms: all but where stamps are, and what blocks are longer for beginning on lines.
+    /// Where a single element is.
+    pub(crate) fn value(&self) -> Place {
+        self.scratch.from(self.scratch_bytes - 2 * LINE - VALUE)
+    }
+
+    /// Scratch for algorithms: all but where stamps and single elements are, and what blocks are longer for beginning on lines.
     pub(crate) fn room(&self, members: usize) -> usize {
-        self.scratch_bytes - 2 * LINE - (members + 2) * LINE
+        self.scratch_bytes - 2 * LINE - VALUE - (members + 2) * LINE
     }
 
     /// Where the own stamp is in scratch, and where another's comes.

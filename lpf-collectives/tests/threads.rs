@@ -10,25 +10,26 @@ fn own(pid: u32, nth: usize) -> u64 {
 
 #[test]
 fn every_collective_of_the_whole_context_and_of_groups() {
-    for procs in 1..=6 {
-        let done = Config::new().procs(procs).exec(procs, Args::none(), |ctx, _args| {
-            ctx.resize(8, 0)?;
-            let mut world = Collectives::new(ctx)?;
-            let pid = ctx.pid();
-            let mut half = world.split(ctx, Some(pid % 2))?.expect("a colour was named");
-            let odd = world.strided(ctx, 1, 2, 100)?;
-            assert_eq!(odd.is_some(), pid % 2 == 1);
-            for (len, mode) in [0usize, 1, 5, 64, 5000, 40_000]
-                .into_iter()
-                .flat_map(|len| [(len, Mode::Expected), (len, Mode::Full)])
-            {
-                all(ctx, &mut world, len, mode)?;
-                all(ctx, &mut half, len, Mode::Expected)?;
-            }
-            assert_eq!(world.allreduce_value(ctx, &Max, pid)?, procs - 1);
-            assert_eq!(world.broadcast_value(ctx, procs as usize - 1, pid)?, procs - 1);
-            ctx.sync()
-        });
+    for (procs, strict) in (1..=6).flat_map(|procs| [(procs, false), (procs, true)]) {
+        let done =
+            Config::new().procs(procs).strict(strict).exec(procs, Args::none(), |ctx, _args| {
+                ctx.resize(8, 0)?;
+                let mut world = Collectives::new(ctx)?;
+                let pid = ctx.pid();
+                let mut half = world.split(ctx, Some(pid % 2))?.expect("a colour was named");
+                let odd = world.strided(ctx, 1, 2, 100)?;
+                assert_eq!(odd.is_some(), pid % 2 == 1);
+                for (len, mode) in [0usize, 1, 5, 64, 5000, 40_000]
+                    .into_iter()
+                    .flat_map(|len| [(len, Mode::Expected), (len, Mode::Full)])
+                {
+                    all(ctx, &mut world, len, mode)?;
+                    all(ctx, &mut half, len, Mode::Expected)?;
+                }
+                assert_eq!(world.allreduce_value(ctx, &Max, pid)?, procs - 1);
+                assert_eq!(world.broadcast_value(ctx, procs as usize - 1, pid)?, procs - 1);
+                ctx.sync()
+            });
         done.unwrap();
     }
 }

@@ -101,7 +101,7 @@ pub(crate) fn log2_up(n: usize) -> u32 {
 }
 
 /// Distances 1, 2, 4, … below `members`.
-fn doublings(members: usize) -> impl Iterator<Item = usize> {
+pub(crate) fn doublings(members: usize) -> impl Iterator<Item = usize> {
     (0..log2_up(members)).map(|k| 1 << k)
 }
 

@@ -10,7 +10,7 @@ use crate::collectives::Collectives;
 use crate::memory::{Source, Target, View};
 use crate::run::Buffers;
 use crate::scratch::Scratch;
-use crate::shared::Place;
+use crate::shared::{Place, VALUE};
 use crate::ways::*;
 
 /// Blocks one behind the other, in elements.
@@ -400,7 +400,7 @@ impl<'s> Collectives<'s> {
     /// One element of the root's, at everybody.
     ///
     /// # Errors
-    /// As [`broadcast`](Self::broadcast), and *misuse* for an element longer than scratch.
+    /// As [`broadcast`](Self::broadcast), and *misuse* for an element of more than 4096 bytes.
     pub fn broadcast_value<L: Lpf, T: Pod>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -410,7 +410,7 @@ impl<'s> Collectives<'s> {
         let root = self.root(ctx, root)?;
         let place = self.value_place::<L, T>(ctx)?;
         let v = Vector { bytes: size_of::<T>(), element: size_of::<T>() };
-        // SAFETY: scratch is aligned to a cache line, long enough, and this object's.
+        // SAFETY: the place is aligned to a cache line, long enough, and this object's.
         unsafe {
             place.data.cast::<T>().write(value);
             self.broadcast_place(ctx, root, place, v)?;
@@ -420,15 +420,14 @@ impl<'s> Collectives<'s> {
 
     /// Where a single element is worked on.
     pub(super) fn value_place<L: Lpf, T: Pod>(&self, ctx: &Context<'s, L>) -> Result<Place> {
-        let shared = self.shared.borrow();
-        if size_of::<T>() > shared.scratch_bytes {
-            let (bytes, room) = (size_of::<T>(), shared.scratch_bytes);
-            drop(shared);
-            return Err(
-                self.misuse(ctx, format!("an element of {bytes} bytes in scratch of {room}"))
+        if size_of::<T>() > VALUE {
+            let bytes = size_of::<T>();
+            let text = format!(
+                "an element of {bytes} bytes where {VALUE} are the most; put it into an area"
             );
+            return Err(self.misuse(ctx, text));
         }
-        Ok(shared.scratch)
+        Ok(self.shared.borrow().value())
     }
 }
 

@@ -26,17 +26,30 @@ const LANDING: usize = 4096;
 pub(crate) unsafe fn expected<L: Lpf>(call: &mut Call<'_, '_, L>, schedule: &Schedule) -> Done {
     call.shared.unflushed.clear();
     let mut steps = schedule.steps();
-    while let Some(first) = steps.first() {
-        let round = first.round();
-        let end = steps.iter().position(|step| step.round() != round).unwrap_or(steps.len());
-        for step in &steps[..end] {
+    for round in 0..schedule.rounds() {
+        let end = steps.iter().position(|step| step.round() > round).unwrap_or(steps.len());
+        let (now, later) = steps.split_at(end);
+        steps = later;
+        for step in now {
             call.offer(step)?;
         }
-        for step in &steps[..end] {
+        let comes = now.iter().position(|step| matches!(step, Step::Receive { .. }));
+        let (before, after) = now.split_at(comes.unwrap_or(end));
+        for step in before {
             // SAFETY: the caller's promise.
             unsafe { call.step(step)? };
         }
-        steps = &steps[end..];
+        if call.group.has_barriers() {
+            call.group.barrier(call.raw, call.shared)?;
+        }
+        for step in after {
+            // SAFETY: the caller's promise.
+            unsafe { call.step(step)? };
+        }
+    }
+    for step in steps {
+        // SAFETY: the caller's promise.
+        unsafe { call.step(step)? };
     }
     call.flush()
 }
