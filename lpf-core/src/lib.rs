@@ -44,7 +44,6 @@ mod kept;
 pub mod machine;
 pub mod messages;
 pub mod request;
-pub mod rounds;
 pub mod settings;
 pub mod slot;
 pub mod wait;

@@ -193,8 +193,8 @@ pub unsafe trait Lpf: Sized + Send {
     /// *Fatal* where any process of the section failed, with process, superstep and cause.
     fn sync(&mut self, attr: SyncAttr<'_>) -> Result<()>;
 
-    /// Whether the rounds of algorithms on expected arrivals end in full syncs (`LPF_STRICT=1`);
-    /// see [`rounds`](crate::rounds). The same on every process.
+    /// Whether the rounds of libraries' algorithms on expected arrivals end in full syncs (`LPF_STRICT=1`).
+    /// The same on every process.
     fn strict(&self) -> bool;
 
     /// What communication costs here. Θ(1).
