@@ -17,6 +17,7 @@ pages! {
     processes: "src/processes.md"
     libraries: "src/libraries.md"
     errors: "src/errors.md"
+    collectives: "src/collectives.md"
     expected_arrivals: "src/expected-arrivals.md"
     settings: "src/settings.md"
     contract: "src/contract.md"
