@@ -10,7 +10,7 @@ use lpf_core::{Cause, Context, Error, Lpf, Pid, Result, panic_text};
 use crate::algorithms::*;
 use crate::blocks::Blocks;
 use crate::collectives::{Collectives, Mode, mixed};
-use crate::cost::{COMBINE_NS_PER_BYTE, Supersteps, choose};
+use crate::cost::{Supersteps, choose};
 use crate::memory::{Source, Target, View};
 use crate::operators::{Operator, on_slices};
 use crate::run::{Buffers, Call, Combine, expected, full};
@@ -205,7 +205,7 @@ impl<'s> Collectives<'s> {
     ) -> W {
         let (machine, members) = (ctx.probe(), self.len() as Pid);
         choose(ways, |way| match cost(way) {
-            Some(cost) => cost.seconds(&machine, members, COMBINE_NS_PER_BYTE),
+            Some(cost) => cost.seconds(&machine, members, self.combine_ns_per_byte()),
             None => f64::INFINITY,
         })
     }

@@ -9,7 +9,9 @@ use lpf_core::{Cause, Context, Error, Lpf, Memory, Pid, Result};
 
 use crate::algorithms::{Member, allgather_direct};
 use crate::blocks::Blocks;
+use crate::cost::COMBINE_NS_PER_BYTE;
 use crate::group::Group;
+use crate::operators;
 use crate::run::{Buffers, Call, expected};
 use crate::schedule::Schedule;
 use crate::shared::{LINE, Place, Shared, VALUE};
@@ -127,6 +129,8 @@ pub struct Collectives<'s> {
     pub(crate) group: Group,
     pub(crate) shared: Rc<RefCell<Shared>>,
     pub(crate) preferences: Preferences,
+    /// What combining takes, the same at every process.
+    combine_ns_per_byte: f64,
     section: PhantomData<fn(&'s ()) -> &'s ()>,
 }
 
@@ -173,12 +177,22 @@ impl<'s> Collectives<'s> {
         let first = shared.take_rings(nprocs).unwrap_or(0);
         let members: Rc<[Pid]> = (0..nprocs).collect();
         let firsts = vec![first; nprocs as usize].into_boxed_slice();
-        Ok(Collectives {
+        let mut all = Collectives {
             group: Group::new(members, me, 1, firsts, false),
             shared: Rc::new(RefCell::new(shared)),
             preferences: Preferences::default(),
+            combine_ns_per_byte: COMBINE_NS_PER_BYTE,
             section: PhantomData,
-        })
+        };
+        let measured = if me == 0 { operators::measure() } else { 0.0 };
+        all.combine_ns_per_byte = all.broadcast_value(ctx, 0, measured)?;
+        Ok(all)
+    }
+
+    /// What combining is taken to take where algorithms are compared: a sum of f64, measured at process 0 when
+    /// the collectives of the whole context were made; nanoseconds per byte.
+    pub fn combine_ns_per_byte(&self) -> f64 {
+        self.combine_ns_per_byte
     }
 
     /// The members' processes, by their place in the group.
@@ -250,6 +264,7 @@ impl<'s> Collectives<'s> {
             group: Group::new(members, me, id, rings, barriers),
             shared: self.shared.clone(),
             preferences: self.preferences,
+            combine_ns_per_byte: self.combine_ns_per_byte,
             section: PhantomData,
         }))
     }
