@@ -19,17 +19,51 @@ use crate::scratch::Scratch;
 use crate::shared::{Place, Shared};
 use crate::ways::*;
 
+/// The collectives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Broadcast = 1,
+    Reduce,
+    Allreduce,
+    ReduceScatter,
+    Scan,
+    Exscan,
+    Gather,
+    Scatter,
+    Allgather,
+    Alltoall,
+    AlltoallV,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Broadcast => "broadcast",
+            Kind::Reduce => "reduce",
+            Kind::Allreduce => "allreduce",
+            Kind::ReduceScatter => "reduce-scatter",
+            Kind::Scan => "scan",
+            Kind::Exscan => "exscan",
+            Kind::Gather => "gather",
+            Kind::Scatter => "scatter",
+            Kind::Allgather => "allgather",
+            Kind::Alltoall => "alltoall",
+            Kind::AlltoallV => "alltoall-v",
+        }
+    }
+}
+
 /// One call: what its messages carry as their stamp.
 #[derive(Clone, Copy)]
 struct What {
-    name: &'static str,
+    kind: Kind,
     stamp: u64,
 }
 
 impl What {
-    fn new(name: &'static str, way: &'static str) -> Self {
-        let text = |text: &str| text.bytes().fold(0, |hash, byte| mixed(hash, u64::from(byte)));
-        What { name, stamp: mixed(text(name), text(way)) }
+    /// Of this collective by algorithm number `way`.
+    fn new(kind: Kind, way: usize) -> Self {
+        What { kind, stamp: mixed(kind as u64, way as u64) }
     }
 
     fn and(self, word: usize) -> Self {
@@ -140,7 +174,7 @@ impl<'s> Collectives<'s> {
             schedule.clear();
             let buffers = write(&mut schedule, group.member(), first, len);
             let mut raw = ctx.raw();
-            let stamp = group.enter(&mut raw, plan.what.name, (hash ^ hash >> 32) as u32);
+            let stamp = group.enter(&mut raw, plan.what.kind.name(), (hash ^ hash >> 32) as u32);
             let part = shared.cell / element * element;
             let kept = plan.scratch.kept * len * element;
             let mut call = Call { raw: &mut raw, group, shared, buffers, combine, part };
@@ -196,18 +230,24 @@ impl<'s> Collectives<'s> {
         Ok(())
     }
 
-    /// The cheapest of some ways to do a collective; those that cannot be used have no cost.
+    /// The cheapest of some ways to do a collective on so many bytes; those that cannot be used have no cost.
     fn cheapest<L: Lpf, W: Copy>(
         &self,
         ctx: &Context<'s, L>,
+        (kind, bytes, commutes): (Kind, usize, bool),
         ways: &[W],
         cost: impl Fn(W) -> Option<Supersteps>,
     ) -> W {
-        let (machine, members) = (ctx.probe(), self.len() as Pid);
-        choose(ways, |way| match cost(way) {
-            Some(cost) => cost.seconds(&machine, members, self.combine_ns_per_byte()),
-            None => f64::INFINITY,
-        })
+        let key = (bytes as u64) << 5 | (kind as u64) << 1 | u64::from(commutes);
+        let choice = self.choices.of(key, || {
+            let (machine, members) = (ctx.probe(), self.len() as Pid);
+            let seconds = |way| match cost(way) {
+                Some(cost) => cost.seconds(&machine, members, self.combine_ns_per_byte()),
+                None => f64::INFINITY,
+            };
+            choose(ways, seconds)
+        });
+        ways[choice]
     }
 
     /// What the root has in `x` goes to everybody's.
@@ -238,9 +278,11 @@ impl<'s> Collectives<'s> {
         v: Vector,
     ) -> Result<()> {
         let way = self.preferences.broadcast.unwrap_or_else(|| {
-            self.cheapest(ctx, Broadcast::ALL, |way| Some(way.supersteps(self.len(), v.bytes)))
+            self.cheapest(ctx, (Kind::Broadcast, v.bytes, true), Broadcast::ALL, |way| {
+                Some(way.supersteps(self.len(), v.bytes))
+            })
         });
-        let what = What::new("broadcast", way.name()).and(root).and(v.bytes);
+        let what = What::new(Kind::Broadcast, way as usize).and(root).and(v.bytes);
         let scratch = way.scratch();
         let plan = Plan { what, len: v.bytes / v.element.max(1), element: v.element, scratch };
         // SAFETY: the caller's promise.
@@ -288,12 +330,12 @@ impl<'s> Collectives<'s> {
         self.fits(ctx, element)?;
         let commutes = operator.commutes();
         let way = self.preferences.reduce.unwrap_or_else(|| {
-            self.cheapest(ctx, Reduce::ALL, |way| {
+            self.cheapest(ctx, (Kind::Reduce, len * element, commutes), Reduce::ALL, |way| {
                 (commutes || way != Reduce::Ring).then(|| way.supersteps(self.len(), len * element))
             })
         });
         let way = if way == Reduce::Ring && !commutes { Reduce::Transpose } else { way };
-        let what = What::new("reduce", way.name()).and(root).and(len * element);
+        let what = What::new(Kind::Reduce, way as usize).and(root).and(len * element);
         let plan = Plan { what, len, element, scratch: way.scratch(self.len()) };
         // SAFETY: views' memory is their section's, borrowed during the call, and pieces lie in them.
         unsafe {
@@ -353,13 +395,13 @@ impl<'s> Collectives<'s> {
         self.fits(ctx, element)?;
         let commutes = operator.commutes();
         let way = self.preferences.allreduce.unwrap_or_else(|| {
-            self.cheapest(ctx, Allreduce::ALL, |way| {
+            self.cheapest(ctx, (Kind::Allreduce, len * element, commutes), Allreduce::ALL, |way| {
                 (commutes || way != Allreduce::Ring)
                     .then(|| way.supersteps(self.len(), len * element))
             })
         });
         let way = if way == Allreduce::Ring && !commutes { Allreduce::Transpose } else { way };
-        let what = What::new("allreduce", way.name()).and(len * element);
+        let what = What::new(Kind::Allreduce, way as usize).and(len * element);
         let plan = Plan { what, len, element, scratch: way.scratch() };
         // SAFETY: as in `reduce_places`.
         unsafe {
@@ -411,12 +453,15 @@ impl<'s> Collectives<'s> {
         let (element, commutes) = (size_of::<T>(), operator.commutes());
         self.fits(ctx, element)?;
         let way = self.preferences.reduce_scatter.unwrap_or_else(|| {
-            self.cheapest(ctx, ReduceScatter::ALL, |way| {
-                Some(way.supersteps(self.len(), x.len * element))
-            })
+            self.cheapest(
+                ctx,
+                (Kind::ReduceScatter, x.len * element, true),
+                ReduceScatter::ALL,
+                |way| Some(way.supersteps(self.len(), x.len * element)),
+            )
         });
         let way = if commutes { way } else { ReduceScatter::Direct };
-        let what = What::new("reduce-scatter", way.name()).and(x.len * element);
+        let what = What::new(Kind::ReduceScatter, way as usize).and(x.len * element);
         let plan = Plan { what, len: block, element, scratch: way.scratch(self.len()) };
         let combine = &mut combining::<T, _>(operator);
         // SAFETY: as in `reduce_places`.
@@ -480,13 +525,13 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let element = size_of::<T>();
         self.fits(ctx, element)?;
+        let kind = if exclusive { Kind::Exscan } else { Kind::Scan };
         let way = self.preferences.scan.unwrap_or_else(|| {
-            self.cheapest(ctx, Scan::ALL, |way| {
+            self.cheapest(ctx, (kind, len * element, true), Scan::ALL, |way| {
                 Some(way.supersteps(self.len(), len * element, exclusive))
             })
         });
-        let name = if exclusive { "exscan" } else { "scan" };
-        let what = What::new(name, way.name()).and(len * element);
+        let what = What::new(kind, way as usize).and(len * element);
         let plan = Plan { what, len, element, scratch: way.scratch(self.len()) };
         // SAFETY: as in `reduce_places`.
         unsafe {

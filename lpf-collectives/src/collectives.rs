@@ -9,6 +9,7 @@ use lpf_core::{Cause, Context, Error, Lpf, Memory, Pid, Result};
 
 use crate::algorithms::{Member, allgather_direct};
 use crate::blocks::Blocks;
+use crate::choices::Choices;
 use crate::cost::COMBINE_NS_PER_BYTE;
 use crate::group::Group;
 use crate::operators;
@@ -131,6 +132,7 @@ pub struct Collectives<'s> {
     pub(crate) preferences: Preferences,
     /// What combining takes, the same at every process.
     combine_ns_per_byte: f64,
+    pub(crate) choices: Choices,
     section: PhantomData<fn(&'s ()) -> &'s ()>,
 }
 
@@ -182,10 +184,12 @@ impl<'s> Collectives<'s> {
             shared: Rc::new(RefCell::new(shared)),
             preferences: Preferences::default(),
             combine_ns_per_byte: COMBINE_NS_PER_BYTE,
+            choices: Choices::default(),
             section: PhantomData,
         };
         let measured = if me == 0 { operators::measure() } else { 0.0 };
         all.combine_ns_per_byte = all.broadcast_value(ctx, 0, measured)?;
+        all.choices = Choices::default();
         Ok(all)
     }
 
@@ -265,6 +269,7 @@ impl<'s> Collectives<'s> {
             shared: self.shared.clone(),
             preferences: self.preferences,
             combine_ns_per_byte: self.combine_ns_per_byte,
+            choices: Choices::default(),
             section: PhantomData,
         }))
     }

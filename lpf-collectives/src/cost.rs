@@ -199,13 +199,13 @@ impl Alltoall {
     }
 }
 
-/// The cheapest; of equal ones the first.
-pub(crate) fn choose<W: Copy>(ways: &[W], cost: impl Fn(W) -> f64) -> W {
-    let mut best = (ways[0], cost(ways[0]));
-    for &way in &ways[1..] {
+/// Which is the cheapest; of equal ones the first.
+pub(crate) fn choose<W: Copy>(ways: &[W], cost: impl Fn(W) -> f64) -> usize {
+    let mut best = (0, cost(ways[0]));
+    for (nth, &way) in ways.iter().enumerate().skip(1) {
         let cost = cost(way);
         if cost < best.1 {
-            best = (way, cost);
+            best = (nth, cost);
         }
     }
     best.0

@@ -7,6 +7,7 @@
 mod algorithms;
 mod blocks;
 mod calls;
+mod choices;
 mod collectives;
 pub mod cost;
 mod group;

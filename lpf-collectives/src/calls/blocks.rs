@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 use lpf_core::{Context, Lpf, Result};
 
-use super::{Plan, What, nothing};
+use super::{Kind, Plan, What, nothing};
 use crate::algorithms::*;
 use crate::blocks::Blocks;
 use crate::collectives::Collectives;
@@ -146,9 +146,11 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let total = layout.total(self.len()) * element;
         let way = self.preferences.allgather.unwrap_or_else(|| {
-            self.cheapest(ctx, Allgather::ALL, |way| Some(way.supersteps(self.len(), total)))
+            self.cheapest(ctx, (Kind::Allgather, total, true), Allgather::ALL, |way| {
+                Some(way.supersteps(self.len(), total))
+            })
         });
-        let what = What::new("allgather", way.name()).and(element).and(layout.word());
+        let what = What::new(Kind::Allgather, way as usize).and(element).and(layout.word());
         let len = layout.longest();
         let own = layout.piece(element, 0, len).of(self.me());
         let plan = Plan { what, len, element, scratch: way.scratch(self.len()) };
@@ -217,7 +219,7 @@ impl<'s> Collectives<'s> {
         element: usize,
     ) -> Result<()> {
         let way = self.gather_way(ctx, self.preferences.gather, layout, element);
-        let what = What::new("gather", way.name()).and(root).and(element).and(layout.word());
+        let what = What::new(Kind::Gather, way as usize).and(root).and(element).and(layout.word());
         let scratch = way.scratch(self.len());
         let plan = Plan { what, len: layout.longest(), element, scratch };
         // SAFETY: views' memory is their section's, borrowed during the call.
@@ -246,7 +248,9 @@ impl<'s> Collectives<'s> {
         }
         let total = layout.total(self.len()) * element;
         preferred.unwrap_or_else(|| {
-            self.cheapest(ctx, Gather::ALL, |way| Some(way.supersteps(self.len(), total)))
+            self.cheapest(ctx, (Kind::Gather, total, true), Gather::ALL, |way| {
+                Some(way.supersteps(self.len(), total))
+            })
         })
     }
 
@@ -298,7 +302,7 @@ impl<'s> Collectives<'s> {
         element: usize,
     ) -> Result<()> {
         let way = self.gather_way(ctx, self.preferences.scatter, layout, element);
-        let what = What::new("scatter", way.name()).and(root).and(element).and(layout.word());
+        let what = What::new(Kind::Scatter, way as usize).and(root).and(element).and(layout.word());
         let scratch = way.scratch(self.len());
         let plan = Plan { what, len: layout.longest(), element, scratch };
         // SAFETY: views' memory is their section's, borrowed during the call.
@@ -331,9 +335,11 @@ impl<'s> Collectives<'s> {
         let (element, total) = (size_of::<T>(), x.len * size_of::<T>());
         let (x, y, layout) = (x.place, y.place, Layout::Equal(block));
         let way = self.preferences.alltoall.unwrap_or_else(|| {
-            self.cheapest(ctx, Alltoall::ALL, |way| Some(way.supersteps(self.len(), total)))
+            self.cheapest(ctx, (Kind::Alltoall, total, true), Alltoall::ALL, |way| {
+                Some(way.supersteps(self.len(), total))
+            })
         });
-        let what = What::new("alltoall", way.name()).and(element).and(block);
+        let what = What::new(Kind::Alltoall, way as usize).and(element).and(block);
         let plan = Plan { what, len: block, element, scratch: way.scratch(self.len()) };
         // SAFETY: views' memory is their section's, borrowed during the call.
         unsafe {
@@ -380,7 +386,7 @@ impl<'s> Collectives<'s> {
                 let (element, comes) = (size_of::<T>(), Layout::Any(&ends));
                 // Nobody knows everybody's counts: no round that all join.
                 let scratch = Scratch { unknown: true, ..Scratch::default() };
-                let what = What::new("alltoall-v", "direct");
+                let what = What::new(Kind::AlltoallV, 0);
                 let longest = leaves.longest().max(comes.longest());
                 let plan = Plan { what, len: 0, element, scratch };
                 // SAFETY: views' memory is their section's, borrowed during the call.
