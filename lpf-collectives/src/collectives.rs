@@ -57,11 +57,11 @@ impl Settings {
 
     /// What a context of `nprocs` processes has to have for them.
     pub fn needs(&self, nprocs: Pid) -> Needs {
-        let rings = nprocs as usize + self.group_members as usize;
-        let cells = rings * self.window as usize * (self.cell_bytes + 192);
+        let cells = (nprocs as usize + self.group_members as usize) * self.window as usize;
+        let cells = cells.saturating_mul(self.cell_bytes.saturating_add(192));
         // Of a round of full supersteps: a put to and from everybody, and of stamps.
         let requests = 2 * nprocs as usize + 4;
-        Needs { slots: 1, requests, bytes: cells + self.scratch(nprocs) }
+        Needs { slots: 1, requests, bytes: cells.saturating_add(self.scratch(nprocs)) }
     }
 
     /// Half of the least is kept for what a member has to have on lines of its own.
