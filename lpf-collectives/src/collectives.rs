@@ -175,7 +175,8 @@ impl<'s> Collectives<'s> {
         ctx.sync()?;
         let place = Place { slot: scratch.slot(), offset: 0, data: scratch.data() };
         let shape = (rings, window as usize, cell_bytes);
-        let mut shared = Shared::new(inbox, shape, (place, scratch_bytes), schedule);
+        let mut shared =
+            Shared::new(inbox, shape, (place, scratch_bytes), schedule, ctx.closings());
         let first = shared.take_rings(nprocs).unwrap_or(0);
         let members: Rc<[Pid]> = (0..nprocs).collect();
         let firsts = vec![first; nprocs as usize].into_boxed_slice();
@@ -226,7 +227,7 @@ impl<'s> Collectives<'s> {
 
     /// Groups of the members that name the same colour; nothing for a member that names none. Collective over
     /// this group: two exchanges of a word with every member. In a group its members keep their order. A
-    /// group that is dropped by one member has to be dropped by all.
+    /// group that is dropped by one member has to be dropped by all, before any of them is in a group made later.
     ///
     /// # Errors
     /// *Misuse* at every member where one has no room left for the members of another group
@@ -243,7 +244,7 @@ impl<'s> Collectives<'s> {
         let taken = Group::rings(places.len(), barriers);
         let rings = match colour {
             None => Some(0),
-            Some(_) => self.shared_rings(ctx, taken),
+            Some(_) => self.shared.borrow_mut().take_rings(taken),
         };
         let told = self.words(ctx, rings.map_or(u64::MAX, u64::from))?;
         self.group.children += 1;
@@ -290,17 +291,6 @@ impl<'s> Collectives<'s> {
             distance.is_multiple_of(stride.max(1)) && distance / stride.max(1) < count
         });
         self.split(ctx, is_in.then_some(0))
-    }
-
-    /// A block of rings for a group; links of groups that are gone are closed first.
-    fn shared_rings<L: Lpf>(&mut self, ctx: &mut Context<'s, L>, count: u32) -> Option<u32> {
-        let mut shared = self.shared.borrow_mut();
-        while let Some((links, first, count)) = shared.next_gone() {
-            // What cannot be closed is in a section that failed.
-            links.into_iter().for_each(|link| drop(ctx.raw().close(link)));
-            shared.give_rings(first, count);
-        }
-        shared.take_rings(count)
     }
 
     /// A word of every member.

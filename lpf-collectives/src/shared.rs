@@ -1,5 +1,6 @@
 //! What all groups of a context share: the inbox, its rings, scratch memory, and what a call works with.
 
+use lpf_core::Closings;
 use lpf_core::Slot;
 use lpf_core::arrivals::{InboxSlot, Link};
 
@@ -24,8 +25,8 @@ pub(crate) struct Shared {
     pub(crate) flushes: u64,
     /// Whether a ring is some group's.
     rings: Vec<bool>,
-    /// Links of groups that are gone, with their rings; closed before rings are given out.
-    gone: Vec<(Vec<Link>, u32, u32)>,
+    /// Takes the links of groups that are gone.
+    closings: Closings,
 }
 
 /// A cache line: what is apart begins on one of its own.
@@ -66,10 +67,11 @@ impl Shared {
         (rings, window, cell): (u32, usize, usize),
         (scratch, scratch_bytes): (Place, usize),
         schedule: Schedule,
+        closings: Closings,
     ) -> Self {
         let rings = vec![false; rings as usize];
         let ends = [0; 2].map(|_| Vec::with_capacity(rings.len()));
-        let (unflushed, gone) = (Vec::with_capacity(4 * rings.len() + 16), Vec::new());
+        let unflushed = Vec::with_capacity(4 * rings.len() + 16);
         Shared {
             inbox,
             cell,
@@ -81,7 +83,7 @@ impl Shared {
             unflushed,
             flushes: 0,
             rings,
-            gone,
+            closings,
         }
     }
 
@@ -112,12 +114,9 @@ impl Shared {
         self.rings[first as usize..(first + count) as usize].fill(false);
     }
 
-    /// A group is gone: its links are closed when its rings are needed.
-    pub(crate) fn forget(&mut self, links: (Vec<Link>, u32, u32)) {
-        self.gone.push(links);
-    }
-
-    pub(crate) fn next_gone(&mut self) -> Option<(Vec<Link>, u32, u32)> {
-        self.gone.pop()
+    /// A group is gone: its links are closed before anything else is called, its rings can be another's.
+    pub(crate) fn forget(&mut self, (links, first, count): (Vec<Link>, u32, u32)) {
+        links.into_iter().for_each(|link| self.closings.close(link));
+        self.give_rings(first, count);
     }
 }

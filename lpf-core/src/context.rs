@@ -25,7 +25,7 @@ use crate::slot::Registrant;
 use crate::typed::access::Access;
 use crate::typed::area::{Area, Local, Memory};
 use crate::typed::heap::Heap;
-use crate::typed::message::Releases;
+use crate::typed::message::{Closings, Releases};
 
 /// One process of a section.
 ///
@@ -128,8 +128,15 @@ impl<'s, L: Lpf> Context<'s, L> {
     }
 
     /// The twelve primitives on slots and byte ranges.
+    #[inline]
     pub fn raw(&mut self) -> Raw<'_, L> {
+        self.close_given_up();
         Raw::new(&mut self.raw)
+    }
+
+    /// Where a library leaves links that its objects give up when they are dropped.
+    pub fn closings(&self) -> Closings {
+        Closings::new(self.releases.clone())
     }
 
     /// Reserves room for `slots` slots and `requests` requests, from the next sync on. A request

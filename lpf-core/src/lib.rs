@@ -68,7 +68,7 @@ pub use slot::{GlobalSlot, LocalSlot, Registrant, Slot};
 pub use typed::access::Access;
 pub use typed::area::{Area, Local, Memory};
 pub use typed::channel::{Channel, Landing};
-pub use typed::message::Message;
+pub use typed::message::{Closings, Message};
 pub use typed::outbox::{Flushed, Part, Sent};
 
 /// The number of a process, or a number of processes.

@@ -303,6 +303,16 @@ impl<'s, L: Lpf> Context<'s, L> {
         while let Some((link, nth)) = self.releases.pop() {
             self.raw.release_held(link, nth)?;
         }
+        self.close_given_up();
         Ok(())
+    }
+
+    /// Closes the links that libraries gave up.
+    #[inline]
+    pub(crate) fn close_given_up(&mut self) {
+        while let Some(link) = self.releases.pop_closing() {
+            // What cannot be closed is in a section that failed.
+            let _ = self.raw.close(link);
+        }
     }
 }

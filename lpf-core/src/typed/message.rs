@@ -16,6 +16,7 @@ pub(crate) struct Releases(Rc<Shared>);
 struct Shared {
     list: RefCell<Vec<(Link, u64)>>,
     links: Cell<usize>,
+    closings: RefCell<Vec<Link>>,
 }
 
 impl Releases {
@@ -39,8 +40,30 @@ impl Releases {
         self.0.list.borrow_mut().pop()
     }
 
+    /// A link that a library gave up.
+    pub(crate) fn pop_closing(&self) -> Option<Link> {
+        self.0.closings.borrow_mut().pop()
+    }
+
     fn push(&self, link: Link, nth: u64) {
         self.0.list.borrow_mut().push((link, nth));
+    }
+}
+
+/// Where a library leaves the links of an object of its own that was dropped: dropping has no context. They
+/// are closed before the next call of any kind, so that who needs their rings elsewhere need not wait for this
+/// process to call the library again.
+#[derive(Clone, Debug)]
+pub struct Closings(Releases);
+
+impl Closings {
+    pub(crate) fn new(releases: Releases) -> Self {
+        Closings(releases)
+    }
+
+    /// The link is closed soon. No message of it is unreleased, and no put unflushed.
+    pub fn close(&self, link: Link) {
+        self.0.0.closings.borrow_mut().push(link);
     }
 }
 
