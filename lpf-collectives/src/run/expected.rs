@@ -30,6 +30,12 @@ pub(crate) unsafe fn expected<L: Lpf>(call: &mut Call<'_, '_, L>, schedule: &Sch
         let end = steps.iter().position(|step| step.round() > round).unwrap_or(steps.len());
         let (now, later) = steps.split_at(end);
         steps = later;
+        let window = call.shared.window;
+        if numbered(now).any(|(_, nth)| nth >= window) {
+            // SAFETY: the caller's promise.
+            unsafe { call.in_waves(now, window)? };
+            continue;
+        }
         for step in now {
             call.offer(step)?;
         }
@@ -54,6 +60,21 @@ pub(crate) unsafe fn expected<L: Lpf>(call: &mut Call<'_, '_, L>, schedule: &Sch
     call.flush()
 }
 
+/// The steps of a round, and which message of its link each is: those of one link are side by side.
+fn numbered(steps: &[Step]) -> impl Iterator<Item = (&Step, usize)> {
+    let (mut last, mut nth) = (None, 0);
+    steps.iter().map(move |step| {
+        let link = match *step {
+            Step::Send { to, .. } => Some((true, to)),
+            Step::Receive { from, .. } => Some((false, from)),
+            Step::Copy { .. } => None,
+        };
+        nth = if link.is_some() && link == last { nth + 1 } else { 0 };
+        last = link;
+        (step, nth)
+    })
+}
+
 /// Whether a message is long enough for a landing, as both ends know.
 #[inline]
 fn lands(bytes: usize, cell: usize) -> bool {
@@ -69,6 +90,35 @@ impl<L: Lpf> Call<'_, '_, L> {
         self.shared.unflushed.clear();
         self.shared.flushes += 1;
         self.raw.sync(SyncAttr::Flush)
+    }
+
+    /// A round with more messages on a link than its window: so many at a time. Members that send each other
+    /// more would all wait for credit.
+    ///
+    /// # Safety
+    /// As [`expected`].
+    #[cold]
+    unsafe fn in_waves(&mut self, steps: &[Step], window: usize) -> Done {
+        let waves = numbered(steps).map(|(_, nth)| nth / window + 1).max().unwrap_or(0);
+        let mut is_before = self.group.has_barriers();
+        for wave in 0..waves {
+            let now = || numbered(steps).filter(|(_, nth)| nth / window == wave);
+            for (step, _) in now() {
+                self.offer(step)?;
+            }
+            for (step, _) in now() {
+                if is_before && matches!(step, Step::Receive { .. }) {
+                    is_before = false;
+                    self.group.barrier(self.raw, self.shared)?;
+                }
+                // SAFETY: the caller's promise.
+                unsafe { self.step(step)? };
+            }
+        }
+        if is_before {
+            self.group.barrier(self.raw, self.shared)?;
+        }
+        Ok(())
     }
 
     /// What is written now has left.
