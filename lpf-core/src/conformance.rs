@@ -66,6 +66,33 @@ mod random;
 mod sections;
 mod slots;
 
+/// What suites of other crates, on the same harness, are made with.
+#[doc(hidden)]
+pub mod tools {
+    pub use super::board::board;
+    pub use super::memory::bury;
+    pub use super::random::execute::broadcast;
+    pub use super::random::run_all;
+    pub use super::random::words::{Reader, to_bytes};
+    pub use super::runner::*;
+    pub use super::verdict::{
+        BOUND, assert_fatal_naming, assert_in_time, failing_rehook, sync_until_fatal,
+    };
+
+    /// Asserts that a suite's list names every case of these sources, and gives how many there are.
+    pub fn listed(list: &str, sources: &[&str]) -> usize {
+        let mut cases = 0;
+        for line in sources.iter().flat_map(|source| source.lines()) {
+            let Some(rest) = line.trim_start().strip_prefix("pub fn ") else { continue };
+            let name: String =
+                rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            assert!(list.contains(&format!(" {name},\n")), "case {name} is in no list");
+            cases += 1;
+        }
+        cases
+    }
+}
+
 /// Every case, for the macro.
 #[doc(hidden)]
 pub mod cases {
@@ -209,7 +236,7 @@ pub const PROCS: Pid = 8;
 #[macro_export]
 macro_rules! conformance {
     ($harness:expr) => {
-        $crate::conformance_cases! { $harness;
+        $crate::conformance_cases! { $harness; [$crate::conformance::cases]
             capacities: [
                 a_fresh_context_has_room_for_nothing,
                 a_resize_takes_effect_at_the_next_sync_and_not_before,
@@ -386,15 +413,16 @@ macro_rules! conformance {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_cases {
-    ($harness:expr; $($($module:ident)::+ : [$($case:ident,)*])*) => {
-        $($(
-            #[test]
-            fn $case() {
-                let harness = $harness;
-                $crate::conformance::begin(&harness);
-                $crate::conformance::cases::$case(&harness);
-            }
-        )*)*
+    ($harness:expr; $cases:tt $($($module:ident)::+ : [$($case:ident,)*])*) => {
+        $($($crate::conformance_cases! { @one $harness; $cases $case })*)*
+    };
+    (@one $harness:expr; [$($cases:tt)*] $case:ident) => {
+        #[test]
+        fn $case() {
+            let harness = $harness;
+            $crate::conformance::begin(&harness);
+            $($cases)*::$case(&harness);
+        }
     };
 }
 
@@ -425,14 +453,7 @@ mod tests {
             include_str!("conformance/sections.rs"),
             include_str!("conformance/slots.rs"),
         ];
-        let mut cases = 0;
-        for line in sources.iter().flat_map(|source| source.lines()) {
-            let Some(rest) = line.trim_start().strip_prefix("pub fn ") else { continue };
-            let name: String =
-                rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-            assert!(list.contains(&format!(" {name},\n")), "case {name} is in no list");
-            cases += 1;
-        }
+        let cases = super::tools::listed(list, &sources);
         assert!(cases > 80, "only {cases} cases were found in the sources");
     }
 }

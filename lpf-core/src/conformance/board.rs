@@ -16,7 +16,7 @@ pub(super) fn await_version<B: Board>(board: &B, from: Pid, topic: Topic, versio
 }
 
 /// The board of a context.
-pub(super) fn board<L: Lpf>(ctx: &mut Context<'_, L>) -> L::Board {
+pub fn board<L: Lpf>(ctx: &mut Context<'_, L>) -> L::Board {
     ctx.raw().board()
 }
 

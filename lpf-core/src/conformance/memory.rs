@@ -33,7 +33,7 @@ impl Drop for Block {
 }
 
 /// Frees what buffers of earlier sections of this thread left. A case's program calls it first.
-pub(super) fn bury() {
+pub fn bury() {
     KEPT.with_borrow_mut(Vec::clear);
 }
 

@@ -16,14 +16,14 @@ use crate::error::Result;
 
 mod carry;
 mod exchange;
-mod execute;
+pub(super) mod execute;
 mod oracle;
 mod program;
 mod strategy;
-mod words;
+pub(super) mod words;
 
 /// Runs programs drawn from `drawn`; one that fails is made smaller and shown.
-fn run_all<H: Harness, P: Debug>(
+pub fn run_all<H: Harness, P: Debug>(
     harness: &H,
     case: &str,
     mode: Mode,

@@ -34,7 +34,7 @@ impl Drop for Ended<'_> {
 
 /// Runs `f`; where it takes longer than [`LIMIT`], says which case hangs and ends the process:
 /// nothing less stops processes that wait for each other.
-pub(super) fn watched<R>(case: &str, f: impl FnOnce() -> R) -> R {
+pub fn watched<R>(case: &str, f: impl FnOnce() -> R) -> R {
     let limit = LIMIT * SLOWDOWN;
     let limit = allowed(limit).min(SLOWEST * limit);
     let (ended, start) = (AtomicBool::new(false), Instant::now());
@@ -62,7 +62,7 @@ pub(super) fn watched<R>(case: &str, f: impl FnOnce() -> R) -> R {
 }
 
 /// Runs `f` beside other cases.
-pub(super) fn beside_others<R>(f: impl FnOnce() -> R) -> R {
+pub fn beside_others<R>(f: impl FnOnce() -> R) -> R {
     let _machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
     f()
 }
@@ -74,7 +74,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 
 /// Runs `f` with no other case at the same time, because it measures time. Where it fails by being
 /// late and by nothing else, it is run again, [`TRIES`] times in all.
-pub(super) fn alone<R>(f: impl Fn() -> R) -> R {
+pub fn alone<R>(f: impl Fn() -> R) -> R {
     let _machine = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
     for time in 1..TRIES {
         match catch_unwind(AssertUnwindSafe(&f)) {
@@ -87,7 +87,7 @@ pub(super) fn alone<R>(f: impl Fn() -> R) -> R {
 }
 
 /// One section of a case; the error names case, settings and number of processes.
-pub(super) fn section<H: Harness, P: Program>(
+pub fn section<H: Harness, P: Program>(
     harness: &H,
     case: &str,
     mode: Mode,
@@ -100,19 +100,14 @@ pub(super) fn section<H: Harness, P: Program>(
 }
 
 /// Panics with the whole story where `result` is an error.
-pub(super) fn expect_success(case: &str, mode: Mode, procs: Pid, result: Result<()>) {
+pub fn expect_success(case: &str, mode: Mode, procs: Pid, result: Result<()>) {
     if let Err(error) = result {
         panic!("{case}, {procs} processes, {mode:?}: {error}");
     }
 }
 
 /// A case with each number of processes, plain and in the checked mode.
-pub(super) fn everywhere<H: Harness, P: Program>(
-    harness: &H,
-    case: &str,
-    procs: &[Pid],
-    program: P,
-) {
+pub fn everywhere<H: Harness, P: Program>(harness: &H, case: &str, procs: &[Pid], program: P) {
     for &procs in procs {
         for check in [false, true] {
             let mode = Mode { check, ..Mode::default() };
@@ -122,12 +117,7 @@ pub(super) fn everywhere<H: Harness, P: Program>(
 }
 
 /// A case about expected arrivals: with and without strict mode, plain and checked.
-pub(super) fn both_ways<H: Harness, P: Program>(
-    harness: &H,
-    case: &str,
-    procs: &[Pid],
-    program: P,
-) {
+pub fn both_ways<H: Harness, P: Program>(harness: &H, case: &str, procs: &[Pid], program: P) {
     for &procs in procs {
         for (strict, check) in [(false, false), (true, false), (false, true)] {
             let mode = Mode { check, strict, ..Mode::default() };
@@ -137,7 +127,7 @@ pub(super) fn both_ways<H: Harness, P: Program>(
 }
 
 /// A case that measures time: once in the plain mode with nothing beside it.
-pub(super) fn timed<H: Harness, P: Program>(harness: &H, case: &str, procs: &[Pid], program: P) {
+pub fn timed<H: Harness, P: Program>(harness: &H, case: &str, procs: &[Pid], program: P) {
     for &procs in procs {
         alone(|| section(harness, case, Mode::default(), procs, program, Args::none()));
     }
@@ -146,19 +136,21 @@ pub(super) fn timed<H: Harness, P: Program>(harness: &H, case: &str, procs: &[Pi
 /// Defines a case: its sentence, how it runs, with how many processes, and what every process does.
 ///
 /// `everywhere`, `both_ways` and `timed` are the functions above.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! case {
     ($(#[$meta:meta])* pub fn $name:ident $how:ident [$($procs:expr),*] |$ctx:ident| $body:block) => {
         $(#[$meta])*
         pub fn $name<H: $crate::conformance::Harness>(harness: &H) {
             $crate::program! {
                 fn Story($ctx, _args) {
-                    $crate::conformance::memory::bury();
+                    $crate::conformance::tools::bury();
                     $body
                     Ok(())
                 }
             }
             let case = stringify!($name);
-            $crate::conformance::runner::$how(harness, case, &[$($procs),*], Story);
+            $crate::conformance::tools::$how(harness, case, &[$($procs),*], Story);
         }
     };
 }

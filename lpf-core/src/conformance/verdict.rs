@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::lpf::Lpf;
 
 /// The bound within which others learn of a failure; multiplied by what the harness says.
-pub(super) const BOUND: Duration = Duration::from_secs(SLOWDOWN as u64);
+pub const BOUND: Duration = Duration::from_secs(SLOWDOWN as u64);
 
 /// What bounds on time are multiplied by besides: of the slowest harness of this process.
 static HARNESS: AtomicU32 = AtomicU32::new(1);
@@ -29,7 +29,7 @@ pub(super) fn allowed(bound: Duration) -> Duration {
 pub(super) const LATE: &str = "too late";
 
 /// Asserts that a wait was not longer than `bound`.
-pub(super) fn assert_in_time(waited: Duration, bound: Duration) {
+pub fn assert_in_time(waited: Duration, bound: Duration) {
     let bound = allowed(bound);
     assert!(waited <= bound, "{LATE}: after {} ms, not {}", waited.as_millis(), bound.as_millis());
 }
@@ -63,7 +63,7 @@ macro_rules! refused {
 pub(super) use refused;
 
 /// Asserts that the text of a fatal error names all these processes.
-pub(super) fn assert_fatal_naming(error: &Error, processes: &[Pid]) {
+pub fn assert_fatal_naming(error: &Error, processes: &[Pid]) {
     assert!(error.is_fatal(), "expected a fatal error, got: {error}");
     let text = error.to_string();
     for &process in processes {
@@ -81,7 +81,7 @@ pub(super) fn names(text: &str, process: Pid) -> bool {
 /// Runs `f` in a rehook that has to fail with a fatal error at every process, and gives what `f`
 /// saw at this one, with the error that rehook returned. The context is used afterwards, which
 /// shows that it stays usable.
-pub(super) fn failing_rehook<L: Lpf, R>(
+pub fn failing_rehook<L: Lpf, R>(
     ctx: &mut Context<'_, L>,
     f: impl for<'r> FnOnce(&mut Context<'r, L>) -> Result<R>,
 ) -> (Option<R>, Error) {
@@ -97,7 +97,7 @@ pub(super) fn failing_rehook<L: Lpf, R>(
 
 /// Full syncs until one is fatal, three at the most: others learn of a failure at the latest in a
 /// superstep that needs something from the failed process.
-pub(super) fn sync_until_fatal<L: Lpf>(ctx: &mut Context<'_, L>) -> Error {
+pub fn sync_until_fatal<L: Lpf>(ctx: &mut Context<'_, L>) -> Error {
     for _ in 0..3 {
         if let Err(error) = ctx.sync() {
             assert!(error.is_fatal(), "a sync fails with fatal only, got: {error}");

@@ -31,7 +31,7 @@ crate::program! {
 }
 
 /// Process 0's bytes, at every process.
-pub(super) fn broadcast<L: Lpf>(ctx: &mut Context<'_, L>, bytes: &[u8]) -> Result<Vec<u8>> {
+pub fn broadcast<L: Lpf>(ctx: &mut Context<'_, L>, bytes: &[u8]) -> Result<Vec<u8>> {
     room(ctx, 2, 2 * ctx.nprocs() as usize)?;
     let mut len = ctx.area::<u64>(1)?;
     ctx.sync()?;

@@ -1,20 +1,21 @@
 //! Programs as bytes: little-endian words, one after another.
 
 /// The bytes of these words.
-pub(super) fn to_bytes(words: &[u64]) -> Vec<u8> {
+pub fn to_bytes(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 /// Reads words back.
-pub(super) struct Reader<'a>(std::slice::ChunksExact<'a, u8>);
+pub struct Reader<'a>(std::slice::ChunksExact<'a, u8>);
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    /// Of these bytes.
+    pub fn new(bytes: &'a [u8]) -> Self {
         Reader(bytes.chunks_exact(8))
     }
 
     /// The next word; panics where the program is cut off.
-    pub(super) fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         let chunk = self.0.next().expect("the program is cut off");
         u64::from_le_bytes(chunk.try_into().expect("chunks of eight bytes"))
     }
