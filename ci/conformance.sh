@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# The conformance suite on every backend: on threads with the barrier that this machine chooses by
+# The conformance suite and that of the collectives on every backend: on threads with the barrier that this machine chooses by
 # itself, with those of a larger one, level by level, and with the groups of processes that share a
 # pinned core; between processes over TCP, with both ways of the first exchange.
 source "$(dirname "$0")/common.sh"
 for settings in LPF_CHECK=0 LPF_TOPOLOGY=2x2x2 LPF_PIN=compact; do
     echo "== threads, $settings"
-    env "$settings" cargo test --locked -p lpf-pthreads --test conformance
+    env "$settings" cargo test --locked -p lpf-pthreads --test conformance --test collectives --no-fail-fast
 done
 # A plain run has ten minutes: there the second way is left to ./test --all.
 ways=()
 [ "${PLAIN_TEST:-0}" = 0 ] || ways=(direct:: serve)
 echo "== tcp ${ways[*]:-, both ways}"
 cargo test --locked -p lpf-tcp --test conformance -- "${ways[@]}"
+cargo test --locked -p lpf-tcp --test collectives

@@ -130,6 +130,7 @@ for name in "${!compilers[@]}"; do
     ways=(direct:: serve)
     [ "$name" = mpich ] || ways=()
     cargo test --locked -p lpf-mpi --features mpi --test conformance -- "${ways[@]}"
+    cargo test --locked -p lpf-mpi --features mpi --test collectives
     leaves_nothing cargo test --locked -p lpf-cli --features mpi --test faults
     leaves_nothing cargo test --locked -p lpf-cli --features mpi --test faults -- --ignored
     hook_mpi "${launchers[$name]}"

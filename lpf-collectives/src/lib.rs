@@ -9,6 +9,8 @@ mod blocks;
 mod calls;
 mod choices;
 mod collectives;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod cost;
 mod group;
 mod memory;

@@ -6,7 +6,7 @@ use lpf_core::{Area, Local, Memory};
 
 use crate::shared::Place;
 
-mod sealed {
+pub(crate) mod sealed {
     pub trait Sealed {}
 }
 

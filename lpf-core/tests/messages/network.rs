@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 
 use lpf_core::messages::{Outcome, Piece, Rank, Tag, Ticket, Transport};
 
-use super::LATE;
 use super::control::MemoryControl;
+
+/// How long the network keeps a message back, at most.
+const LATE: Duration = Duration::from_micros(50);
 
 struct Message {
     bytes: Vec<u8>,

@@ -4,7 +4,7 @@ use lpf_core::Args;
 use lpf_core::conformance::{Harness, Mode, PROCS};
 use lpf_core::messages::Way;
 
-use super::InMemory;
+use super::harness::InMemory;
 
 lpf_core::program! {
     /// Empty supersteps, then one with a long put to the next process.

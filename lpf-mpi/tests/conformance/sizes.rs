@@ -4,7 +4,7 @@ use lpf_core::conformance::{Harness, Mode};
 use lpf_core::messages::Way;
 use lpf_core::{Args, InboxShape, Pid};
 
-use super::OnMpi;
+use super::harness::OnMpi;
 
 const SIZES: [Pid; 5] = [1, 2, 3, 4, 7];
 

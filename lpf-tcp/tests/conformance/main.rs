@@ -2,50 +2,12 @@
 //! needs processes, and meets what it started over TCP. On a cluster (`ci/cluster.sh`), some of them on
 //! other hosts.
 
+mod harness;
 mod members;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-
-use lpf_core::conformance::{Harness, Hooked, Mode, PROCS, Pace};
 use lpf_core::messages::Way;
-use lpf_core::{Args, Pid, Program, Result};
-use lpf_tcp::Job;
 
-use members::{Role, Team, hook_here};
-
-/// Sections between processes, with the first exchange made in one way.
-struct Tcp(Way);
-
-/// The servers of all sections, one at a time.
-fn team() -> &'static Mutex<(Team, Job)> {
-    static TEAM: OnceLock<Mutex<(Team, Job)>> = OnceLock::new();
-    TEAM.get_or_init(|| Mutex::new(Team::start(PROCS, Role::Serve)))
-}
-
-impl Harness for Tcp {
-    fn exec<P: Program>(&self, mode: Mode, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
-        let mut team = team().lock().unwrap_or_else(PoisonError::into_inner);
-        team.1.exec(&Arc::new(mode.between_processes(self.0)), procs, program, args)
-    }
-
-    fn hook<P: Program>(
-        &self,
-        mode: Mode,
-        inputs: &[Vec<u8>],
-        output_bytes: usize,
-        program: P,
-    ) -> Option<Vec<Hooked>> {
-        let role = Role::hook(mode.between_processes(self.0), inputs, output_bytes, program);
-        let (team, mut job) = Team::start(inputs.len() as Pid, role);
-        let own =
-            hook_here(&mut job, mode.between_processes(self.0), &inputs[0], output_bytes, program);
-        Some(std::iter::once(own).chain(team.outcomes(job)).collect())
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::of_processes(members::are_apart())
-    }
-}
+use harness::Tcp;
 
 mod direct {
     lpf_core::conformance!(super::Tcp(super::Way::Direct));

@@ -1,22 +1,28 @@
-//! The conformance suite on threads. `LPF_TOPOLOGY` and `LPF_PIN` choose among the barriers: see
-//! `ci/conformance.sh`.
+//! Sections on threads. `LPF_TOPOLOGY` and `LPF_PIN` choose among the barriers: see `ci/conformance.sh`.
 
 use std::thread;
 
-use lpf_core::conformance::{Harness, Hooked, Mode, PROCS};
+use lpf_core::conformance::{Harness, Hooked, Mode};
 use lpf_core::{Args, Pid, Program, Result};
 use lpf_pthreads::Config;
 
-struct Threads;
+/// A machine of this many.
+pub(crate) struct Threads(pub(crate) Pid);
 
-fn config(mode: Mode) -> Config {
-    let config = Config::from_environment().expect("settings that can be understood");
-    config.procs(PROCS).check(mode.check).strict(mode.strict).timeout(mode.timeout)
+impl Threads {
+    fn config(&self, mode: Mode) -> Config {
+        let config = Config::from_environment().expect("settings that can be understood");
+        config.procs(self.0).check(mode.check).strict(mode.strict).timeout(mode.timeout)
+    }
 }
 
 impl Harness for Threads {
+    fn procs(&self) -> Pid {
+        self.0
+    }
+
     fn exec<P: Program>(&self, mode: Mode, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
-        config(mode).exec_program(procs, program, args)
+        self.config(mode).exec_program(procs, program, args)
     }
 
     fn hook<P: Program>(
@@ -26,7 +32,7 @@ impl Harness for Threads {
         output_bytes: usize,
         program: P,
     ) -> Option<Vec<Hooked>> {
-        let team = config(mode).team(inputs.len() as Pid).expect("a team");
+        let team = self.config(mode).team(inputs.len() as Pid).expect("a team");
         let one = |pid: Pid, input: &[u8]| {
             let mut output = vec![0; output_bytes];
             let args = Args::in_out(input, &mut output);
@@ -42,5 +48,3 @@ impl Harness for Threads {
         }))
     }
 }
-
-lpf_core::conformance!(Threads);

@@ -1,0 +1,147 @@
+//! Faults inside collectives: the others get *fatal* in time, with the process and the cause.
+
+use std::cell::Cell;
+use std::panic::resume_unwind;
+use std::time::{Duration, Instant};
+
+use lpf_core::conformance::tools::{BOUND, assert_fatal_naming, assert_in_time, sync_until_fatal};
+use lpf_core::{Args, Cause, Context, Error, Kind, Lpf, Pid, Result, case};
+
+use super::calls::{Call, What};
+use super::vectors::{Room, SLOTS};
+use super::world;
+use crate::*;
+
+const TEXT: &str = "done on purpose";
+
+/// Adds, until at one process it has added so often.
+struct Breaks {
+    left: Cell<u32>,
+    here: bool,
+}
+
+impl Operator<u64> for Breaks {
+    fn identity(&self) -> u64 {
+        0
+    }
+
+    fn combine(&self, left: u64, right: u64) -> u64 {
+        if self.here {
+            match self.left.get().checked_sub(1) {
+                Some(left) => self.left.set(left),
+                // Unlike `panic!` this prints nothing.
+                None => resume_unwind(Box::new(TEXT)),
+            }
+        }
+        left + right
+    }
+}
+
+case! {
+    /// The operator of one member panics, in the first element or in the midst of a vector: nobody else waits
+    /// for what that member would have sent.
+    pub fn a_panic_in_an_operator_is_fatal_for_all timed [2, 4] |ctx| {
+        for (len, left) in [(64, 0), (5000, 0), (5000, 1000)] {
+            for way in Allreduce::ALL {
+                let mut seen = None;
+                let ended = ctx.rehook(Args::none(), |inner, _args| {
+                    let mut c = world(inner, 2, 0)?;
+                    c.preferences_mut().allreduce = Some(*way);
+                    let mut x = inner.local::<u64>(len)?;
+                    let operator = Breaks { left: Cell::new(left), here: inner.pid() == 1 };
+                    inner.sync()?;
+                    let start = Instant::now();
+                    let done = c.allreduce_in_place(inner, &operator, &mut x);
+                    let error = done.err().unwrap_or_else(|| sync_until_fatal(inner));
+                    seen = Some((error, start.elapsed()));
+                    Ok(())
+                });
+                let ended = ended.expect_err("process 1 panics");
+                if ctx.pid() == 1 {
+                    assert!(seen.is_none(), "{way}: its call returned: {seen:?}");
+                } else {
+                    let (error, waited) = seen.expect("nobody else panics");
+                    told(&error, 1, Some(TEXT), &format!("{way}, {len}"));
+                    assert_fatal_naming(&ended, &[1]);
+                    assert_in_time(waited, BOUND);
+                }
+                ctx.sync()?;
+            }
+        }
+    }
+}
+
+/// Asserts that an error is fatal, and of this process, panicked with this text if any.
+fn told(error: &Error, guilty: Pid, text: Option<&str>, story: &str) {
+    assert!(error.is_fatal(), "{story}: {error}");
+    assert_fatal_naming(error, &[guilty]);
+    if let (Some(text), Cause::Panicked { message }) = (text, error.cause()) {
+        assert_eq!(message, text, "{story}");
+    }
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum How {
+    Panics,
+    ReturnsEarly,
+    ReturnsAnError,
+}
+
+/// Calls in a row, in which one member goes wrong before call `at`: what the others see, and when.
+fn series<L: Lpf>(
+    ctx: &mut Context<'_, L>,
+    (how, guilty, what): (How, Pid, What),
+    at: usize,
+) -> Result<Option<(Error, Duration)>> {
+    let mut c = world(ctx, SLOTS, 0)?;
+    let mut room = Room::<u64>::new(ctx, 8 * 40)?;
+    for salt in 0..10 {
+        if salt == at && ctx.pid() == guilty {
+            match how {
+                How::Panics => resume_unwind(Box::new(TEXT)),
+                How::ReturnsEarly => return Ok(None),
+                How::ReturnsAnError => return Err(Error::program(TEXT)),
+            }
+        }
+        let (way, local) = (salt % what.ways(), [false; 2]);
+        let start = Instant::now();
+        let call = Call { what, way, root: guilty as usize, len: 40, at: [0; 2], local, salt };
+        if let Err(error) = call.make(ctx, &mut c, &mut room) {
+            return Ok(Some((error, start.elapsed())));
+        }
+    }
+    let start = Instant::now();
+    let error = sync_until_fatal(ctx);
+    Ok(Some((error, start.elapsed())))
+}
+
+case! {
+    /// A member panics, returns or returns an error between two collectives of a series: the others have
+    /// *fatal* in the next one that needs it, or at their next sync.
+    pub fn a_member_that_ends_badly_is_fatal_for_the_others timed [2, 4] |ctx| {
+        let p = ctx.nprocs();
+        for (nth, &what) in What::ALL.iter().enumerate() {
+            for how in [How::Panics, How::ReturnsEarly, How::ReturnsAnError] {
+                let guilty = [0, 1, p - 1][(nth + how as usize) % 3];
+                let at = [0, 3, 7][nth / 3 % 3];
+                let mut seen = None;
+                let ended = ctx.rehook(Args::none(), |inner, _args| {
+                    seen = series(inner, (how, guilty, what), at)?;
+                    Ok(())
+                });
+                let ended = ended.expect_err("one of them ends badly");
+                let story = format!("{what:?}, {how:?}, process {guilty}, call {at}");
+                if ctx.pid() == guilty {
+                    assert!(ended.is_fatal() || ended.kind() == Kind::Program, "{story}: {ended}");
+                } else {
+                    let (error, waited) = seen.expect("nobody else ends badly");
+                    told(&error, guilty, (how == How::Panics).then_some(TEXT), &story);
+                    told(&ended, guilty, None, &story);
+                    assert_in_time(waited, BOUND);
+                }
+                ctx.sync()?;
+            }
+        }
+    }
+}

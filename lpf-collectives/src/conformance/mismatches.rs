@@ -1,0 +1,193 @@
+//! Members that call different things: *fatal*, in time, and the two that differ are named.
+
+use std::time::Instant;
+
+use lpf_core::conformance::tools::{
+    BOUND, assert_fatal_naming, assert_in_time, failing_rehook, sync_until_fatal,
+};
+use lpf_core::{Context, Lpf, Pid, Result, case};
+
+use super::world;
+use crate::*;
+
+/// Runs what process 1 does not agree in with the others, in a section of its own, which fails: all learn of
+/// it in time, and it is named, with one of those it does not agree with.
+fn differ<L: Lpf>(
+    ctx: &mut Context<'_, L>,
+    wait: impl for<'r> Fn(&mut Context<'r, L>, &mut Collectives<'r>) -> Result<()>,
+) {
+    let (seen, outer) = failing_rehook(ctx, |inner| {
+        let mut c = world(inner, 4, 0)?;
+        inner.sync()?;
+        let start = Instant::now();
+        let error = wait(inner, &mut c).err().unwrap_or_else(|| sync_until_fatal(inner));
+        Ok((error, start.elapsed()))
+    });
+    let (error, waited) = seen.expect("every process comes to its wait");
+    for error in [error, outer] {
+        assert_fatal_naming(&error, &[1]);
+        let others: Vec<Pid> = (0..ctx.nprocs()).filter(|&pid| pid != 1).collect();
+        let text = error.to_string();
+        let named = others.iter().filter(|pid| text.contains(&format!("process {pid}")));
+        assert!(named.count() > 0, "one of processes {others:?} has to be named: {error}");
+    }
+    assert_in_time(waited, BOUND);
+}
+
+case! {
+    /// Each takes itself for the root, or the other.
+    pub fn two_roots_are_fatal_and_both_are_named timed [2, 3] |ctx| {
+        for way in Broadcast::ALL {
+            for itself in [true, false] {
+                differ(ctx, |inner, c| {
+                    c.preferences_mut().broadcast = Some(*way);
+                    let mut x = inner.local::<u64>(6)?;
+                    let root = usize::from((c.me() == 1) == itself);
+                    c.broadcast(inner, root, &mut x)?;
+                    // Where each takes itself for the root, nobody waits: the next call tells.
+                    c.allreduce_in_place(inner, &Sum, &mut x)
+                });
+            }
+        }
+        for way in Reduce::ALL {
+            differ(ctx, |inner, c| {
+                c.preferences_mut().reduce = Some(*way);
+                let (x, mut y) = (inner.local::<u64>(6)?, inner.local::<u64>(6)?);
+                let root = usize::from(c.me() == 1);
+                c.reduce(inner, root, &Sum, &x, &mut y)
+            });
+        }
+    }
+}
+
+case! {
+    /// Process 1 has other lengths than the others: short ones, one that goes straight to its place, and
+    /// none at all.
+    pub fn two_lengths_are_fatal_and_both_are_named timed [2, 3] |ctx| {
+        for (one, other) in [(1, 2), (8, 7), (100, 5000), (5000, 100), (0, 3), (3, 0)] {
+            let lens = move |me: usize| if me == 1 { other } else { one };
+            differ(ctx, |inner, c| {
+                let mut x = inner.local::<u64>(lens(c.me()))?;
+                c.allreduce_in_place(inner, &Sum, &mut x)
+            });
+            differ(ctx, |inner, c| {
+                let mut x = inner.local::<u64>(lens(c.me()))?;
+                c.broadcast(inner, 0, &mut x)?;
+                // Where the root sends what nobody waits for, the next call tells.
+                c.allreduce_value(inner, &Sum, 1u64).map(|_| ())
+            });
+            differ(ctx, |inner, c| {
+                let len = lens(c.me());
+                let (x, mut y) = (inner.local::<u64>(len)?, inner.local::<u64>(c.len() * len)?);
+                c.allgather(inner, &x, &mut y)
+            });
+        }
+    }
+}
+
+case! {
+    /// Process 1 calls something else than the others, of the same size.
+    pub fn two_collectives_are_fatal_and_both_are_named timed [2, 3] |ctx| {
+        differ(ctx, |inner, c| {
+            let mut x = inner.local::<u64>(8)?;
+            match c.me() {
+                1 => c.allreduce_in_place(inner, &Sum, &mut x),
+                _ => c.broadcast(inner, 0, &mut x),
+            }
+        });
+        differ(ctx, |inner, c| {
+            let (x, mut y) = (inner.local::<u64>(6)?, inner.local::<u64>(6)?);
+            match c.me() {
+                1 => c.scan(inner, &Sum, &x, &mut y),
+                _ => c.exscan(inner, &Sum, &x, &mut y),
+            }
+        });
+        differ(ctx, |inner, c| {
+            let (x, mut y) = (inner.local::<u64>(6)?, inner.local::<u64>(6)?);
+            match c.me() {
+                1 => c.alltoall(inner, &x, &mut y),
+                _ => c.allreduce(inner, &Sum, &x, &mut y),
+            }
+        });
+        // A group is made by some.
+        differ(ctx, |inner, c| match c.me() {
+            1 => c.allreduce_value(inner, &Sum, 1u64).map(|_| ()),
+            _ => c.split(inner, Some(0)).map(|_| ()),
+        });
+    }
+}
+
+case! {
+    /// Members with other preferences.
+    pub fn two_algorithms_are_fatal_and_both_are_named timed [2, 3] |ctx| {
+        for (one, other) in [(0, 1), (1, 3), (2, 0), (3, 2)] {
+            differ(ctx, |inner, c| {
+                let way = if c.me() == 1 { one } else { other };
+                c.preferences_mut().allreduce = Some(Allreduce::ALL[way]);
+                let mut x = inner.local::<u64>(100)?;
+                c.allreduce_in_place(inner, &Sum, &mut x)
+            });
+            differ(ctx, |inner, c| {
+                let way = if c.me() == 1 { one } else { other };
+                c.preferences_mut().broadcast = Some(Broadcast::ALL[way]);
+                let mut x = inner.local::<u64>(100)?;
+                c.broadcast(inner, 0, &mut x)
+            });
+        }
+    }
+}
+
+case! {
+    /// Process 1 leaves one out: it is in the next one, or in a full sync.
+    pub fn a_skipped_collective_is_fatal_and_both_are_named timed [2, 3] |ctx| {
+        for then in 0..2 {
+            differ(ctx, |inner, c| {
+                let mut x = inner.local::<u64>(8)?;
+                for round in 0..10 {
+                    if round == 5 && c.me() == 1 {
+                        if then == 1 {
+                            return inner.sync();
+                        }
+                    } else {
+                        c.allreduce_in_place(inner, &Sum, &mut x)?;
+                    }
+                }
+                Ok(())
+            });
+        }
+        // The root of some leaves one out.
+        differ(ctx, |inner, c| {
+            for round in 0..20 {
+                if round != 7 || c.me() != 1 {
+                    c.broadcast_value(inner, 1, round)?;
+                }
+            }
+            Ok(())
+        });
+    }
+}
+
+case! {
+    /// Counts differ: who gets and who sends, or how a whole is divided.
+    pub fn counts_that_differ_are_fatal_and_both_are_named timed [2, 3] |ctx| {
+        differ(ctx, |inner, c| {
+            let q = c.len();
+            let (x, mut y) = (inner.local::<u32>(3 * q)?, inner.local::<u32>(3 * q + 1)?);
+            let mut receives = vec![3; q];
+            let len = if c.me() == 1 { 3 * q + 1 } else { 3 * q };
+            if c.me() == 1 {
+                receives[0] = 4;
+            }
+            c.alltoall_v(inner, &x, &vec![3; q], (&mut y, ..len), &receives)
+        });
+        differ(ctx, |inner, c| {
+            let mut counts = vec![4; c.len()];
+            if c.me() == 1 {
+                (counts[0], counts[1]) = (3, 5);
+            }
+            let all = counts.iter().sum();
+            let (x, mut y) = (inner.local::<u32>(counts[c.me()])?, inner.local::<u32>(all)?);
+            c.allgather_v(inner, &x, &counts, &mut y)
+        });
+    }
+}

@@ -1,0 +1,135 @@
+//! The suite of the collectives, on every backend (cargo feature `conformance`).
+//!
+//! It runs on the [`Harness`](lpf_core::conformance::Harness) of the conformance suite:
+//!
+//! ```ignore
+//! lpf_collectives::conformance!(Mine);
+//! ```
+//!
+//! A call is plain data, and what it has to give comes from a sequential program ([`calls`]). So the same
+//! lines check every collective in every algorithm, and random sequences of them on random groups.
+
+mod calls;
+mod elements;
+mod vectors;
+
+mod faults;
+mod groups;
+mod mismatches;
+mod misuse;
+mod order;
+mod pending;
+mod random;
+mod values;
+
+use lpf_core::{Context, Lpf, Result};
+
+use crate::{Collectives, Settings};
+
+/// Every case, for the macro.
+#[doc(hidden)]
+pub mod cases {
+    pub use super::faults::*;
+    pub use super::groups::*;
+    pub use super::mismatches::*;
+    pub use super::misuse::*;
+    pub use super::order::*;
+    pub use super::pending::*;
+    pub use super::random::*;
+    pub use super::values::*;
+}
+
+/// Cells, a window and scratch so small that hardly a vector fits: everything goes in pieces.
+fn tight(nprocs: lpf_core::Pid) -> Settings {
+    Settings { cell_bytes: 128, window: 2, scratch_bytes: 1024, ..Settings::new(nprocs) }
+}
+
+/// The whole context's collectives, and room for `slots` slots and `requests` requests.
+fn world<'s, L: Lpf>(
+    ctx: &mut Context<'s, L>,
+    slots: usize,
+    requests: usize,
+) -> Result<Collectives<'s>> {
+    ctx.resize(slots, requests)?;
+    Collectives::new(ctx)
+}
+
+/// One `#[test]` for each case of the collectives' suite, run on a
+/// [`Harness`](lpf_core::conformance::Harness).
+#[macro_export]
+macro_rules! conformance {
+    ($harness:expr) => {
+        lpf_core::conformance_cases! { $harness; [$crate::conformance::cases]
+            values: [
+                every_algorithm_of_every_collective_gives_what_a_sequential_program_gives,
+                vectors_longer_than_cells_and_scratch_go_in_pieces,
+                elements_of_every_size_arrive_whole,
+                a_mebibyte_arrives_whole,
+                handles_and_ranges_name_the_same_elements,
+                settings_of_every_size_do,
+            ]
+            order: [
+                operands_keep_the_order_of_their_members,
+                sums_are_the_same_bits_on_every_call_and_at_every_member,
+                of_equal_values_the_lowest_place_is_named,
+                operators_do_what_they_say,
+            ]
+            groups: [
+                groups_have_the_members_that_named_their_colour,
+                groups_of_groups_work,
+                a_sleeping_member_delays_its_own_group_alone,
+                groups_made_and_dropped_again_and_again_leave_their_room,
+                a_group_too_many_is_misuse_at_every_member,
+                groups_take_turns_in_any_order,
+            ]
+            pending: [
+                requests_stay_pending_across_collectives,
+                registrations_and_resizes_stay_pending_across_collectives,
+                collectives_live_in_sections_of_their_own,
+                thousands_back_to_back_with_a_slow_member,
+                memory_does_not_grow,
+            ]
+            misuse: [
+                misuse_is_found_at_the_call_and_has_no_effect,
+                misuse_at_one_member_alone_can_be_made_good,
+                settings_that_cannot_be_are_refused,
+            ]
+            mismatches: [
+                two_roots_are_fatal_and_both_are_named,
+                two_lengths_are_fatal_and_both_are_named,
+                two_collectives_are_fatal_and_both_are_named,
+                two_algorithms_are_fatal_and_both_are_named,
+                a_skipped_collective_is_fatal_and_both_are_named,
+                counts_that_differ_are_fatal_and_both_are_named,
+            ]
+            faults: [
+                a_panic_in_an_operator_is_fatal_for_all,
+                a_member_that_ends_badly_is_fatal_for_the_others,
+            ]
+            random: [
+                random_sequences_of_collectives_on_random_groups,
+                random_sequences_of_collectives_in_checked_mode,
+            ]
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    /// The list in the macro is kept by hand; this compares it with the cases there are.
+    #[test]
+    fn every_case_is_listed() {
+        let sources = [
+            include_str!("faults.rs"),
+            include_str!("groups.rs"),
+            include_str!("mismatches.rs"),
+            include_str!("misuse.rs"),
+            include_str!("order.rs"),
+            include_str!("pending.rs"),
+            include_str!("random.rs"),
+            include_str!("values.rs"),
+        ];
+        let cases = lpf_core::conformance::tools::listed(include_str!("mod.rs"), &sources);
+        assert!(cases > 30, "only {cases} cases were found in the sources");
+    }
+}

@@ -1,0 +1,6 @@
+//! The suite of the collectives on threads, of which there is one more than a power of two.
+
+#[path = "../conformance/harness.rs"]
+mod harness;
+
+lpf_collectives::conformance!(harness::Threads(9));

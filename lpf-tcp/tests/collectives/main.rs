@@ -1,0 +1,22 @@
+//! The suite of the collectives between processes over TCP: this program starts itself again, see the
+//! conformance suite's `members`.
+
+#[path = "../conformance/harness.rs"]
+mod harness;
+#[path = "../conformance/members.rs"]
+mod members;
+
+use lpf_core::messages::Way;
+
+use harness::Tcp;
+
+// The two ways of the first exchange differ in full syncs alone: one is enough here.
+lpf_collectives::conformance!(Tcp(Way::Direct));
+
+/// What this program does where a section started it; in an ordinary run, nothing.
+#[test]
+fn serve() {
+    // Bounds on time are looked at here, too.
+    lpf_core::conformance::begin(&Tcp(Way::Direct));
+    members::serve_if_asked();
+}
