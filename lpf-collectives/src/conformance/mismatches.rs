@@ -120,6 +120,13 @@ case! {
 case! {
     /// Members with other preferences.
     pub fn two_algorithms_are_fatal_and_both_are_named timed [2, 3] |ctx| {
+        for odd in [Mode::Full, Mode::Expected] {
+            differ(ctx, |inner, c| {
+                let other = if odd == Mode::Full { Mode::Expected } else { Mode::Full };
+                c.preferences_mut().mode = Some(if c.me() == 1 { odd } else { other });
+                c.allreduce_value(inner, &Sum, 1u64).map(|_| ())
+            });
+        }
         for (one, other) in [(0, 1), (1, 3), (2, 0), (3, 2)] {
             differ(ctx, |inner, c| {
                 let way = if c.me() == 1 { one } else { other };

@@ -115,6 +115,10 @@ case! {
         refused(c.reduce_scatter(ctx, &Longest, &long, (&mut to, ..1)), words);
         refused(c.scan(ctx, &Longest, &long, &mut to), words);
         refused(c.exscan(ctx, &Longest, &long, &mut to), words);
+        if let Some(mut part) = c.split(ctx, (me > 0).then_some(0))? {
+            part.preferences_mut().mode = Some(Mode::Full);
+            refused(part.broadcast(ctx, 0, &mut y), "need all processes as members");
+        }
         // What is not combined may be as long as it likes.
         c.allgather(ctx, (&long, ..1), &mut to)?;
         c.broadcast(ctx, q - 1, &mut huge)?;

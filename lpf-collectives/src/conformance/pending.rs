@@ -35,7 +35,7 @@ case! {
             ctx.get(next, &x, .., &z, 0)?;
             let superstep = ctx.superstep();
             for nth in 0..3 {
-                call(3 * round as usize + nth).make(ctx, &mut c, &mut room)?;
+                call(4 * (3 * round as usize + nth)).make(ctx, &mut c, &mut room)?;
                 assert_eq!((ctx.read(&y)[0], ctx.read(&z)[0]), before, "done too early");
             }
             if round % 5 == 0 {
@@ -77,7 +77,7 @@ case! {
         }
         ctx.sync()?;
         ctx.write(&mut x)[0] = u64::from(me);
-        drop(ctx.local::<u8>(1)?);
+        let _one_more = ctx.local::<u8>(1)?;
         for _ in 0..15 {
             ctx.put(&x, .., next, &late, 0)?;
         }

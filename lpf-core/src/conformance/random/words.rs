@@ -15,6 +15,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next word; panics where the program is cut off.
+    #[allow(clippy::should_implement_trait, reason = "it never ends but by a panic")]
     pub fn next(&mut self) -> u64 {
         let chunk = self.0.next().expect("the program is cut off");
         u64::from_le_bytes(chunk.try_into().expect("chunks of eight bytes"))
