@@ -21,6 +21,7 @@ mod shared;
 mod simulate;
 mod ways;
 
+pub use calls::{Bytes, RawOperator};
 pub use collectives::{Collectives, Mode, Needs, Preferences, Settings};
 pub use memory::{Source, Target};
 pub use operators::{And, At, Max, MaxAt, Min, MinAt, Operator, Or, Product, Sum, Xor};
