@@ -10,6 +10,7 @@ mod calls;
 mod collectives;
 pub mod cost;
 mod group;
+mod kinds;
 mod memory;
 mod operators;
 mod run;
@@ -20,6 +21,7 @@ mod simulate;
 mod ways;
 
 pub use collectives::{Collectives, Needs, Preferences, Settings};
+pub use kinds::{Algorithm, Collective};
 pub use memory::{Source, Target};
 pub use operators::{And, At, Max, MaxAt, Min, MinAt, Operator, Or, Product, Sum, Xor};
 pub use ways::{Allgather, Allreduce, Alltoall, Broadcast, Gather, Reduce, ReduceScatter, Scan};
