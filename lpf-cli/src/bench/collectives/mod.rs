@@ -98,31 +98,37 @@ struct Bench {
 
 /// Nanoseconds to the common start, on our side and on MPI's.
 #[derive(Clone, Copy, Debug)]
-struct Window([u64; 2]);
+struct Window {
+    least: [u64; 2],
+    now: [u64; 2],
+}
 
 impl Window {
-    /// Where some come late, it gets longer.
-    const LONGEST_NS: u64 = 5_000_000;
+    /// How many times the least it can be.
+    const GROWTH: u64 = 8;
 
     fn new(place: &Place, p: Pid) -> Self {
         let crowded = p as usize > cores();
         let by_messages = place.backend != "threads";
-        Window(match (crowded, by_messages) {
+        let least = match (crowded, by_messages) {
             (false, false) => [20_000, 20_000],
             (false, true) => [100_000, 20_000],
             (true, _) => [400_000, 400_000],
-        })
+        };
+        Window { least, now: least }
     }
 
+    /// Where most came late it gets longer, and shorter again when they do no more: it may have been another
+    /// program that had their cores.
     fn note<'a>(&mut self, side: usize, timed: impl Iterator<Item = &'a Timed>) {
         let (mut late, mut all) = (0, 0);
         for one in timed {
             late += usize::from(one.late);
             all += 1;
         }
-        if 2 * late > all {
-            self.0[side] = (2 * self.0[side]).min(Self::LONGEST_NS);
-        }
+        let (now, least) = (self.now[side], self.least[side]);
+        let next = if 2 * late > all { 2 * now } else { now / 2 };
+        self.now[side] = next.clamp(least, Self::GROWTH * least);
     }
 }
 
@@ -224,7 +230,7 @@ impl Bench {
 
     fn ours(&mut self, place: &mut Place, turn: &[usize]) -> Result<()> {
         let p = self.points[turn[0]].p;
-        let window = self.window(p).0[0];
+        let window = self.window(p).now[0];
         let cells = |&nth: &usize| (0..self.points[nth].own.len()).map(move |cell| (nth, cell));
         let mut cells: Vec<(usize, usize)> = turn.iter().flat_map(cells).collect();
         shuffle(&mut cells, &mut self.random);
@@ -252,7 +258,7 @@ impl Bench {
 
     fn theirs(&mut self, place: &Place, turn: &[usize]) -> Result<()> {
         let p = self.points[turn[0]].p;
-        let window = self.window(p).0[1];
+        let window = self.window(p).now[1];
         let mut points: Vec<usize> = turn.to_vec();
         shuffle(&mut points, &mut self.random);
         let order = points.iter().map(|&nth| {
@@ -286,7 +292,7 @@ fn pacing(point: &Point, cell: &Cell, window_ns: u64) -> Pacing {
     let crowded = point.p as usize > cores();
     let is_short = point.shape.bytes() <= 256 << 10;
     let warm_up = u32::from(is_short);
-    let repetitions = match cell.each_ns {
+    let repetitions = match cell.each_ns() {
         None if is_short => 3,
         None => 1,
         Some(ns) => (CELL_NS / ns).clamp(1.0, (MOST - 1) as f64) as u32,

@@ -36,20 +36,27 @@ pub(super) struct Cell {
     pub(super) algorithm: Option<&'static str>,
     pub(super) samples: Samples,
     pub(super) predicted_ns: Option<f64>,
-    /// Nanoseconds of a repetition with all that is not timed of it, in the last turn.
-    pub(super) each_ns: Option<f64>,
+    /// Nanoseconds of a repetition with all that is not timed of it: in the last turn, and the least.
+    each_ns: Option<(f64, f64)>,
 }
 
 impl Cell {
     pub(super) fn note(&mut self, timed: Timed, predicted_ns: Option<f64>) {
         self.samples.extend(timed.ns);
-        self.each_ns = Some(timed.each_ns);
+        let least = self.each_ns.map_or(timed.each_ns, |(_, least)| least.min(timed.each_ns));
+        self.each_ns = Some((timed.each_ns, least));
         self.predicted_ns = predicted_ns;
+    }
+
+    /// Nanoseconds that a repetition will take with all that is not timed of it; nothing where it was not
+    /// timed. Something else may have had the cores in the last turn, and may have left them.
+    pub(super) fn each_ns(&self) -> Option<f64> {
+        self.each_ns.map(|(last, least)| (last * least).sqrt())
     }
 
     /// What its next turn takes, about.
     fn next_ns(&self) -> f64 {
-        self.each_ns.map_or(0.0, |ns| (2.0 * ns).max(super::CELL_NS))
+        self.each_ns().map_or(0.0, |ns| (2.0 * ns).max(super::CELL_NS))
     }
 }
 
