@@ -14,6 +14,7 @@ use crate::algorithms::*;
 use crate::blocks::Blocks;
 use crate::collectives::{Collectives, Mode, mixed};
 use crate::cost::{Supersteps, choose};
+use crate::kinds::Collective;
 use crate::memory::{Source, Target, View};
 use crate::operators::{Operator, on_slices};
 use crate::run::{Buffers, Call, Combine, expected, full};
@@ -22,50 +23,16 @@ use crate::scratch::Scratch;
 use crate::shared::{Place, Shared};
 use crate::ways::*;
 
-/// The collectives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Broadcast = 1,
-    Reduce,
-    Allreduce,
-    ReduceScatter,
-    Scan,
-    Exscan,
-    Gather,
-    Scatter,
-    Allgather,
-    Alltoall,
-    AlltoallV,
-}
-
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Kind::Broadcast => "broadcast",
-            Kind::Reduce => "reduce",
-            Kind::Allreduce => "allreduce",
-            Kind::ReduceScatter => "reduce-scatter",
-            Kind::Scan => "scan",
-            Kind::Exscan => "exscan",
-            Kind::Gather => "gather",
-            Kind::Scatter => "scatter",
-            Kind::Allgather => "allgather",
-            Kind::Alltoall => "alltoall",
-            Kind::AlltoallV => "alltoall-v",
-        }
-    }
-}
-
 /// One call: what its messages carry as their stamp.
 #[derive(Clone, Copy)]
 struct What {
-    kind: Kind,
+    kind: Collective,
     stamp: u64,
 }
 
 impl What {
     /// Of this collective by algorithm number `way`.
-    fn new(kind: Kind, way: usize) -> Self {
+    fn new(kind: Collective, way: usize) -> Self {
         What { kind, stamp: mixed(kind as u64, way as u64) }
     }
 
@@ -245,7 +212,7 @@ impl<'s> Collectives<'s> {
     fn cheapest<L: Lpf, W: Copy>(
         &self,
         ctx: &Context<'s, L>,
-        (kind, bytes, commutes): (Kind, usize, bool),
+        (kind, bytes, commutes): (Collective, usize, bool),
         ways: &[W],
         cost: impl Fn(W) -> Option<Supersteps>,
     ) -> W {
@@ -289,11 +256,11 @@ impl<'s> Collectives<'s> {
         v: Vector,
     ) -> Result<()> {
         let way = self.preferences.broadcast.unwrap_or_else(|| {
-            self.cheapest(ctx, (Kind::Broadcast, v.bytes, true), Broadcast::ALL, |way| {
+            self.cheapest(ctx, (Collective::Broadcast, v.bytes, true), Broadcast::ALL, |way| {
                 Some(way.supersteps(self.len(), v.bytes))
             })
         });
-        let what = What::new(Kind::Broadcast, way as usize).and(root).and(v.bytes);
+        let what = What::new(Collective::Broadcast, way as usize).and(root).and(v.bytes);
         let scratch = way.scratch();
         let plan = Plan { what, len: v.bytes / v.element.max(1), element: v.element, scratch };
         // SAFETY: the caller's promise.
@@ -346,12 +313,12 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         self.fits(ctx, element)?;
         let way = self.preferences.reduce.unwrap_or_else(|| {
-            self.cheapest(ctx, (Kind::Reduce, len * element, commutes), Reduce::ALL, |way| {
+            self.cheapest(ctx, (Collective::Reduce, len * element, commutes), Reduce::ALL, |way| {
                 (commutes || way != Reduce::Ring).then(|| way.supersteps(self.len(), len * element))
             })
         });
         let way = if way == Reduce::Ring && !commutes { Reduce::Transpose } else { way };
-        let what = What::new(Kind::Reduce, way as usize).and(root).and(len * element);
+        let what = What::new(Collective::Reduce, way as usize).and(root).and(len * element);
         let plan = Plan { what, len, element, scratch: way.scratch(self.len()) };
         // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {
@@ -425,13 +392,18 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         self.fits(ctx, element)?;
         let way = self.preferences.allreduce.unwrap_or_else(|| {
-            self.cheapest(ctx, (Kind::Allreduce, len * element, commutes), Allreduce::ALL, |way| {
-                (commutes || way != Allreduce::Ring)
-                    .then(|| way.supersteps(self.len(), len * element))
-            })
+            self.cheapest(
+                ctx,
+                (Collective::Allreduce, len * element, commutes),
+                Allreduce::ALL,
+                |way| {
+                    (commutes || way != Allreduce::Ring)
+                        .then(|| way.supersteps(self.len(), len * element))
+                },
+            )
         });
         let way = if way == Allreduce::Ring && !commutes { Allreduce::Transpose } else { way };
-        let what = What::new(Kind::Allreduce, way as usize).and(len * element);
+        let what = What::new(Collective::Allreduce, way as usize).and(len * element);
         let plan = Plan { what, len, element, scratch: way.scratch() };
         // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {
@@ -498,12 +470,15 @@ impl<'s> Collectives<'s> {
         self.fits(ctx, element)?;
         let total = block * element * self.len();
         let way = self.preferences.reduce_scatter.unwrap_or_else(|| {
-            self.cheapest(ctx, (Kind::ReduceScatter, total, true), ReduceScatter::ALL, |way| {
-                Some(way.supersteps(self.len(), total))
-            })
+            self.cheapest(
+                ctx,
+                (Collective::ReduceScatter, total, true),
+                ReduceScatter::ALL,
+                |way| Some(way.supersteps(self.len(), total)),
+            )
         });
         let way = if commutes { way } else { ReduceScatter::Direct };
-        let what = What::new(Kind::ReduceScatter, way as usize).and(total);
+        let what = What::new(Collective::ReduceScatter, way as usize).and(total);
         let plan = Plan { what, len: block, element, scratch: way.scratch(self.len()) };
         // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {
@@ -581,7 +556,7 @@ impl<'s> Collectives<'s> {
         exclusive: bool,
     ) -> Result<()> {
         self.fits(ctx, element)?;
-        let kind = if exclusive { Kind::Exscan } else { Kind::Scan };
+        let kind = if exclusive { Collective::Exscan } else { Collective::Scan };
         let way = self.preferences.scan.unwrap_or_else(|| {
             self.cheapest(ctx, (kind, len * element, true), Scan::ALL, |way| {
                 Some(way.supersteps(self.len(), len * element, exclusive))

@@ -11,6 +11,7 @@ mod choices;
 mod collectives;
 pub mod cost;
 mod group;
+mod kinds;
 mod memory;
 mod operators;
 mod run;
@@ -23,6 +24,7 @@ mod ways;
 
 pub use calls::{Bytes, RawOperator};
 pub use collectives::{Collectives, Mode, Needs, Preferences, Settings};
+pub use kinds::{Algorithm, Collective};
 pub use memory::{Source, Target};
 pub use operators::{And, At, Max, MaxAt, Min, MinAt, Operator, Or, Product, Sum, Xor};
 pub use ways::{Allgather, Allreduce, Alltoall, Broadcast, Gather, Reduce, ReduceScatter, Scan};

@@ -3,10 +3,11 @@
 use bytemuck::Pod;
 use lpf_core::{Context, Lpf, Result};
 
-use super::{Kind, Plan, What, nothing};
+use super::{Plan, What, nothing};
 use crate::algorithms::*;
 use crate::blocks::Blocks;
 use crate::collectives::Collectives;
+use crate::kinds::Collective;
 use crate::memory::{Source, Target, View};
 use crate::run::Buffers;
 use crate::scratch::Scratch;
@@ -152,11 +153,11 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let total = layout.total(self.len()) * element;
         let way = self.preferences.allgather.unwrap_or_else(|| {
-            self.cheapest(ctx, (Kind::Allgather, total, true), Allgather::ALL, |way| {
+            self.cheapest(ctx, (Collective::Allgather, total, true), Allgather::ALL, |way| {
                 Some(way.supersteps(self.len(), total))
             })
         });
-        let what = What::new(Kind::Allgather, way as usize).and(element).and(layout.word());
+        let what = What::new(Collective::Allgather, way as usize).and(element).and(layout.word());
         let len = layout.longest();
         let own = layout.piece(element, 0, len).of(self.me());
         let plan = Plan { what, len, element, scratch: way.scratch(self.len()) };
@@ -230,7 +231,8 @@ impl<'s> Collectives<'s> {
         element: usize,
     ) -> Result<()> {
         let way = self.gather_way(ctx, self.preferences.gather, layout, element);
-        let what = What::new(Kind::Gather, way as usize).and(root).and(element).and(layout.word());
+        let what =
+            What::new(Collective::Gather, way as usize).and(root).and(element).and(layout.word());
         let scratch = way.scratch(self.len());
         let plan = Plan { what, len: layout.longest(), element, scratch };
         // SAFETY: the caller's promise; pieces lie in the blocks.
@@ -259,7 +261,7 @@ impl<'s> Collectives<'s> {
         }
         let total = layout.total(self.len()) * element;
         preferred.unwrap_or_else(|| {
-            self.cheapest(ctx, (Kind::Gather, total, true), Gather::ALL, |way| {
+            self.cheapest(ctx, (Collective::Gather, total, true), Gather::ALL, |way| {
                 Some(way.supersteps(self.len(), total))
             })
         })
@@ -318,7 +320,8 @@ impl<'s> Collectives<'s> {
         element: usize,
     ) -> Result<()> {
         let way = self.gather_way(ctx, self.preferences.scatter, layout, element);
-        let what = What::new(Kind::Scatter, way as usize).and(root).and(element).and(layout.word());
+        let what =
+            What::new(Collective::Scatter, way as usize).and(root).and(element).and(layout.word());
         let scratch = way.scratch(self.len());
         let plan = Plan { what, len: layout.longest(), element, scratch };
         // SAFETY: the caller's promise; pieces lie in the blocks.
@@ -363,11 +366,11 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let (layout, total) = (Layout::Equal(block), block * element * self.len());
         let way = self.preferences.alltoall.unwrap_or_else(|| {
-            self.cheapest(ctx, (Kind::Alltoall, total, true), Alltoall::ALL, |way| {
+            self.cheapest(ctx, (Collective::Alltoall, total, true), Alltoall::ALL, |way| {
                 Some(way.supersteps(self.len(), total))
             })
         });
-        let what = What::new(Kind::Alltoall, way as usize).and(element).and(block);
+        let what = What::new(Collective::Alltoall, way as usize).and(element).and(block);
         let plan = Plan { what, len: block, element, scratch: way.scratch(self.len()) };
         // SAFETY: the caller's promise; pieces lie in the blocks.
         unsafe {
@@ -414,7 +417,7 @@ impl<'s> Collectives<'s> {
                 let (element, comes) = (size_of::<T>(), Layout::Any(&ends));
                 // Nobody knows everybody's counts: no round that all join.
                 let scratch = Scratch { unknown: true, ..Scratch::default() };
-                let what = What::new(Kind::AlltoallV, 0);
+                let what = What::new(Collective::Alltoall, usize::MAX);
                 let longest = leaves.longest().max(comes.longest());
                 let plan = Plan { what, len: 0, element, scratch };
                 // SAFETY: views' memory is their section's, borrowed during the call.
