@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use lpf::Pid;
+use lpf::collectives::Collective;
 use lpf::settings::{MAX_PROCS, Settings};
 
 use crate::failure::{Failure, Result};
@@ -26,6 +27,8 @@ use crate::started;
   lpf probe              r, g and l of this machine, saved for programs to use
   lpf comply -p 4        does every pattern cost at most 1.2 (h g + l)?
   lpf bench --json       each pattern beside what the machine can do
+  lpf bench collectives  each algorithm of each collective, beside MPI's own
+  lpf cost allreduce     what each algorithm costs by h g + l, and which is chosen
   lpf info               topology, backends, tables, settings
 
 Every setting is an environment variable; lpf info lists them."
@@ -122,14 +125,35 @@ decided (whether h g + l is known better than to +-50 %), remarks (on a busy mac
 Rows of --json and --csv: backend, p, pattern, bytes, median_ns, min_ns, max_ns, limit and limit_ns
 (the reference and its median), samples, messages_meta, messages_data, messages_barrier and exchange
 (between processes), remarks (on a busy machine, on LPF_CHECK, on patterns that were left out, or a
-ratio below 1). bytes is what a process sends in one superstep, as are messages: to say who has what
+ratio below 1). lpf bench collectives --help tells of collectives. bytes is what a process sends in one superstep, as are messages: to say who has what
 for whom and to answer that, from memory to memory, only to synchronise; exchange is how it is said,
 direct or bruck. The patterns put-call and exec are of threads alone.")]
-    Bench(Chosen),
+    Bench(Bench),
+
+    /// Say what each algorithm of a collective costs by h g + l, and which one is chosen.
+    ///
+    /// Nothing is measured: supersteps, bytes and messages are the algorithm's, g and l those of this machine's
+    /// table, of that in --table FILE, which another machine may have saved, or a guess. Processes and
+    /// elements may be any number.
+    #[command(after_help = "Examples:
+  lpf cost allreduce -n 1000000 -p 64
+  lpf cost broadcast -n 1000 --element 4 --backend tcp
+  lpf cost alltoall -n 4096 -p 16 --table cluster.json --json
+
+Rows of --json, one for each algorithm: backend, p, collective, algorithm, elements and element_bytes
+(what one process contributes in all), supersteps, h_bytes and messages (of the busiest process, in all
+supersteps), predicted_ns, chosen (true for the one that is chosen), origin of g and l (measured,
+extrapolated, guess).")]
+    Cost(Cost),
 
     /// Measure what another lpf orders, which started this one as a process of a job.
     #[command(hide = true)]
     Measure,
+
+    /// Measure MPI's own collectives as another lpf orders.
+    #[cfg(feature = "mpi")]
+    #[command(hide = true)]
+    MpiOwn,
 
     /// Show topology, cores, backends, tables and every setting.
     #[command(after_help = "Examples:
@@ -137,6 +161,18 @@ direct or bruck. The patterns put-call and exec are of threads alone.")]
   lpf info --json
   LPF_PROCS=8 LPF_PIN=compact lpf info")]
     Info(Info),
+}
+
+impl Command {
+    /// Whether it is a part of another one, which has said what there is to say.
+    pub(crate) fn is_hidden(&self) -> bool {
+        match self {
+            Command::Measure | Command::Shepherd(_) => true,
+            #[cfg(feature = "mpi")]
+            Command::MpiOwn => true,
+            _ => false,
+        }
+    }
 }
 
 /// What every measuring command takes.
@@ -208,6 +244,120 @@ impl Chosen {
             None => Ok(()),
             Some(name) => Err(Failure::Usage(misspelt::pattern(name, &all))),
         }
+    }
+}
+
+/// What `bench` measures: patterns, unless collectives are named.
+#[derive(Args, Clone, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Bench {
+    #[command(subcommand)]
+    pub(crate) what: Option<BenchWhat>,
+
+    #[command(flatten)]
+    pub(crate) patterns: Chosen,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum BenchWhat {
+    /// Time every algorithm of every collective, beside a lower bound and MPI's own.
+    ///
+    /// Also what is chosen where no algorithm is named (the row chosen), and what h g + l predicts. The bound
+    /// is measured in the same run: the bytes that have to go from one process to another, at the rate of
+    /// one core and at that of the machine, whichever takes longer, and one way of a cache line or message.
+    /// MPI's own collective (where MPI is built in) runs in a job of its own and takes turns with ours: an MPI
+    /// program of as many processes, also beside --backend threads. On both sides each repetition is timed
+    /// from a common start to the last exit; before it, owners rewrite what they contribute and read what
+    /// they got. Elements are f64, the operator is the sum. Without -p: 2 and 4 processes; on 16 cores and
+    /// more 2, 8 and 16.
+    #[command(after_help = "Examples:
+  lpf bench collectives
+  lpf bench collectives --collective allreduce,broadcast -p 4 --seconds 30
+  lpf bench collectives --size 8,4096,1048576 --json
+  lpf bench collectives --backend tcp -p 2 --svg collectives.svg
+  lpf bench collectives --quick
+
+Rows of --json and --csv: backend (of MPI's own collective openmpi or mpich), p, collective, algorithm
+(chosen: the default choice; own: MPI's own), mode (expected: on expected arrivals; null for MPI's own),
+elements and element_bytes (what one process contributes in all), median_ns, min_ns, bound_ns,
+predicted_ns (null for MPI's own), samples (repetitions). The table's last line says how often the choice is
+within 10 % or 300 ns of the best algorithm; with --json and --csv that is on standard error.")]
+    Collectives(BenchCollectives),
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct BenchCollectives {
+    #[command(flatten)]
+    pub(crate) measuring: Measuring,
+
+    /// Only this collective; may be repeated, and have several names with commas
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    collective: Vec<String>,
+
+    /// Bytes that one process contributes in all, or several (default: 8 bytes to 64 MiB)
+    ///
+    /// Rounded up to whole elements of 8 bytes, one for each process where each gets another part.
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = bytes)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) size: Vec<usize>,
+}
+
+impl BenchCollectives {
+    /// The collectives named; all where none is.
+    pub(crate) fn collectives(&self) -> Result<Vec<Collective>> {
+        let named: Result<Vec<_>> = self.collective.iter().map(|name| collective(name)).collect();
+        let named = named?;
+        let has = |one: &Collective| named.is_empty() || named.contains(one);
+        Ok(Collective::ALL.into_iter().filter(has).collect())
+    }
+}
+
+/// The collective of a name.
+fn collective(name: &str) -> Result<Collective> {
+    let all = Collective::ALL;
+    all.into_iter().find(|one| one.name() == name).ok_or_else(|| {
+        Failure::Usage(misspelt::one_of("collective", name, &all.map(Collective::name)))
+    })
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Cost {
+    /// Which collective: broadcast, reduce, allreduce, reduce-scatter, scan, exscan, gather, scatter, allgather
+    /// or alltoall
+    #[arg(value_name = "COLLECTIVE")]
+    collective: String,
+
+    /// Elements that one process contributes in all
+    #[arg(short, value_name = "ELEMENTS", default_value = "1", value_parser = elements)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) n: usize,
+
+    /// Bytes of an element
+    #[arg(long, value_name = "BYTES", default_value = "8", value_parser = bytes)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) element: usize,
+
+    /// Number of processes (default: LPF_PROCS, else the cores)
+    #[arg(short, value_name = "N", value_parser = size, allow_negative_numbers = true)]
+    pub(crate) p: Option<Pid>,
+
+    /// A file of tables that lpf probe has saved, here or on another machine (default: this one's)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) table: Option<PathBuf>,
+
+    /// Backend: threads, tcp, mpi (default: LPF_BACKEND, else the one that the table is of)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) backend: Option<String>,
+
+    /// Print one JSON object per algorithm and nothing else
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Cost {
+    /// Which one.
+    pub(crate) fn collective(&self) -> Result<Collective> {
+        collective(&self.collective)
     }
 }
 
@@ -323,6 +473,18 @@ fn size(text: &str) -> std::result::Result<Pid, String> {
     text.parse().ok().filter(|n| (1..=MAX_PROCS).contains(n)).ok_or(wanted)
 }
 
+fn bytes(text: &str) -> std::result::Result<usize, String> {
+    const MOST: usize = 1 << 30;
+    let wanted = format!("it has to be a number of bytes from 1 to {MOST}");
+    text.parse().ok().filter(|n| (1..=MOST).contains(n)).ok_or(wanted)
+}
+
+fn elements(text: &str) -> std::result::Result<usize, String> {
+    const MOST: usize = 1 << 40;
+    let wanted = format!("it has to be a number of elements from 0 to {MOST}");
+    text.parse().ok().filter(|&n| n <= MOST).ok_or(wanted)
+}
+
 /// Processes that share a core at the most where something is measured: each pair of them has
 /// messages for each other.
 const PER_CORE: Pid = 64;
@@ -346,12 +508,23 @@ pub(crate) fn parse() -> Result<Command> {
             drop(error.print());
             Err(Failure::ClosedPipe)
         }
-        Err(error) => Err(Failure::Usage(explain(&error, std::env::args_os().nth(1)))),
+        Err(error) => {
+            let first: Vec<OsString> = std::env::args_os().skip(1).take(2).collect();
+            Err(Failure::Usage(explain(&error, &first)))
+        }
     }
 }
 
-/// One plain sentence and what to do, from clap's error; `first` is the first argument, most often a command.
-fn explain(error: &clap::Error, first: Option<OsString>) -> String {
+/// One plain sentence and what to do, from clap's error; `first` are the first arguments, most often a command
+/// and what is told to it.
+fn explain(error: &clap::Error, first: &[OsString]) -> String {
+    let commands = Cli::command();
+    let mut path: Vec<&str> = Vec::new();
+    let mut command = Some(&commands);
+    for argument in first {
+        command = command.and_then(|command| command.find_subcommand(argument));
+        path.extend(command.map(|command| command.get_name()));
+    }
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(texts)) => Some(texts.join(", ")),
@@ -373,12 +546,18 @@ fn explain(error: &clap::Error, first: Option<OsString>) -> String {
         ErrorKind::InvalidSubcommand => {
             let name = text(ContextKind::InvalidSubcommand).unwrap_or_default();
             let suggestion = suggestion(ContextKind::SuggestedSubcommand);
+            if path.first() == Some(&"bench") {
+                return format!(
+                    "bench has nothing called {name}{suggestion} ({} tells more)",
+                    started::command("bench --help")
+                );
+            }
             format!(
-                "there is no command {name}{suggestion}; there are run, probe, comply, bench and info"
+                "there is no command {name}{suggestion}; there are run, probe, comply, bench, cost and info"
             )
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            "a command is missing; there are run, probe, comply, bench and info".into()
+            "a command is missing; there are run, probe, comply, bench, cost and info".into()
         }
         ErrorKind::MissingRequiredArgument => {
             format!("{} is missing", argument.trim_matches(['<', '>', '.']))
@@ -387,16 +566,16 @@ fn explain(error: &clap::Error, first: Option<OsString>) -> String {
             let other = text(ContextKind::PriorArg).unwrap_or_default();
             if argument == other {
                 format!("{argument} is given twice")
+            } else if argument.is_empty() {
+                format!("{other} has to follow the name of what is measured")
             } else {
                 format!("{argument} and {other} exclude each other")
             }
         }
         _ => error.to_string().lines().next().unwrap_or_default().replace("error: ", ""),
     };
-    let commands = Cli::command();
-    let first = first.as_ref().and_then(|first| first.to_str());
-    let command = first.and_then(|first| commands.find_subcommand(first));
-    let help = command.map_or("--help".into(), |command| format!("{} --help", command.get_name()));
+    path.push("--help");
+    let help = path.join(" ");
     format!("{sentence} ({} tells more)", started::command(&help))
 }
 
@@ -407,7 +586,7 @@ mod tests {
     fn sentence(arguments: &[&str]) -> String {
         let all = ["lpf"].iter().chain(arguments);
         let error = Cli::try_parse_from(all).expect_err("these arguments are wrong");
-        explain(&error, arguments.first().map(OsString::from))
+        explain(&error, &arguments.iter().take(2).map(OsString::from).collect::<Vec<_>>())
     }
 
     #[test]
@@ -441,6 +620,18 @@ mod tests {
             (&["bench", "--json", "--csv"], "exclude each other"),
             (&["probe", "--jsn"], "did you mean --json?"),
             (&["prob"], "did you mean probe?"),
+            (&["bench", "--size", "8"], "there is no argument --size"),
+            (
+                &["bench", "colectives"],
+                "bench has nothing called colectives; did you mean collectives?",
+            ),
+            (
+                &["bench", "--quick", "collectives"],
+                "--quick has to follow the name of what is measured",
+            ),
+            (&["cost"], "COLLECTIVE is missing"),
+            (&["cost", "allreduce", "-n", "-1"], "from 0 to"),
+            (&["cost", "allreduce", "--element", "0"], "from 1 to"),
             (&["run", "-n", "2"], "PROGRAM is missing"),
             (
                 &["run", "-n", "0", "true"],

@@ -2,12 +2,13 @@
 //!
 //! `run` starts the processes of a program; `probe` measures r, g and l and saves them; `comply`
 //! checks that every pattern keeps h·g + l; `bench` compares with what the machine can do; `info`
-//! shows machine, tables and settings.
+//! shows machine, tables and settings; `cost` says what collectives cost.
 
 mod args;
 mod bench;
 mod busy;
 mod comply;
+mod cost;
 mod failure;
 mod info;
 mod misspelt;
@@ -27,16 +28,19 @@ use crate::failure::Failure;
 
 fn main() -> ExitCode {
     let done = args::parse().and_then(|command| {
-        if !matches!(command, Command::Measure | Command::Shepherd(_)) && place::speaks() {
+        if !command.is_hidden() && place::speaks() {
             misspelt::say();
         }
         match command {
             Command::Run(options) => run::run(&options),
             Command::Shepherd(options) => run::shepherd(&options),
             Command::Measure => place::answer_orders(),
+            #[cfg(feature = "mpi")]
+            Command::MpiOwn => bench::answer_mpi_orders(),
             Command::Probe(options) => probe::run(&options),
             Command::Comply(options) => comply::run(&options),
             Command::Bench(options) => bench::run(&options),
+            Command::Cost(options) => cost::run(&options),
             Command::Info(options) => info::run(&options),
         }
     });

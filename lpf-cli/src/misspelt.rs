@@ -34,6 +34,11 @@ fn meant(name: &str) -> Option<&'static str> {
 
 /// That there is no such pattern, which one may have been meant, and all that there are.
 pub(crate) fn pattern(name: &str, all: &[&str]) -> String {
+    one_of("pattern", name, all)
+}
+
+/// The same of other things.
+pub(crate) fn one_of(what: &str, name: &str, all: &[&str]) -> String {
     let plain = |name: &str| name.to_lowercase().replace(['-', '_'], "");
     let likeness = |known: &&&str| strsim::jaro(&plain(name), &plain(known));
     let best = all.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
@@ -41,7 +46,7 @@ pub(crate) fn pattern(name: &str, all: &[&str]) -> String {
         Some(best) => format!("did you mean {best}? There"),
         None => "there".into(),
     };
-    format!("there is no pattern \"{name}\"; {then} are:\n  {}", all.join("\n  "))
+    format!("there is no {what} \"{name}\"; {then} are:\n  {}", all.join("\n  "))
 }
 
 #[cfg(test)]

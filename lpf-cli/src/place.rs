@@ -26,11 +26,15 @@ use crate::args::Measuring;
 use crate::failure::{Failure, Result};
 
 pub(crate) use self::inside::answer_orders;
+#[cfg(feature = "mpi")]
+pub(crate) use self::inside::{Answer, Order, say};
 
 /// A task that can be handed to another process of this program.
 pub(crate) trait Measurement: Task<Found: Serialize + DeserializeOwned> {
     /// What it is called in an order.
     const NAME: &str;
+    /// Whether it goes by g and l: then it is told those that programs are told.
+    const CHOOSES: bool = false;
 }
 
 /// Where it is measured.
@@ -128,7 +132,11 @@ impl Place {
     ) -> Result<M::Found> {
         match &mut self.at {
             At::Threads => {
-                let config = unchecked(Config::from_environment()?.procs(p));
+                let mut config = unchecked(Config::from_environment()?.procs(p));
+                if M::CHOOSES {
+                    let settings = Settings::from_environment()?;
+                    config = config.parameters(lpf::parameters(&settings, p)?);
+                }
                 let exec =
                     |program: Perform<M>, args: Args<'_>| config.exec_program(p, program, args);
                 Ok(perform(order, watch, exec)?)
@@ -155,6 +163,13 @@ impl Place {
         }
     }
 
+    /// Jobs of a command of MPI's own beside what is measured here; none inside of a job, where nobody may
+    /// start another.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn beside(&self, command: &'static str) -> Option<Beside> {
+        (!self.is_in_a_job()).then(|| Beside(Jobs::of(command, "mpi")))
+    }
+
     fn check_processes(&self, options: &Measuring) -> Result<()> {
         let At::Inside(Member { size, .. }) = &self.at else { return Ok(()) };
         match options.p.iter().find(|p| *p > size) {
@@ -164,6 +179,21 @@ impl Place {
                 crate::output::processes(*size)
             ))),
         }
+    }
+}
+
+/// Jobs of a program that is no part of LPF, which takes its orders as ours do.
+#[cfg(feature = "mpi")]
+#[derive(Debug)]
+pub(crate) struct Beside(Jobs);
+
+#[cfg(feature = "mpi")]
+impl Beside {
+    /// Has the job of `p` processes do something.
+    pub(crate) fn ask<F: DeserializeOwned>(&mut self, p: Pid, order: &impl Serialize) -> Result<F> {
+        let order = serde_json::to_value(order)?;
+        let unwatched = lpf::measure::task::unwatched();
+        Ok(serde_json::from_value(self.0.ask(p, "", order, &unwatched)?)?)
     }
 }
 

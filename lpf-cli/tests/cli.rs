@@ -127,6 +127,35 @@ const BENCH: [&str; 15] = [
     "remarks",
 ];
 
+const COLLECTIVES: [&str; 12] = [
+    "backend",
+    "p",
+    "collective",
+    "algorithm",
+    "mode",
+    "elements",
+    "element_bytes",
+    "median_ns",
+    "min_ns",
+    "bound_ns",
+    "predicted_ns",
+    "samples",
+];
+const COST: [&str; 12] = [
+    "backend",
+    "p",
+    "collective",
+    "algorithm",
+    "elements",
+    "element_bytes",
+    "supersteps",
+    "h_bytes",
+    "messages",
+    "predicted_ns",
+    "chosen",
+    "origin",
+];
+
 const QUICK_PROBE: [&str; 6] = ["probe", "--quick", "--seconds", "0.2", "-p", "2"];
 
 fn with<'a>(arguments: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
@@ -358,6 +387,127 @@ fn every_pattern_of_the_bench_runs_beside_its_limit() {
     assert!(fs::read_to_string(plot).unwrap().contains("exchange-1000x8, p = 2"));
 }
 
+/// Of one collective and length: the algorithms, the choice, and MPI's own where MPI is built in.
+fn check_collectives(rows: &[Value], backend: &str, algorithms: &[&str]) {
+    let names: Vec<_> = rows.iter().map(|row| row["algorithm"].as_str().unwrap()).collect();
+    let own: &[&str] = if cfg!(feature = "mpi") { &["own"] } else { &[] };
+    assert_eq!(names, [algorithms, &["chosen"], own].concat());
+    for row in rows {
+        let number = |field: &str| row[field].as_f64().unwrap();
+        assert!(0.0 < number("min_ns") && number("min_ns") <= number("median_ns"), "{row}");
+        assert!(number("bound_ns") > 0.0 && number("samples") >= 1.0, "{row}");
+        assert_eq!(row["element_bytes"], 8);
+        if row["algorithm"] == "own" {
+            assert!(["openmpi", "mpich"].contains(&row["backend"].as_str().unwrap()), "{row}");
+            assert!(row["mode"].is_null() && row["predicted_ns"].is_null(), "{row}");
+        } else {
+            assert_eq!((&row["backend"], &row["mode"]), (&backend.into(), &"expected".into()));
+            assert!(number("predicted_ns") > 0.0, "{row}");
+        }
+    }
+}
+
+#[test]
+fn bench_collectives_times_every_algorithm_of_every_collective() {
+    let place = Place::new("collectives");
+    let plot = place.folder.join("d.svg");
+    let base = ["bench", "collectives", "--quick", "--seconds", "0.1", "-p", "2", "--json"];
+    let more = ["--size", "4096,8", "--svg", plot.to_str().unwrap()];
+    let output = place.run(&with(&base, &more));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let found = rows(&output, &COLLECTIVES);
+    let names =
+        "broadcast reduce allreduce reduce-scatter scan exscan gather scatter allgather alltoall";
+    for name in names.split(' ') {
+        let of_name: Vec<_> = found.iter().filter(|row| row["collective"] == name).collect();
+        let elements: Vec<_> = of_name.iter().map(|row| row["elements"].as_u64()).collect();
+        // Where each process has a block, there is an element for each.
+        let blocks = ["reduce-scatter", "scatter", "alltoall"].contains(&name);
+        let first = if blocks { Some(2) } else { Some(1) };
+        let half = of_name.len() / 2;
+        assert!(elements[..half].iter().all(|&n| n == first), "{name}: {elements:?}");
+        assert!(elements[half..].iter().all(|&n| n == Some(512)), "{name}: {elements:?}");
+    }
+    let is_short = |row: &&Value| row["collective"] == "allreduce" && row["elements"] == 1;
+    let of_8: Vec<_> = found.iter().filter(is_short).cloned().collect();
+    check_collectives(&of_8, "threads", &["doubling", "ring", "rabenseifner", "transpose"]);
+    assert!(stderr(&output).contains("of the best algorithm in "), "{}", stderr(&output));
+    let svg = fs::read_to_string(plot).unwrap();
+    assert!(svg.contains("allreduce, p = 2") && svg.contains("rabenseifner"));
+}
+
+#[test]
+fn bench_collectives_for_people_says_how_often_the_choice_is_right() {
+    let place = Place::new("share");
+    let base = ["bench", "collectives", "--quick", "--seconds", "0.1", "--size", "64"];
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let p = format!("2,{}", cores + 1);
+    let output = place.run(&with(&base, &["--collective", "scan,broadcast", "-p", &p]));
+    let text = stdout(&output);
+    assert_eq!(text.lines().filter(|line| line.contains("64 B")).count(), 4, "{text}");
+    assert!(text.contains("the choice is within 10 % or 300 ns of the best algorithm in "));
+    assert!(text.contains(" of 4 cells ("), "{text}");
+    assert_eq!(text.contains("build with --features mpi"), !cfg!(feature = "mpi"), "{text}");
+    let csv = place.run(&with(&base, &["--collective", "scan", "-p", "2", "--csv"]));
+    assert_eq!(stdout(&csv).lines().next(), Some(&*COLLECTIVES.join(",")));
+}
+
+#[test]
+fn bench_collectives_goes_between_processes_too() {
+    let place = Place::new("tcp-collectives");
+    let base = ["bench", "collectives", "--quick", "--seconds", "0.1", "-p", "2", "--json"];
+    let more = ["--backend", "tcp", "--collective", "alltoall", "--size", "1024"];
+    let output = place.run(&with(&base, &more));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    check_collectives(&rows(&output, &COLLECTIVES), "tcp", &["direct", "bruck"]);
+    let in_job = place.run(&in_a_job("2", &with(&base[..5], &more[2..])));
+    assert!(stdout(&in_job).contains("of the best algorithm"), "{}", stderr(&in_job));
+}
+
+#[test]
+fn cost_says_what_each_algorithm_takes_and_where_g_and_l_come_from() {
+    let place = Place::new("cost");
+    let base = ["cost", "allreduce", "-n", "1000", "-p", "64"];
+    let text = stdout(&place.run(&base));
+    assert!(text.starts_with("allreduce among 64 processes, 1000 elements (8000 B) each\n"));
+    assert_eq!(text.matches("chosen").count(), 1, "{text}");
+    assert!(
+        text.contains("g and l are a guess, for there is no table of threads here: "),
+        "{text}"
+    );
+    let found = rows(&place.run(&with(&base, &["--json"])), &COST);
+    let names: Vec<_> = found.iter().map(|row| row["algorithm"].as_str().unwrap()).collect();
+    assert_eq!(names, ["doubling", "ring", "rabenseifner", "transpose"]);
+    let numbers = |row: &Value| ["supersteps", "h_bytes", "messages"].map(|f| row[f].as_f64());
+    assert_eq!(numbers(&found[0]), [Some(6.0), Some(48_000.0), Some(6.0)]);
+    assert_eq!(numbers(&found[3]), [Some(2.0), Some(15_750.0), Some(126.0)]);
+    let time = |row: &Value| row["predicted_ns"].as_f64().unwrap();
+    let least = found.iter().map(time).fold(f64::INFINITY, f64::min);
+    for row in &found {
+        assert_eq!(row["chosen"], time(row) == least, "{row}");
+        assert_eq!(row["origin"], "guess", "{row}");
+    }
+
+    place.run(&QUICK_PROBE);
+    for (p, origin) in [("2", "measured"), ("64", "extrapolated")] {
+        let text = stdout(&place.run(&["cost", "scan", "-p", p]));
+        assert!(text.contains(&format!("g and l are {origin}")), "{text}");
+        assert!(text.contains("2 processes"), "{text}");
+    }
+    // Another machine's file is as good.
+    let mut foreign: Value =
+        serde_json::from_str(&fs::read_to_string(place.table()).unwrap()).unwrap();
+    foreign["host"] = "elsewhere".into();
+    foreign["tables"][0]["backend"] = "mpi".into();
+    let file = place.folder.join("theirs");
+    fs::write(&file, foreign.to_string()).unwrap();
+    let file = file.to_str().unwrap();
+    let theirs = rows(&place.run(&["cost", "scan", "-p", "2", "--table", file, "--json"]), &COST);
+    assert_eq!((&theirs[0]["backend"], &theirs[0]["origin"]), (&"mpi".into(), &"measured".into()));
+    let wrong = place.run(&["cost", "scan", "--table", file, "--backend", "tcp"]);
+    check_refused(&wrong, "has no table of tcp; it has those of mpi", "--table");
+}
+
 #[test]
 fn comply_prints_its_rows_and_its_status_is_the_verdict() {
     let place = Place::new("comply");
@@ -408,6 +558,17 @@ fn wrong_arguments_and_settings_give_one_sentence_and_status_2() {
         (&["comply", "--backend", "pigeons"], "is no backend"),
         (&["bench", "--backend", "tcp", "--pattern", "exec"], "on threads alone"),
         (&["measure"], "of no use by itself"),
+        (&["bench", "collectives", "-p", "1"], "give -p 2 or more"),
+        (&["bench", "collectives", "--size", "0"], "number of bytes from 1"),
+        (&["bench", "collectives", "--size", "1e9"], "number of bytes from 1"),
+        (&["bench", "collectives", "--json", "--csv"], "exclude each other"),
+        (&["bench", "collectives", "--svg", "/no/such/folder/a.svg"], "name another file"),
+        (&["bench", "--json", "collectives"], "has to follow"),
+        (&["bench", "everything"], "bench has nothing called everything"),
+        (&["cost"], "COLLECTIVE is missing"),
+        (&["cost", "scan", "-p", "0"], "from 1 to"),
+        (&["cost", "scan", "--backend", "pigeons"], "there are threads, tcp and mpi"),
+        (&["cost", "scan", "--table", "/no/such/file"], "name a file that lpf probe has saved"),
         (&["probe", "--frobnicate"], "there is no argument --frobnicate"),
         (&["probe", "extra"], "extra"),
         (&["frobnicate"], "there is no command frobnicate"),
@@ -552,6 +713,11 @@ fn a_misspelt_pattern_is_refused_with_the_one_meant_and_a_list() {
             &["comply", "--pattern", "empty,random8B"],
             "did you mean random-8B? There are:\n  empty\n",
         ),
+        (
+            &["bench", "collectives", "--collective", "scan,all_reduce"],
+            "\"all_reduce\"; did you mean allreduce? There are:\n  broadcast\n",
+        ),
+        (&["cost", "reducescatter"], "did you mean reduce-scatter? There are:\n  broadcast\n"),
     ];
     for (arguments, expected) in cases {
         let output = place.run(arguments);
@@ -624,7 +790,9 @@ fn check_refused(output: &Output, expected: &str, what: &str) {
 #[test]
 fn every_commands_help_shows_examples() {
     let place = Place::new("help");
-    for command in [&[][..], &["probe"], &["comply"], &["bench"], &["info"]] {
+    let commands: [&[&str]; 7] =
+        [&[], &["probe"], &["comply"], &["bench"], &["bench", "collectives"], &["cost"], &["info"]];
+    for command in commands {
         let output = place.run(&with(command, &["--help"]));
         assert_eq!(output.status.code(), Some(0));
         assert!(stdout(&output).contains("Examples:\n  "), "{command:?}");
@@ -634,9 +802,10 @@ fn every_commands_help_shows_examples() {
 #[test]
 fn a_closed_pipe_is_no_error() {
     let place = Place::new("pipe");
-    let commands: [&[&str]; 4] = [
+    let commands: [&[&str]; 5] = [
         &["info"],
         &["--help"],
+        &["cost", "scan"],
         &["probe", "--quick", "--seconds", "0.1", "-p", "1"],
         &["bench", "--quick", "--seconds", "0.1", "--pattern", "sync", "-p", "1", "--csv"],
     ];

@@ -1,6 +1,9 @@
 //! The collectives, typed.
 
 mod blocks;
+mod raw;
+
+pub use raw::{Bytes, RawOperator};
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -11,6 +14,7 @@ use crate::algorithms::*;
 use crate::blocks::Blocks;
 use crate::collectives::{Collectives, Mode, mixed};
 use crate::cost::{Supersteps, choose};
+use crate::kinds::Collective;
 use crate::memory::{Source, Target, View};
 use crate::operators::{Operator, on_slices};
 use crate::run::{Buffers, Call, Combine, expected, full};
@@ -19,50 +23,16 @@ use crate::scratch::Scratch;
 use crate::shared::{Place, Shared};
 use crate::ways::*;
 
-/// The collectives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Broadcast = 1,
-    Reduce,
-    Allreduce,
-    ReduceScatter,
-    Scan,
-    Exscan,
-    Gather,
-    Scatter,
-    Allgather,
-    Alltoall,
-    AlltoallV,
-}
-
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Kind::Broadcast => "broadcast",
-            Kind::Reduce => "reduce",
-            Kind::Allreduce => "allreduce",
-            Kind::ReduceScatter => "reduce-scatter",
-            Kind::Scan => "scan",
-            Kind::Exscan => "exscan",
-            Kind::Gather => "gather",
-            Kind::Scatter => "scatter",
-            Kind::Allgather => "allgather",
-            Kind::Alltoall => "alltoall",
-            Kind::AlltoallV => "alltoall-v",
-        }
-    }
-}
-
 /// One call: what its messages carry as their stamp.
 #[derive(Clone, Copy)]
 struct What {
-    kind: Kind,
+    kind: Collective,
     stamp: u64,
 }
 
 impl What {
     /// Of this collective by algorithm number `way`.
-    fn new(kind: Kind, way: usize) -> Self {
+    fn new(kind: Collective, way: usize) -> Self {
         What { kind, stamp: mixed(kind as u64, way as u64) }
     }
 
@@ -93,6 +63,14 @@ impl Plan {
             Mode::Expected => usize::MAX,
         }
     }
+}
+
+/// What a reduction combines with.
+pub(crate) struct Reduction<'a> {
+    /// Bytes of an element.
+    pub(crate) element: usize,
+    pub(crate) commutes: bool,
+    pub(crate) combine: Combine<'a>,
 }
 
 /// Nothing to combine with.
@@ -234,7 +212,7 @@ impl<'s> Collectives<'s> {
     fn cheapest<L: Lpf, W: Copy>(
         &self,
         ctx: &Context<'s, L>,
-        (kind, bytes, commutes): (Kind, usize, bool),
+        (kind, bytes, commutes): (Collective, usize, bool),
         ways: &[W],
         cost: impl Fn(W) -> Option<Supersteps>,
     ) -> W {
@@ -278,11 +256,11 @@ impl<'s> Collectives<'s> {
         v: Vector,
     ) -> Result<()> {
         let way = self.preferences.broadcast.unwrap_or_else(|| {
-            self.cheapest(ctx, (Kind::Broadcast, v.bytes, true), Broadcast::ALL, |way| {
+            self.cheapest(ctx, (Collective::Broadcast, v.bytes, true), Broadcast::ALL, |way| {
                 Some(way.supersteps(self.len(), v.bytes))
             })
         });
-        let what = What::new(Kind::Broadcast, way as usize).and(root).and(v.bytes);
+        let what = What::new(Collective::Broadcast, way as usize).and(root).and(v.bytes);
         let scratch = way.scratch();
         let plan = Plan { what, len: v.bytes / v.element.max(1), element: v.element, scratch };
         // SAFETY: the caller's promise.
@@ -316,30 +294,35 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let (root, x) = (self.root(ctx, root)?, self.inside(ctx, x.view())?);
         let y = if root == self.me() { self.as_long(ctx, y.view(), x.len)? } else { y.view() };
-        self.reduce_places(ctx, root, operator, (x.place, y.place, x.len))
+        let combine = &mut combining::<T, _>(operator);
+        let reduction =
+            Reduction { element: size_of::<T>(), commutes: operator.commutes(), combine };
+        // SAFETY: views' memory is their section's, borrowed during the call.
+        unsafe { self.reduce_places(ctx, root, reduction, (x.place, y.place, x.len)) }
     }
 
-    fn reduce_places<L: Lpf, T: Pod, O: Operator<T>>(
+    /// # Safety
+    /// The places are registered memory of this process, as long as the vectors, which nobody else touches
+    /// until it returns.
+    unsafe fn reduce_places<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
         root: usize,
-        operator: &O,
+        Reduction { element, commutes, combine }: Reduction<'_>,
         (x, y, len): (Place, Place, usize),
     ) -> Result<()> {
-        let element = size_of::<T>();
         self.fits(ctx, element)?;
-        let commutes = operator.commutes();
         let way = self.preferences.reduce.unwrap_or_else(|| {
-            self.cheapest(ctx, (Kind::Reduce, len * element, commutes), Reduce::ALL, |way| {
+            self.cheapest(ctx, (Collective::Reduce, len * element, commutes), Reduce::ALL, |way| {
                 (commutes || way != Reduce::Ring).then(|| way.supersteps(self.len(), len * element))
             })
         });
         let way = if way == Reduce::Ring && !commutes { Reduce::Transpose } else { way };
-        let what = What::new(Kind::Reduce, way as usize).and(root).and(len * element);
+        let what = What::new(Collective::Reduce, way as usize).and(root).and(len * element);
         let plan = Plan { what, len, element, scratch: way.scratch(self.len()) };
-        // SAFETY: views' memory is their section's, borrowed during the call, and pieces lie in them.
+        // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {
-            self.carry_out(ctx, plan, &mut combining::<T, O>(operator), |s, m, first, len| {
+            self.carry_out(ctx, plan, combine, |s, m, first, len| {
                 let v = Vector { bytes: len * element, element };
                 match way {
                     Reduce::Direct => reduce_direct(s, m, root, v),
@@ -368,7 +351,7 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let x = self.inside(ctx, x.view())?;
         let y = self.as_long(ctx, y.view(), x.len)?;
-        self.allreduce_places(ctx, operator, (x.place, y.place, x.len))
+        self.allreduce_typed(ctx, operator, (x.place, y.place, x.len))
     }
 
     /// Everybody's `x`, combined, becomes everybody's `x`.
@@ -382,30 +365,49 @@ impl<'s> Collectives<'s> {
         x: impl Target<'s, Element = T>,
     ) -> Result<()> {
         let x = self.inside(ctx, x.view())?;
-        self.allreduce_places(ctx, operator, (x.place, x.place, x.len))
+        self.allreduce_typed(ctx, operator, (x.place, x.place, x.len))
     }
 
-    fn allreduce_places<L: Lpf, T: Pod, O: Operator<T>>(
+    fn allreduce_typed<L: Lpf, T: Pod, O: Operator<T>>(
         &mut self,
         ctx: &mut Context<'s, L>,
         operator: &O,
+        places: (Place, Place, usize),
+    ) -> Result<()> {
+        let combine = &mut combining::<T, _>(operator);
+        let reduction =
+            Reduction { element: size_of::<T>(), commutes: operator.commutes(), combine };
+        // SAFETY: views' memory is their section's, borrowed during the call; a single element's is this
+        // object's.
+        unsafe { self.allreduce_places(ctx, reduction, places) }
+    }
+
+    /// # Safety
+    /// As [`reduce_places`](Self::reduce_places).
+    unsafe fn allreduce_places<L: Lpf>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        Reduction { element, commutes, combine }: Reduction<'_>,
         (x, y, len): (Place, Place, usize),
     ) -> Result<()> {
-        let element = size_of::<T>();
         self.fits(ctx, element)?;
-        let commutes = operator.commutes();
         let way = self.preferences.allreduce.unwrap_or_else(|| {
-            self.cheapest(ctx, (Kind::Allreduce, len * element, commutes), Allreduce::ALL, |way| {
-                (commutes || way != Allreduce::Ring)
-                    .then(|| way.supersteps(self.len(), len * element))
-            })
+            self.cheapest(
+                ctx,
+                (Collective::Allreduce, len * element, commutes),
+                Allreduce::ALL,
+                |way| {
+                    (commutes || way != Allreduce::Ring)
+                        .then(|| way.supersteps(self.len(), len * element))
+                },
+            )
         });
         let way = if way == Allreduce::Ring && !commutes { Allreduce::Transpose } else { way };
-        let what = What::new(Kind::Allreduce, way as usize).and(len * element);
+        let what = What::new(Collective::Allreduce, way as usize).and(len * element);
         let plan = Plan { what, len, element, scratch: way.scratch() };
-        // SAFETY: as in `reduce_places`.
+        // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {
-            self.carry_out(ctx, plan, &mut combining::<T, O>(operator), |s, m, first, len| {
+            self.carry_out(ctx, plan, combine, |s, m, first, len| {
                 let v = Vector { bytes: len * element, element };
                 match way {
                     Allreduce::Doubling => allreduce_doubling(s, m, v),
@@ -431,7 +433,7 @@ impl<'s> Collectives<'s> {
         let place = self.value_place::<L, T>(ctx)?;
         // SAFETY: the place is aligned to a cache line, long enough, and this object's.
         unsafe { place.data.cast::<T>().write(value) };
-        self.allreduce_places(ctx, operator, (place, place, 1))?;
+        self.allreduce_typed(ctx, operator, (place, place, 1))?;
         // SAFETY: as above; the call has written it.
         Ok(unsafe { place.data.cast::<T>().read() })
     }
@@ -450,21 +452,35 @@ impl<'s> Collectives<'s> {
         let x = self.inside(ctx, x.view())?;
         let block = self.block(ctx, x)?;
         let y = self.as_long(ctx, y.view(), block)?;
-        let (element, commutes) = (size_of::<T>(), operator.commutes());
+        let combine = &mut combining::<T, _>(operator);
+        let reduction =
+            Reduction { element: size_of::<T>(), commutes: operator.commutes(), combine };
+        // SAFETY: views' memory is their section's, borrowed during the call.
+        unsafe { self.reduce_scatter_places(ctx, reduction, (x.place, y.place, block)) }
+    }
+
+    /// # Safety
+    /// As [`reduce_places`](Self::reduce_places), for vectors of a block of `block` elements each.
+    unsafe fn reduce_scatter_places<L: Lpf>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        Reduction { element, commutes, combine }: Reduction<'_>,
+        (x, y, block): (Place, Place, usize),
+    ) -> Result<()> {
         self.fits(ctx, element)?;
+        let total = block * element * self.len();
         let way = self.preferences.reduce_scatter.unwrap_or_else(|| {
             self.cheapest(
                 ctx,
-                (Kind::ReduceScatter, x.len * element, true),
+                (Collective::ReduceScatter, total, true),
                 ReduceScatter::ALL,
-                |way| Some(way.supersteps(self.len(), x.len * element)),
+                |way| Some(way.supersteps(self.len(), total)),
             )
         });
         let way = if commutes { way } else { ReduceScatter::Direct };
-        let what = What::new(Kind::ReduceScatter, way as usize).and(x.len * element);
+        let what = What::new(Collective::ReduceScatter, way as usize).and(total);
         let plan = Plan { what, len: block, element, scratch: way.scratch(self.len()) };
-        let combine = &mut combining::<T, _>(operator);
-        // SAFETY: as in `reduce_places`.
+        // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {
             self.carry_out(ctx, plan, combine, |s, m, first, len| {
                 let (first, bytes) = (first * element, len * element);
@@ -473,7 +489,7 @@ impl<'s> Collectives<'s> {
                     ReduceScatter::Direct => reduce_scatter_direct(s, m, blocks, Results::Front),
                     ReduceScatter::Ring => reduce_scatter_ring(s, m, blocks, Results::Front),
                 }
-                Buffers { input: x.place, output: y.place.from(first) }
+                Buffers { input: x, output: y.from(first) }
             })
         }
     }
@@ -491,7 +507,7 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let x = self.inside(ctx, x.view())?;
         let y = self.as_long(ctx, y.view(), x.len)?;
-        self.scan_places(ctx, operator, (x.place, y.place, x.len), false)
+        self.scan_typed(ctx, operator, (x.place, y.place, x.len), false)
     }
 
     /// The `x` of members 0 to i-1, combined, becomes member i's `y`; the operator's identity member 0's.
@@ -513,19 +529,34 @@ impl<'s> Collectives<'s> {
             // SAFETY: the view's memory is its section's, borrowed mutably, and so long.
             (0..y.len).for_each(|nth| unsafe { to.add(nth).write(identity) });
         }
-        self.scan_places(ctx, operator, (x.place, y.place, x.len), true)
+        self.scan_typed(ctx, operator, (x.place, y.place, x.len), true)
     }
 
-    fn scan_places<L: Lpf, T: Pod, O: Operator<T>>(
+    fn scan_typed<L: Lpf, T: Pod, O: Operator<T>>(
         &mut self,
         ctx: &mut Context<'s, L>,
         operator: &O,
+        places: (Place, Place, usize),
+        exclusive: bool,
+    ) -> Result<()> {
+        let combine = &mut combining::<T, _>(operator);
+        let reduction =
+            Reduction { element: size_of::<T>(), commutes: operator.commutes(), combine };
+        // SAFETY: views' memory is their section's, borrowed during the call.
+        unsafe { self.scan_places(ctx, reduction, places, exclusive) }
+    }
+
+    /// # Safety
+    /// As [`reduce_places`](Self::reduce_places). The first member's `y` holds the identity in an exscan.
+    unsafe fn scan_places<L: Lpf>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        Reduction { element, combine, .. }: Reduction<'_>,
         (x, y, len): (Place, Place, usize),
         exclusive: bool,
     ) -> Result<()> {
-        let element = size_of::<T>();
         self.fits(ctx, element)?;
-        let kind = if exclusive { Kind::Exscan } else { Kind::Scan };
+        let kind = if exclusive { Collective::Exscan } else { Collective::Scan };
         let way = self.preferences.scan.unwrap_or_else(|| {
             self.cheapest(ctx, (kind, len * element, true), Scan::ALL, |way| {
                 Some(way.supersteps(self.len(), len * element, exclusive))
@@ -533,9 +564,9 @@ impl<'s> Collectives<'s> {
         });
         let what = What::new(kind, way as usize).and(len * element);
         let plan = Plan { what, len, element, scratch: way.scratch(self.len()) };
-        // SAFETY: as in `reduce_places`.
+        // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {
-            self.carry_out(ctx, plan, &mut combining::<T, O>(operator), |s, m, first, len| {
+            self.carry_out(ctx, plan, combine, |s, m, first, len| {
                 let v = Vector { bytes: len * element, element };
                 match way {
                     Scan::Direct => scan_direct(s, m, v, exclusive),

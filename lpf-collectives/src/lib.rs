@@ -13,6 +13,7 @@ mod collectives;
 pub mod conformance;
 pub mod cost;
 mod group;
+mod kinds;
 mod memory;
 mod operators;
 mod run;
@@ -23,7 +24,9 @@ mod shared;
 mod simulate;
 mod ways;
 
+pub use calls::{Bytes, RawOperator};
 pub use collectives::{Collectives, Mode, Needs, Preferences, Settings};
+pub use kinds::{Algorithm, Collective};
 pub use memory::{Source, Target};
 pub use operators::{And, At, Max, MaxAt, Min, MinAt, Operator, Or, Product, Sum, Xor};
 pub use ways::{Allgather, Allreduce, Alltoall, Broadcast, Gather, Reduce, ReduceScatter, Scan};

@@ -70,6 +70,37 @@ struct File {
     tables: Vec<Table>,
 }
 
+impl File {
+    /// The file that a text is, or why it is none.
+    fn parse(text: &str) -> Result<Self, String> {
+        let file: File = serde_json::from_str(text)
+            .map_err(|error| format!("it is damaged: {}", damage(text, &error)))?;
+        if file.format != FORMAT {
+            return Err(format!("it has format {}, not {FORMAT}", file.format));
+        }
+        match file.tables.iter().find(|table| !is_possible(&table.parameters)) {
+            Some(table) => Err(format!(
+                "it is damaged: the numbers for {} with p = {} are impossible",
+                table.backend, table.parameters.p
+            )),
+            None => Ok(file),
+        }
+    }
+}
+
+fn unreadable(error: &io::Error) -> String {
+    format!("it cannot be read: {error}")
+}
+
+/// The tables in a file, whatever machine they were measured on.
+///
+/// # Errors
+/// Why the file cannot be used, in a plain sentence.
+pub fn read(path: &Path) -> Result<Vec<Table>, String> {
+    let text = fs::read_to_string(path).map_err(|error| unreadable(&error))?;
+    Ok(File::parse(&text)?.tables)
+}
+
 /// What stands in a host's file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
@@ -138,28 +169,17 @@ impl Store {
         let text = match read {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Found::Nothing,
-            Err(error) => return Found::Unusable(format!("it cannot be read: {error}")),
+            Err(error) => return Found::Unusable(unreadable(&error)),
         };
-        let file: File = match serde_json::from_str(&text) {
+        let file = match File::parse(&text) {
             Ok(file) => file,
-            Err(error) => {
-                return Found::Unusable(format!("it is damaged: {}", damage(&text, &error)));
-            }
+            Err(reason) => return Found::Unusable(reason),
         };
-        if file.format != FORMAT {
-            return Found::Unusable(format!("it has format {}, not {FORMAT}", file.format));
-        }
         if (file.host.as_str(), file.cpu.as_str()) != (&self.host.name, &self.host.cpu) {
             let other = format!("{} ({})", file.host, file.cpu);
             return Found::Unusable(format!("it was measured on another machine, {other}"));
         }
-        match file.tables.iter().find(|table| !is_possible(&table.parameters)) {
-            Some(table) => Found::Unusable(format!(
-                "it is damaged: the numbers for {} with p = {} are impossible",
-                table.backend, table.parameters.p
-            )),
-            None => Found::Tables(file.tables),
-        }
+        Found::Tables(file.tables)
     }
 
     /// Puts a table into the file, in one step: who reads meanwhile, or after this program was
@@ -333,7 +353,8 @@ pub fn table(backend: &str, p: Pid) -> Option<Table> {
     }
 }
 
-fn nearest(tables: Vec<Table>, backend: &str, p: Pid) -> Option<Table> {
+/// Of these the one for `p` processes, or for the nearest number that there is one for, as [`table`].
+pub fn nearest(tables: Vec<Table>, backend: &str, p: Pid) -> Option<Table> {
     let distance = |table: &Table| (f64::from(table.parameters.p) / f64::from(p)).ln().abs();
     tables
         .into_iter()

@@ -5,6 +5,7 @@
 
 mod batches;
 mod cases;
+mod collectives;
 mod limits;
 mod measured;
 mod pace;
@@ -24,11 +25,14 @@ use lpf::threads::Config;
 use serde::{Serialize, Serializer};
 
 use self::cases::{Case, Program};
+#[cfg(feature = "mpi")]
+pub(crate) use self::collectives::answer_mpi_orders;
+pub(crate) use self::collectives::{Messages, Ours};
 use self::limits::team::Team;
-use self::measured::{Messages, Order};
+use self::measured::Order;
 pub(crate) use self::measured::{Round, empty_supersteps};
 use self::pace::Pace;
-use crate::args::Chosen;
+use crate::args::{Bench, BenchWhat, Chosen};
 use crate::busy::Busy;
 use crate::failure::Result;
 use crate::output::{self, digits, table, time};
@@ -79,7 +83,14 @@ fn count<S: Serializer>(mean: &Option<f64>, serializer: S) -> std::result::Resul
 /// What a ratio below 1 means.
 const BELOW_THE_REFERENCE: &str = "a ratio below 1 is noise, or our way of doing it suits this machine better than the reference's: that is the best bare program known, no law of nature";
 
-pub(crate) fn run(options: &Chosen) -> Result<()> {
+pub(crate) fn run(options: &Bench) -> Result<()> {
+    match &options.what {
+        Some(BenchWhat::Collectives(options)) => collectives::run(options),
+        None => patterns(&options.patterns),
+    }
+}
+
+fn patterns(options: &Chosen) -> Result<()> {
     let mut place = Place::find(&options.measuring)?;
     let cases = cases::select(options, &place, cores())?;
     options.measuring.check(&place)?;
@@ -118,7 +129,7 @@ struct Measured<'a> {
     team: Team,
     own: Samples,
     /// Of a superstep of the last round.
-    messages: Option<Messages>,
+    messages: Option<measured::Messages>,
     /// As `case.limits`.
     limits: Vec<Vec<Samples>>,
 }

@@ -17,15 +17,15 @@ use crate::{bench, comply, probe};
 
 /// What is asked of process 0 of a job: a line on its standard input.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Order {
+pub(crate) struct Order {
     pub(super) task: String,
     pub(super) p: Pid,
-    pub(super) order: serde_json::Value,
+    pub(crate) order: serde_json::Value,
 }
 
 /// What it says: lines on its standard output.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// How far it is.
     Progress { elapsed: Duration, text: String },
     /// The end of an order.
@@ -101,6 +101,8 @@ pub(crate) fn answer_orders() -> Result<()> {
             probe::GAndL::NAME => answer::<probe::GAndL>(member, order),
             comply::Costs::NAME => answer::<comply::Costs>(member, order),
             bench::Round::NAME => answer::<bench::Round>(member, order),
+            bench::Ours::NAME => answer::<bench::Ours>(member, order),
+            bench::Messages::NAME => answer::<bench::Messages>(member, order),
             other => Err(Failure::Failed(format!("there is nothing to measure called {other}"))),
         };
         say(&match found {
@@ -132,7 +134,8 @@ fn telling() -> Watch {
     })
 }
 
-fn say(answer: &Answer) -> Result<()> {
+/// A line for who has ordered.
+pub(crate) fn say(answer: &Answer) -> Result<()> {
     let mut out = io::stdout().lock();
     serde_json::to_writer(&mut out, answer)?;
     writeln!(out)?;

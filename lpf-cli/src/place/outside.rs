@@ -20,6 +20,8 @@ use crate::failure::{Failure, Result};
 #[derive(Debug)]
 pub(super) struct Jobs {
     backend: &'static str,
+    /// The command that its processes are.
+    command: &'static str,
     /// How processes exchange what they have for each other, if it is not left to them.
     exchange: Option<Way>,
     /// By size, with how they exchange.
@@ -28,7 +30,12 @@ pub(super) struct Jobs {
 
 impl Jobs {
     pub(super) fn new(backend: &'static str) -> Self {
-        Jobs { backend, exchange: None, running: BTreeMap::new() }
+        Self::of("measure", backend)
+    }
+
+    /// Of another command that takes orders.
+    pub(super) fn of(command: &'static str, backend: &'static str) -> Self {
+        Jobs { backend, command, exchange: None, running: BTreeMap::new() }
     }
 
     /// From now on tasks are performed by processes that exchange in this way.
@@ -48,17 +55,27 @@ impl Jobs {
         order: &M::Order,
         watch: &Watch,
     ) -> Result<M::Found> {
-        let order = serde_json::to_value(order)?;
-        let order = Order { task: M::NAME.into(), p, order };
+        Ok(serde_json::from_value(self.ask(p, M::NAME, serde_json::to_value(order)?, watch)?)?)
+    }
+
+    /// The same by name.
+    pub(super) fn ask(
+        &mut self,
+        p: Pid,
+        task: &str,
+        order: serde_json::Value,
+        watch: &Watch,
+    ) -> Result<serde_json::Value> {
+        let order = Order { task: task.into(), p, order };
         let jobs = self.running.entry(p).or_default();
         let mut job = match jobs.iter().position(|(way, _)| *way == self.exchange) {
             Some(nth) => jobs.swap_remove(nth).1,
-            None => Job::start(self.backend, p, self.exchange)?,
+            None => Job::start(self.command, self.backend, p, self.exchange)?,
         };
         let found = job.ask(&order, watch)?;
         // One that could not do it ends here.
         jobs.push((self.exchange, job));
-        Ok(serde_json::from_value(found)?)
+        Ok(found)
     }
 }
 
@@ -73,14 +90,14 @@ struct Job {
 }
 
 impl Job {
-    fn start(backend: &str, p: Pid, exchange: Option<Way>) -> Result<Self> {
+    fn start(what: &str, backend: &str, p: Pid, exchange: Option<Way>) -> Result<Self> {
         let refused = |error: io::Error| {
             Failure::Failed(format!("a job of {p} processes could not be started: {error}"))
         };
         let own = std::env::current_exe().map_err(refused)?;
         let mut command = Command::new(&own);
         command.args(["run", "-n", &p.to_string(), "--backend", backend, "--"]);
-        command.arg(&own).arg("measure").stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.arg(&own).arg(what).stdin(Stdio::piped()).stdout(Stdio::piped());
         command.envs(exchange.map(|way| ("LPF_EXCHANGE", way_name(way))));
         // What is misspelt has been said.
         for name in lpf::settings::unknown() {

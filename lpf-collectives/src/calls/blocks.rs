@@ -3,10 +3,11 @@
 use bytemuck::Pod;
 use lpf_core::{Context, Lpf, Result};
 
-use super::{Kind, Plan, What, nothing};
+use super::{Plan, What, nothing};
 use crate::algorithms::*;
 use crate::blocks::Blocks;
 use crate::collectives::Collectives;
+use crate::kinds::Collective;
 use crate::memory::{Source, Target, View};
 use crate::run::Buffers;
 use crate::scratch::Scratch;
@@ -15,7 +16,7 @@ use crate::ways::*;
 
 /// Blocks one behind the other, in elements.
 #[derive(Clone, Copy)]
-enum Layout<'a> {
+pub(super) enum Layout<'a> {
     /// Of one length.
     Equal(usize),
     /// Where each ends.
@@ -115,7 +116,9 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let x = self.inside(ctx, x.view())?;
         let y = self.as_long(ctx, y.view(), x.len.saturating_mul(self.len()))?;
-        self.allgather_places(ctx, (x.place, y.place), Layout::Equal(x.len), size_of::<T>())
+        let layout = Layout::Equal(x.len);
+        // SAFETY: views' memory is their section's, borrowed during the call.
+        unsafe { self.allgather_places(ctx, (x.place, y.place), layout, size_of::<T>()) }
     }
 
     /// As [`allgather`](Self::allgather), where member i contributes `counts[i]` elements: the same counts at
@@ -133,11 +136,15 @@ impl<'s> Collectives<'s> {
         self.with_counts(ctx, counts, |this, ctx, layout, total| {
             let x = this.as_long(ctx, x.view(), counts[this.me()])?;
             let y = this.as_long(ctx, y.view(), total)?;
-            this.allgather_places(ctx, (x.place, y.place), layout, size_of::<T>())
+            // SAFETY: views' memory is their section's, borrowed during the call.
+            unsafe { this.allgather_places(ctx, (x.place, y.place), layout, size_of::<T>()) }
         })
     }
 
-    fn allgather_places<L: Lpf>(
+    /// # Safety
+    /// The places are registered memory of this process, as long as the blocks, which nobody else touches
+    /// until it returns.
+    pub(super) unsafe fn allgather_places<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
         (x, y): (Place, Place),
@@ -146,15 +153,15 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let total = layout.total(self.len()) * element;
         let way = self.preferences.allgather.unwrap_or_else(|| {
-            self.cheapest(ctx, (Kind::Allgather, total, true), Allgather::ALL, |way| {
+            self.cheapest(ctx, (Collective::Allgather, total, true), Allgather::ALL, |way| {
                 Some(way.supersteps(self.len(), total))
             })
         });
-        let what = What::new(Kind::Allgather, way as usize).and(element).and(layout.word());
+        let what = What::new(Collective::Allgather, way as usize).and(element).and(layout.word());
         let len = layout.longest();
         let own = layout.piece(element, 0, len).of(self.me());
         let plan = Plan { what, len, element, scratch: way.scratch(self.len()) };
-        // SAFETY: views' memory is their section's, borrowed during the call: the own block is no other's.
+        // SAFETY: the caller's promise; the own block is no other's.
         unsafe {
             std::ptr::copy(x.data.cast_const(), y.data.add(own.start), own.bytes);
             self.carry_out(ctx, plan, &mut nothing(), |s, m, first, len| {
@@ -185,7 +192,8 @@ impl<'s> Collectives<'s> {
         let total = x.len.saturating_mul(self.len());
         let y = if self.me() == root { self.as_long(ctx, y.view(), total)? } else { y.view() };
         let layout = Layout::Equal(x.len);
-        self.gather_places(ctx, root, (x.place, y.place), layout, size_of::<T>())
+        // SAFETY: views' memory is their section's, borrowed during the call.
+        unsafe { self.gather_places(ctx, root, (x.place, y.place), layout, size_of::<T>()) }
     }
 
     /// As [`gather`](Self::gather), where member i contributes `counts[i]` elements: the same counts at every
@@ -206,11 +214,15 @@ impl<'s> Collectives<'s> {
         self.with_counts(ctx, counts, |this, ctx, layout, total| {
             let x = this.as_long(ctx, x.view(), counts[this.me()])?;
             let y = if this.me() == root { this.as_long(ctx, y.view(), total)? } else { y.view() };
-            this.gather_places(ctx, root, (x.place, y.place), layout, size_of::<T>())
+            // SAFETY: views' memory is their section's, borrowed during the call.
+            unsafe { this.gather_places(ctx, root, (x.place, y.place), layout, size_of::<T>()) }
         })
     }
 
-    fn gather_places<L: Lpf>(
+    /// # Safety
+    /// The places are registered memory of this process, as long as the blocks, which nobody else touches
+    /// until it returns.
+    pub(super) unsafe fn gather_places<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
         root: usize,
@@ -219,10 +231,11 @@ impl<'s> Collectives<'s> {
         element: usize,
     ) -> Result<()> {
         let way = self.gather_way(ctx, self.preferences.gather, layout, element);
-        let what = What::new(Kind::Gather, way as usize).and(root).and(element).and(layout.word());
+        let what =
+            What::new(Collective::Gather, way as usize).and(root).and(element).and(layout.word());
         let scratch = way.scratch(self.len());
         let plan = Plan { what, len: layout.longest(), element, scratch };
-        // SAFETY: views' memory is their section's, borrowed during the call.
+        // SAFETY: the caller's promise; pieces lie in the blocks.
         unsafe {
             self.carry_out(ctx, plan, &mut nothing(), |s, m, first, len| {
                 let blocks = layout.piece(element, first, len);
@@ -248,7 +261,7 @@ impl<'s> Collectives<'s> {
         }
         let total = layout.total(self.len()) * element;
         preferred.unwrap_or_else(|| {
-            self.cheapest(ctx, (Kind::Gather, total, true), Gather::ALL, |way| {
+            self.cheapest(ctx, (Collective::Gather, total, true), Gather::ALL, |way| {
                 Some(way.supersteps(self.len(), total))
             })
         })
@@ -269,7 +282,8 @@ impl<'s> Collectives<'s> {
         let total = y.len.saturating_mul(self.len());
         let x = if self.me() == root { self.as_long(ctx, x.view(), total)? } else { x.view() };
         let layout = Layout::Equal(y.len);
-        self.scatter_places(ctx, root, (x.place, y.place), layout, size_of::<T>())
+        // SAFETY: views' memory is their section's, borrowed during the call.
+        unsafe { self.scatter_places(ctx, root, (x.place, y.place), layout, size_of::<T>()) }
     }
 
     /// As [`scatter`](Self::scatter), where member i gets `counts[i]` elements: the same counts at every member.
@@ -289,11 +303,15 @@ impl<'s> Collectives<'s> {
         self.with_counts(ctx, counts, |this, ctx, layout, total| {
             let y = this.as_long(ctx, y.view(), counts[this.me()])?;
             let x = if this.me() == root { this.as_long(ctx, x.view(), total)? } else { x.view() };
-            this.scatter_places(ctx, root, (x.place, y.place), layout, size_of::<T>())
+            // SAFETY: views' memory is their section's, borrowed during the call.
+            unsafe { this.scatter_places(ctx, root, (x.place, y.place), layout, size_of::<T>()) }
         })
     }
 
-    fn scatter_places<L: Lpf>(
+    /// # Safety
+    /// The places are registered memory of this process, as long as the blocks, which nobody else touches
+    /// until it returns.
+    pub(super) unsafe fn scatter_places<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
         root: usize,
@@ -302,10 +320,11 @@ impl<'s> Collectives<'s> {
         element: usize,
     ) -> Result<()> {
         let way = self.gather_way(ctx, self.preferences.scatter, layout, element);
-        let what = What::new(Kind::Scatter, way as usize).and(root).and(element).and(layout.word());
+        let what =
+            What::new(Collective::Scatter, way as usize).and(root).and(element).and(layout.word());
         let scratch = way.scratch(self.len());
         let plan = Plan { what, len: layout.longest(), element, scratch };
-        // SAFETY: views' memory is their section's, borrowed during the call.
+        // SAFETY: the caller's promise; pieces lie in the blocks.
         unsafe {
             self.carry_out(ctx, plan, &mut nothing(), |s, m, first, len| {
                 let blocks = layout.piece(element, first, len);
@@ -332,16 +351,28 @@ impl<'s> Collectives<'s> {
         let x = self.inside(ctx, x.view())?;
         let y = self.as_long(ctx, y.view(), x.len)?;
         let block = self.block(ctx, x)?;
-        let (element, total) = (size_of::<T>(), x.len * size_of::<T>());
-        let (x, y, layout) = (x.place, y.place, Layout::Equal(block));
+        // SAFETY: views' memory is their section's, borrowed during the call.
+        unsafe { self.alltoall_places(ctx, (x.place, y.place), block, size_of::<T>()) }
+    }
+
+    /// # Safety
+    /// As [`allgather_places`](Self::allgather_places).
+    pub(super) unsafe fn alltoall_places<L: Lpf>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        (x, y): (Place, Place),
+        block: usize,
+        element: usize,
+    ) -> Result<()> {
+        let (layout, total) = (Layout::Equal(block), block * element * self.len());
         let way = self.preferences.alltoall.unwrap_or_else(|| {
-            self.cheapest(ctx, (Kind::Alltoall, total, true), Alltoall::ALL, |way| {
+            self.cheapest(ctx, (Collective::Alltoall, total, true), Alltoall::ALL, |way| {
                 Some(way.supersteps(self.len(), total))
             })
         });
-        let what = What::new(Kind::Alltoall, way as usize).and(element).and(block);
+        let what = What::new(Collective::Alltoall, way as usize).and(element).and(block);
         let plan = Plan { what, len: block, element, scratch: way.scratch(self.len()) };
-        // SAFETY: views' memory is their section's, borrowed during the call.
+        // SAFETY: the caller's promise; pieces lie in the blocks.
         unsafe {
             self.carry_out(ctx, plan, &mut nothing(), |s, m, first, len| {
                 let blocks = layout.piece(element, first, len);
@@ -386,7 +417,7 @@ impl<'s> Collectives<'s> {
                 let (element, comes) = (size_of::<T>(), Layout::Any(&ends));
                 // Nobody knows everybody's counts: no round that all join.
                 let scratch = Scratch { unknown: true, ..Scratch::default() };
-                let what = What::new(Kind::AlltoallV, 0);
+                let what = What::new(Collective::Alltoall, usize::MAX);
                 let longest = leaves.longest().max(comes.longest());
                 let plan = Plan { what, len: 0, element, scratch };
                 // SAFETY: views' memory is their section's, borrowed during the call.

@@ -25,22 +25,22 @@ pub(crate) enum Bare {
 }
 
 /// A message of many pieces.
-pub(super) struct Outgoing<'a> {
-    pub(super) to: usize,
-    pub(super) pieces: Vec<IoSlice<'a>>,
+pub(in crate::bench) struct Outgoing<'a> {
+    pub(in crate::bench) to: usize,
+    pub(in crate::bench) pieces: Vec<IoSlice<'a>>,
 }
 
 /// The places of one.
-pub(super) struct Incoming<'a> {
-    pub(super) from: usize,
-    pub(super) pieces: Vec<IoSliceMut<'a>>,
+pub(in crate::bench) struct Incoming<'a> {
+    pub(in crate::bench) from: usize,
+    pub(in crate::bench) pieces: Vec<IoSliceMut<'a>>,
 }
 
 /// What a barrier's message has room for.
-pub(super) type Words = [u8; 16];
+pub(in crate::bench) type Words = [u8; 16];
 
 /// What the bare programs use of a network. Both calls return when all is done.
-pub(super) trait Network {
+pub(in crate::bench) trait Network {
     /// 16 bytes to each other process, and from each: by process, the own entry is left alone.
     fn meet(&mut self, out: &[Words], into: &mut [Words]) -> io::Result<()>;
 
@@ -103,7 +103,7 @@ fn batches_of<L: Lpf, N: Network>(
     Ok(rounds.0.into_times())
 }
 
-pub(super) fn failed(error: io::Error) -> Error {
+pub(in crate::bench) fn failed(error: io::Error) -> Error {
     let (what, reason) = ("a bare program".into(), error.to_string());
     Error::refused(Cause::Refused { what, reason })
 }

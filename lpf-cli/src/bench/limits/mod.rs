@@ -12,7 +12,7 @@ pub(super) mod exchange;
 pub(super) mod handover;
 pub(super) mod memory;
 #[cfg(feature = "mpi")]
-mod mpi;
+pub(super) mod mpi;
 pub(super) mod put_get;
 pub(super) mod queue;
 pub(super) mod rivals;

@@ -9,7 +9,7 @@ use mpi::ffi;
 use super::between::{Incoming, Network, Outgoing, Words, failed};
 
 /// The processes of a section, which are the first ones of the job, on a communicator of their own.
-pub(super) struct Mpi {
+pub(in crate::bench) struct Mpi {
     comm: ffi::MPI_Comm,
     own: usize,
 }
@@ -18,7 +18,7 @@ const TAG: c_int = 1;
 
 impl Mpi {
     /// Collective.
-    pub(super) fn of<L: Lpf>(ctx: &mut Context<'_, L>) -> lpf::Result<Self> {
+    pub(in crate::bench) fn of<L: Lpf>(ctx: &mut Context<'_, L>) -> lpf::Result<Self> {
         let ranks: Vec<c_int> = (0..ctx.nprocs() as c_int).collect();
         // SAFETY: MPI is up, for this section runs on it, and no other thread calls it: whoever would is
         // this thread, inside of LPF. The list has so many ranks, which the world has, too.

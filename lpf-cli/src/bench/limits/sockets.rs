@@ -31,7 +31,7 @@ const LOOKS: u32 = 2000;
 const COMING: Duration = Duration::from_secs(20);
 
 /// One process's connections.
-pub(super) struct Sockets {
+pub(in crate::bench) struct Sockets {
     idle: Idle,
     /// By process; none to itself.
     streams: Vec<Option<TcpStream>>,
@@ -39,7 +39,10 @@ pub(super) struct Sockets {
 
 impl Sockets {
     /// Connects all processes of a section. Collective.
-    pub(super) fn connect<L: Lpf>(ctx: &mut Context<'_, L>, idle: Idle) -> lpf::Result<Self> {
+    pub(in crate::bench) fn connect<L: Lpf>(
+        ctx: &mut Context<'_, L>,
+        idle: Idle,
+    ) -> lpf::Result<Self> {
         // To ask for the host reads hundreds of small files; this is called many times.
         static NAME: OnceLock<String> = OnceLock::new();
         let name = NAME.get_or_init(|| Host::this().name);

@@ -6,7 +6,7 @@
 /// `from` is valid for reads and `to` for writes of `bytes` bytes; both are aligned to 64 and the
 /// areas are apart.
 #[cfg(target_arch = "x86_64")]
-pub(super) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
+pub(in crate::bench) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     use std::arch::x86_64::{__m128i, _mm_load_si128, _mm_sfence, _mm_stream_si128};
     let (mut from, mut to) = (from.cast::<__m128i>(), to.cast::<__m128i>());
     // SAFETY: the caller's promise: aligned, inside both areas. The fence makes the stores visible
@@ -26,7 +26,7 @@ pub(super) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
 /// # Safety
 /// `from` is valid for reads and `to` for writes of `bytes` bytes, and the areas are apart.
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
+pub(in crate::bench) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
 }

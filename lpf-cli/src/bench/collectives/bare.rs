@@ -1,0 +1,125 @@
+//! Bare messages between the processes that are measured: what a bound between processes rests on.
+
+use std::io::{IoSlice, IoSliceMut};
+
+use lpf::measure::task::{Task, Watch};
+use lpf::{Args, Context, Lpf, Result};
+use serde::{Deserialize, Serialize};
+
+use super::harness::{self, Pacing, Side};
+use super::own::Line;
+use crate::bench::limits::between::{Incoming, Network, Outgoing, Words, failed};
+use crate::bench::limits::sockets::Sockets;
+use crate::place::Measurement;
+
+pub(super) use crate::bench::limits::between::Bare;
+
+/// Messages of these lengths; of no bytes: 16, as in a barrier.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Bytes {
+    pub(super) network: Bare,
+    pub(super) crowded: bool,
+    pub(super) lengths: Vec<usize>,
+}
+
+/// One message to the next process, and one from the last, at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Messages;
+
+impl Measurement for Messages {
+    const NAME: &str = "messages";
+}
+
+impl Task for Messages {
+    type Order = Bytes;
+    /// Nanoseconds, by length.
+    type Found = Vec<Vec<f64>>;
+
+    fn run<L: Lpf>(ctx: &mut Context<'_, L>, order: &Bytes, _: &Watch) -> Result<Self::Found> {
+        match order.network {
+            Bare::Sockets(idle) => {
+                let network = Sockets::connect(ctx, idle)?;
+                of_all(ctx, network, order)
+            }
+            #[cfg(feature = "mpi")]
+            Bare::Mpi => {
+                let network = crate::bench::limits::mpi::Mpi::of(ctx)?;
+                of_all(ctx, network, order)
+            }
+            #[cfg(not(feature = "mpi"))]
+            Bare::Mpi => Err(lpf::backend("mpi").expect_err("MPI is not built in")),
+        }
+    }
+}
+
+fn of_all<L: Lpf, N: Network>(
+    ctx: &mut Context<'_, L>,
+    network: N,
+    order: &Bytes,
+) -> Result<Vec<Vec<f64>>> {
+    let mut found = Vec::new();
+    ctx.rehook(Args::none(), |ctx, _args| {
+        ctx.resize(Line::SLOTS, Line::requests(ctx))?;
+        ctx.sync()?;
+        let line = Line::new(ctx)?;
+        let p = ctx.nprocs() as usize;
+        let longest = order.lengths.iter().copied().max().unwrap_or(0);
+        let (out, into) = (vec![Words::default(); p], vec![Words::default(); p]);
+        let (sources, destinations) = (vec![1; longest], vec![1; longest]);
+        let words = (out, into);
+        let mut messages = Bytewise { ctx, line, network, sources, destinations, words, bytes: 0 };
+        for &length in &order.lengths {
+            messages.bytes = length;
+            found.push(harness::time(&mut messages, &pacing(length, order.crowded))?.ns);
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+fn pacing(length: usize, crowded: bool) -> Pacing {
+    let repetitions = if length > 1 << 20 { 2 } else { 10 };
+    let window_ns = if crowded { 500_000 } else { 50_000 };
+    Pacing { repetitions, warm_up: 1, window_ns, crowded }
+}
+
+struct Bytewise<'c, 's, L: Lpf, N> {
+    ctx: &'c mut Context<'s, L>,
+    line: Line<'s>,
+    network: N,
+    sources: Vec<u8>,
+    destinations: Vec<u8>,
+    words: (Vec<Words>, Vec<Words>),
+    bytes: usize,
+}
+
+impl<L: Lpf, N: Network> Side for Bytewise<'_, '_, L, N> {
+    fn touch(&mut self, value: f64) {
+        let (from, to) = (&mut self.sources[..self.bytes], &self.destinations[..self.bytes]);
+        lpf::measure::superstep::touch_bytes(from, to, 64, value as u8);
+    }
+
+    fn meet(&mut self) -> Result<()> {
+        self.ctx.sync()
+    }
+
+    fn tell(&mut self, word: u64) -> Result<u64> {
+        self.line.tell(self.ctx, word)
+    }
+
+    fn act(&mut self) -> Result<()> {
+        if self.bytes == 0 {
+            return self.network.meet(&self.words.0, &mut self.words.1).map_err(failed);
+        }
+        let (me, p) = (self.ctx.pid() as usize, self.ctx.nprocs() as usize);
+        let out = vec![IoSlice::new(&self.sources[..self.bytes])];
+        let into = vec![IoSliceMut::new(&mut self.destinations[..self.bytes])];
+        let out = vec![Outgoing { to: (me + 1) % p, pieces: out }];
+        let into = vec![Incoming { from: (me + p - 1) % p, pieces: into }];
+        self.network.exchange(out, into).map_err(failed)
+    }
+
+    fn gather(&mut self, own: &[u64]) -> Result<Vec<u64>> {
+        self.line.gather(self.ctx, own)
+    }
+}

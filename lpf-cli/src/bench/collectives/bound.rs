@@ -1,0 +1,246 @@
+//! The lower bound that a collective's time is held against, measured in the same run.
+//!
+//! A collective of p processes has to carry C bytes from one process to another, however it is done
+//! ([`Shape::carried`]); at best all share this evenly, C/p each. Its bound is
+//!
+//! ```text
+//! max{ C/p bytes at one core's rate, C bytes at the machine's rate } + one way
+//! ```
+//!
+//! - One core's rate is that at which one process copies what another one has just rewritten, while
+//!   nobody else copies anything; by memcpy or by non-temporal stores, whichever is faster.
+//! - The machine's rate is that at which all processes (as many as there are cores, where there are fewer
+//!   of those) do so at once.
+//! - One way is what a word takes from one process to another: half of the round trip of a cache line
+//!   between two threads, or of a message. One is needed, since nobody is done before the last one's part
+//!   has reached it; none of these collectives needs two, one behind the other.
+//!
+//! Rates depend on how much is copied, since caches do: they are measured for several lengths and taken from
+//! the nearest. Of messages (tcp, mpi) they are those of the bare network: one message to the next process,
+//! and one from the last, at once; of two processes for one core's.
+
+use std::sync::atomic::{
+    AtomicU32,
+    Ordering::{Acquire, Release},
+};
+use std::time::Instant;
+
+use lpf::Pid;
+use lpf::measure::stats::Samples;
+use lpf::measure::superstep::nanoseconds;
+use lpf::measure::task::unwatched;
+
+use super::bare::{self, Bare, Bytes};
+use super::shapes::Shape;
+use crate::bench::limits::barrier::Barrier;
+use crate::bench::limits::memory::Memory;
+use crate::bench::limits::sockets::Idle;
+use crate::bench::limits::streaming;
+use crate::bench::limits::team::{Team, Timed};
+use crate::failure::Result;
+use crate::place::Place;
+
+/// Lengths that rates are measured for, bytes.
+const LENGTHS: [usize; 5] = [4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20];
+/// Batches of a length in one pass.
+const BATCHES: usize = 3;
+
+/// What p processes can do.
+pub(super) struct Bound {
+    p: Pid,
+    /// Processes that copy at the same time.
+    at_once: usize,
+    one_way: Samples,
+    rates: Vec<Rate>,
+}
+
+/// What the copies of a length take, nanoseconds, by the ways to copy.
+struct Rate {
+    length: usize,
+    /// One process alone.
+    alone: [Samples; 2],
+    /// All at once.
+    together: [Samples; 2],
+}
+
+impl Rate {
+    fn new(length: usize) -> Self {
+        Rate { length, alone: Default::default(), together: Default::default() }
+    }
+}
+
+/// The median of the faster way.
+fn fastest(ways: &[Samples; 2]) -> f64 {
+    let medians = ways.iter().filter(|samples| !samples.is_empty()).map(Samples::median);
+    medians.min_by(f64::total_cmp).unwrap_or(0.0)
+}
+
+impl Bound {
+    /// For these collectives of p processes.
+    pub(super) fn new(p: Pid, cores: usize, shapes: impl Iterator<Item = Shape>) -> Self {
+        let at_once = (p as usize).min(cores);
+        let longest = shapes.map(|shape| shape.carried() / at_once).max().unwrap_or(0);
+        let wanted = |&(nth, length): &(usize, usize)| nth == 0 || length <= longest;
+        let lengths = LENGTHS.into_iter().enumerate().filter(wanted);
+        let rates = lengths.map(|(_, length)| Rate::new(length));
+        Bound { p, at_once, one_way: Samples::default(), rates: rates.collect() }
+    }
+
+    /// The number of processes.
+    pub(super) fn p(&self) -> Pid {
+        self.p
+    }
+
+    /// Measures once more.
+    pub(super) fn measure(&mut self, place: &mut Place) -> Result<()> {
+        match place.backend {
+            "threads" => self.measure_threads(),
+            _ => self.measure_messages(place)?,
+        }
+        Ok(())
+    }
+
+    fn measure_threads(&mut self) {
+        let pair = Team::new(2);
+        // Where two share a core, what passes between them is a switch, and no law of nature.
+        if pair.cores() == 2 {
+            self.one_way.extend(round_trip(&pair, BATCHES).into_iter().map(|ns| ns / 2.0));
+        }
+        let team = Team::new(self.at_once);
+        for Rate { length, alone, together } in &mut self.rates {
+            for (way, by_streams) in [false, true].into_iter().enumerate() {
+                alone[way].extend(copy(&pair, BATCHES, *length, false, by_streams));
+                together[way].extend(copy(&team, BATCHES, *length, true, by_streams));
+            }
+        }
+    }
+
+    fn measure_messages(&mut self, place: &mut Place) -> Result<()> {
+        let lengths = || self.rates.iter().map(|rate| rate.length);
+        let crowded = self.p as usize > lpf::settings::cores();
+        let idle = if crowded { Idle::Yielding } else { Idle::Polling };
+        let network = if place.backend == "mpi" { Bare::Mpi } else { Bare::Sockets(idle) };
+        let alone =
+            Bytes { network, crowded: false, lengths: [0].into_iter().chain(lengths()).collect() };
+        let together = Bytes { network, crowded, lengths: lengths().collect() };
+        let mut alone = place.measure::<bare::Messages>(2, &alone, unwatched())?.into_iter();
+        let together = place.measure::<bare::Messages>(self.p, &together, unwatched())?;
+        self.one_way.extend(alone.next().unwrap_or_default());
+        for (rate, (alone, together)) in self.rates.iter_mut().zip(alone.zip(together)) {
+            rate.alone[0].extend(alone);
+            rate.together[0].extend(together);
+        }
+        Ok(())
+    }
+
+    /// The bound of a collective, nanoseconds.
+    pub(super) fn ns(&self, shape: Shape) -> f64 {
+        let carried = shape.carried();
+        let (each, at_once) = (carried / shape.p, carried / self.at_once);
+        let one = self.time(each, |rate| fastest(&rate.alone));
+        let all = self.time(at_once, |rate| fastest(&rate.together));
+        one.max(all) + self.one_way.median()
+    }
+
+    /// So many bytes at the rate of the nearest length.
+    fn time(&self, bytes: usize, of: fn(&Rate) -> f64) -> f64 {
+        let distance = |length: usize| (length as f64 / bytes.max(1) as f64).ln().abs();
+        let nearest =
+            self.rates.iter().min_by(|a, b| distance(a.length).total_cmp(&distance(b.length)));
+        nearest.map_or(0.0, |rate| {
+            // What the first byte waits for is counted once.
+            let length = (of(rate) - self.one_way.median()).max(0.0);
+            length / rate.length as f64 * bytes as f64
+        })
+    }
+}
+
+/// A copy of what the thread before has just rewritten: by thread 0, or by all at once. Nanoseconds at
+/// thread 0.
+fn copy(team: &Team, batches: usize, bytes: usize, everybody: bool, by_streams: bool) -> Vec<f64> {
+    let threads = team.threads();
+    let (barrier, memory) = (Barrier::new(team), Memory::new(threads, bytes, 64));
+    team.time(batches, Timed::Inside, |me| {
+        let (memory, mut member) = (&memory, barrier.member(me));
+        let last = (me + threads - 1) % threads;
+        memory.settle(me);
+        let mut value = 0u8;
+        move || {
+            value = value.wrapping_add(1);
+            memory.touch(me, value);
+            member.wait();
+            let start = Instant::now();
+            if everybody || me == 0 {
+                // SAFETY: areas of that size, a multiple of 64, aligned to 128; between the barriers nobody writes a source and only this
+                // thread its destinations.
+                unsafe {
+                    let (from, to) = (memory.sources(last), memory.destinations(me));
+                    if by_streams {
+                        streaming::copy(from, to, bytes);
+                    } else {
+                        std::ptr::copy_nonoverlapping(from, to, bytes);
+                    }
+                }
+            }
+            let ns = nanoseconds(start);
+            member.wait();
+            ns
+        }
+    })
+}
+
+#[repr(align(128))]
+#[derive(Default)]
+struct Line(AtomicU32);
+
+/// A line goes to the other thread and another one comes back, nanoseconds.
+fn round_trip(pair: &Team, batches: usize) -> Vec<f64> {
+    let lines = [Line::default(), Line::default()];
+    pair.time(batches, Timed::Step, |me| {
+        let (own, other, mut sequence) = (&lines[me].0, &lines[1 - me].0, 0u32);
+        let seen = move |sequence| while other.load(Acquire) != sequence {};
+        move || {
+            sequence = sequence.wrapping_add(1);
+            if me == 0 {
+                own.store(sequence, Release);
+                seen(sequence);
+            } else {
+                seen(sequence);
+                own.store(sequence, Release);
+            }
+            0.0
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use lpf::collectives::Collective;
+
+    use super::*;
+
+    #[test]
+    fn a_bound_is_the_slower_of_one_core_and_the_machine_and_one_way() {
+        let broadcast = |bytes| Shape::new(Collective::Broadcast, 4, bytes);
+        let mut bound = Bound::new(4, 2, [broadcast(64 << 20)].into_iter());
+        assert_eq!(bound.rates.len(), LENGTHS.len());
+        bound.one_way.push(100.0);
+        for Rate { length, alone, together } in &mut bound.rates {
+            alone[0].push(100.0 + *length as f64);
+            together[0].push(100.0 + 2.5 * *length as f64);
+            together[1].push(100.0 + 1.5 * *length as f64);
+        }
+        // Three vectors are carried, by two cores at once.
+        assert_eq!(bound.ns(broadcast(64 << 10)), 1.5 * f64::from(3 * (64 << 10)) / 2.0 + 100.0);
+        assert_eq!(bound.ns(broadcast(0)), 100.0);
+    }
+
+    #[test]
+    fn what_is_measured_takes_time() {
+        let pair = Team::new(2);
+        if pair.cores() == 2 {
+            assert!(round_trip(&pair, 1)[0] > 0.0);
+        }
+        assert!(copy(&pair, 1, 4096, true, true)[0] > 0.0);
+    }
+}

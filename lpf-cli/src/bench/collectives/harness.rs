@@ -1,0 +1,151 @@
+//! How a collective is timed, the same for ours, for MPI's own and for bare messages.
+//!
+//! Before each repetition every process rewrites what it contributes and reads what it got, untimed: no
+//! side finds bytes in its own cache that a program would have to fetch. Then all meet, process 0 names a
+//! moment soon after, and all wait for that moment: the common start. The time of the repetition is from
+//! there to the last exit from the collective, on the clock that all processes of a host share.
+//!
+//! A process that comes late to the start (something else had its core) would leave the others a head
+//! start: such repetitions count from when it came, and only where there are no others.
+
+use serde::{Deserialize, Serialize};
+
+/// One process of one side.
+pub(super) trait Side {
+    /// The owner's part of a repetition: it rewrites its sources and reads its destinations.
+    fn touch(&mut self, value: f64);
+
+    /// Returns when all processes have called it.
+    fn meet(&mut self) -> lpf::Result<()>;
+
+    /// What process 0 says, at all.
+    fn tell(&mut self, word: u64) -> lpf::Result<u64>;
+
+    /// What is timed.
+    fn act(&mut self) -> lpf::Result<()>;
+
+    /// The words of all, by process, at process 0; anything elsewhere. As many at every process.
+    fn gather(&mut self, own: &[u64]) -> lpf::Result<Vec<u64>>;
+}
+
+/// How often, and how.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Pacing {
+    pub(super) repetitions: u32,
+    /// Before those that are timed.
+    pub(super) warm_up: u32,
+    /// From when process 0 knows that all are there to the common start.
+    pub(super) window_ns: u64,
+    /// Whether processes share cores: who waits lets others have it.
+    pub(super) crowded: bool,
+}
+
+/// Most repetitions, warm-up included, that fit a process's notes.
+pub(super) const MOST: usize = 64;
+/// Words that a process notes of each: the start, when it was ready, when it had done.
+const NOTES: usize = 3;
+/// Words of all notes.
+pub(super) const NOTED: usize = MOST * NOTES;
+
+/// Repetitions of one thing.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Timed {
+    /// Nanoseconds of each that counts.
+    pub(super) ns: Vec<f64>,
+    /// Whether somebody came late in most of them: the window is too short.
+    pub(super) late: bool,
+    /// Nanoseconds that one took with all that belongs to it and is not timed.
+    pub(super) each_ns: f64,
+}
+
+/// Times a side. Collective; what it returns has a meaning at process 0.
+pub(super) fn time(side: &mut impl Side, pacing: &Pacing) -> lpf::Result<Timed> {
+    let Pacing { repetitions, warm_up, window_ns, crowded } = *pacing;
+    let mut notes = Vec::with_capacity(NOTED);
+    let all = warm_up.saturating_add(repetitions).min(MOST as u32);
+    let begin = now_ns();
+    for nth in 0..all {
+        side.touch(f64::from(nth + 1));
+        side.meet()?;
+        let start = side.tell(now_ns() + window_ns)?;
+        let ready = now_ns();
+        while now_ns() < start {
+            if crowded {
+                std::thread::yield_now();
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+        side.act()?;
+        if nth >= warm_up {
+            notes.extend([start, ready, now_ns()]);
+        }
+    }
+    let each_ns = (now_ns() - begin) as f64 / f64::from(all.max(1));
+    let counted = notes.len();
+    notes.resize(NOTED, 0);
+    let notes = side.gather(&notes)?;
+    let (ns, late) = counts(&notes, counted / NOTES);
+    Ok(Timed { ns, late, each_ns })
+}
+
+/// The times that count, of so many repetitions, from the notes of all.
+fn counts(notes: &[u64], repetitions: usize) -> (Vec<f64>, bool) {
+    let (mut in_time, mut late) = (Vec::new(), Vec::new());
+    for nth in 0..repetitions {
+        let of = |word: usize| notes.chunks(NOTED).map(move |own| own[nth * NOTES + word]);
+        let start = of(0).next().unwrap_or(0);
+        let ready = of(1).max().unwrap_or(0);
+        let end = of(2).max().unwrap_or(0);
+        let ns = end.saturating_sub(start.max(ready)) as f64;
+        if ready <= start { in_time.push(ns) } else { late.push(ns) }
+    }
+    let mostly_late = late.len() > in_time.len();
+    (if in_time.is_empty() { late } else { in_time }, mostly_late)
+}
+
+/// The host's clock, nanoseconds: the same one in all its processes.
+pub(super) fn now_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes the time to a place that lives as long as it.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// A number that tells hosts, which have a clock each, apart.
+pub(super) fn host() -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().hash(&mut hasher);
+    hasher.finish()
+}
+
+/// An owner's part: a word of each cache line.
+pub(super) fn touch(sources: &mut [f64], destinations: &[f64], value: f64) {
+    const LINE: usize = 8;
+    sources.chunks_mut(LINE).for_each(|line| line[0] = value);
+    let read: f64 = destinations.chunks(LINE).map(|line| line[0]).sum();
+    std::hint::black_box((sources, read));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repetition_lasts_from_the_common_start_to_the_last_exit() {
+        let notes = |all: &[[u64; 3]]| {
+            let mut notes = vec![0; NOTED];
+            all.iter().enumerate().for_each(|(nth, n)| notes[3 * nth..][..3].copy_from_slice(n));
+            notes
+        };
+        // In the second repetition process 1 comes 50 late.
+        let own = notes(&[[100, 90, 130], [200, 190, 290], [300, 280, 310]]);
+        let other = notes(&[[100, 100, 140], [200, 250, 280], [300, 290, 320]]);
+        let all = [own, other].concat();
+        assert_eq!(counts(&all, 3), (vec![40.0, 20.0], false));
+        assert_eq!(counts(&all[..], 1), (vec![40.0], false));
+        let late = [notes(&[[200, 190, 290]]), notes(&[[200, 250, 280]])].concat();
+        assert_eq!(counts(&late, 1), (vec![40.0], true));
+    }
+}

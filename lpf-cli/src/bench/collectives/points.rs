@@ -1,0 +1,143 @@
+//! What is measured: collectives, lengths and numbers of processes, and all that is compared there.
+
+use lpf::Pid;
+use lpf::host::Host;
+use lpf::measure::stats::Samples;
+use lpf::settings::cores;
+
+use super::harness::Timed;
+use super::shapes::Shape;
+use crate::args::BenchCollectives;
+use crate::failure::{Failure, Result};
+use crate::output::{size, time};
+use crate::place::Place;
+
+/// Bytes that one process contributes, where none are named.
+const SIZES: [usize; 9] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20, 64 << 20];
+/// For a first look.
+const QUICK: [usize; 4] = [8, 512, 32 << 10, 2 << 20];
+
+/// A length of a collective with a number of processes.
+#[derive(Debug)]
+pub(super) struct Point {
+    pub(super) p: Pid,
+    pub(super) shape: Shape,
+    /// Every algorithm, and the default choice behind them.
+    pub(super) own: Vec<Cell>,
+    pub(super) mpi: Cell,
+    /// The algorithm that is chosen.
+    pub(super) chosen: String,
+}
+
+/// One thing that is timed.
+#[derive(Debug, Default)]
+pub(super) struct Cell {
+    /// None: what is chosen, or MPI's own.
+    pub(super) algorithm: Option<&'static str>,
+    pub(super) samples: Samples,
+    pub(super) predicted_ns: Option<f64>,
+    /// Nanoseconds of a repetition with all that is not timed of it: in the last turn, and the least.
+    each_ns: Option<(f64, f64)>,
+}
+
+impl Cell {
+    pub(super) fn note(&mut self, timed: Timed, predicted_ns: Option<f64>) {
+        self.samples.extend(timed.ns);
+        let least = self.each_ns.map_or(timed.each_ns, |(_, least)| least.min(timed.each_ns));
+        self.each_ns = Some((timed.each_ns, least));
+        self.predicted_ns = predicted_ns;
+    }
+
+    /// Nanoseconds that a repetition will take with all that is not timed of it; nothing where it was not
+    /// timed. Something else may have had the cores in the last turn, and may have left them.
+    pub(super) fn each_ns(&self) -> Option<f64> {
+        self.each_ns.map(|(last, least)| (last * least).sqrt())
+    }
+
+    /// What its next turn takes, about.
+    fn next_ns(&self) -> f64 {
+        self.each_ns().map_or(0.0, |ns| (2.0 * ns).max(super::CELL_NS))
+    }
+}
+
+impl Point {
+    fn new(p: Pid, shape: Shape) -> Self {
+        let all = shape.collective().algorithms(shape.p, shape.bytes());
+        let cell = |algorithm| Cell { algorithm, ..Cell::default() };
+        let own = all.iter().map(|one| Some(one.name)).chain([None]).map(cell).collect();
+        Point { p, shape, own, mpi: Cell::default(), chosen: String::new() }
+    }
+
+    /// Nanoseconds of the next turn with it, about; 0 where nothing is known.
+    pub(super) fn next_ns(&self) -> f64 {
+        self.own.iter().chain([&self.mpi]).map(Cell::next_ns).sum()
+    }
+
+    /// The default choice.
+    pub(super) fn choice(&self) -> &Cell {
+        &self.own[self.own.len() - 1]
+    }
+
+    /// The fastest algorithm.
+    pub(super) fn best(&self) -> &Cell {
+        let median = |cell: &Cell| cell.samples.median();
+        let named = self.own[..self.own.len() - 1].iter();
+        named.min_by(|a, b| median(a).total_cmp(&median(b))).unwrap_or(self.choice())
+    }
+
+    /// For the bar.
+    pub(super) fn estimate(&self) -> String {
+        let what = self.shape.collective().name();
+        let text = format!("{what}, {}, p = {}", size(self.shape.bytes()), self.p);
+        match self.choice().samples.median() {
+            0.0 => text,
+            ns => format!("{text}: {}", time(ns)),
+        }
+    }
+}
+
+/// All points, in the order of the rows, and what to say of those that were left out.
+pub(super) fn select(
+    options: &BenchCollectives,
+    place: &Place,
+) -> Result<(Vec<Point>, Option<String>)> {
+    let collectives = options.collectives()?;
+    let default = if cores() >= 16 { vec![2, 8, 16] } else { vec![2, 4] };
+    let named = place.named(&options.measuring);
+    let processes = if named.is_empty() { default } else { named };
+    if processes.contains(&1) {
+        let text = "alone there is nobody to communicate with; give -p 2 or more";
+        return Err(Failure::Usage(text.into()));
+    }
+    let mut sizes = match (options.size.is_empty(), options.measuring.quick) {
+        (false, _) => options.size.clone(),
+        (true, true) => QUICK.to_vec(),
+        (true, false) => SIZES.to_vec(),
+    };
+    sizes.sort_unstable();
+    // Of a machine's memory MPI's own copy and what lies between take as much again.
+    let most = Host::this().memory_bytes / 6;
+    let (mut points, mut left_out): (Vec<Point>, Vec<String>) = Default::default();
+    for &p in &processes {
+        for &collective in &collectives {
+            let shapes = sizes.iter().map(|&bytes| Shape::new(collective, p as usize, bytes));
+            let mut shapes: Vec<Shape> = shapes.collect();
+            shapes.dedup();
+            for shape in shapes {
+                if shape.memory() <= most {
+                    points.push(Point::new(p, shape));
+                } else {
+                    let name = collective.name();
+                    left_out.push(format!("{name} of {} (p = {p})", size(shape.bytes())));
+                }
+            }
+        }
+    }
+    if points.is_empty() {
+        let text = format!("they need more than {} of memory; give a smaller --size", size(most));
+        return Err(Failure::Usage(text));
+    }
+    let left_out = (!left_out.is_empty())
+        .then(|| format!("for want of memory these were left out: {}", left_out.join(", ")));
+    Ok((points, left_out))
+}

@@ -1,0 +1,115 @@
+//! What each collective moves, by what one process contributes in all.
+
+use lpf::collectives::Collective;
+use serde::{Deserialize, Serialize};
+
+/// The elements that are measured.
+pub(super) const ELEMENT: usize = size_of::<f64>();
+
+/// A collective on vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) struct Shape {
+    /// Its place among all collectives.
+    nth: usize,
+    /// What one process contributes in all; where there is a root that sends, that one.
+    pub(super) elements: usize,
+    pub(super) p: usize,
+}
+
+impl Shape {
+    /// With at least so many bytes: in whole blocks, where each process has one.
+    pub(super) fn new(collective: Collective, p: usize, bytes: usize) -> Self {
+        let nth = Collective::ALL.iter().position(|&one| one == collective).unwrap_or(0);
+        let elements = bytes.div_ceil(ELEMENT);
+        let elements = match collective {
+            Collective::ReduceScatter | Collective::Scatter | Collective::Alltoall => {
+                elements.next_multiple_of(p)
+            }
+            _ => elements,
+        };
+        Shape { nth, elements, p }
+    }
+
+    pub(super) fn collective(self) -> Collective {
+        Collective::ALL[self.nth]
+    }
+
+    /// Bytes that one process contributes in all.
+    pub(super) fn bytes(self) -> usize {
+        self.elements * ELEMENT
+    }
+
+    /// Elements that a process contributes, and elements that it gets; process 0 is the root.
+    pub(super) fn lengths(self, process: usize) -> (usize, usize) {
+        let (n, p, is_root) = (self.elements, self.p, process == 0);
+        let at_root = |n: usize| if is_root { n } else { 0 };
+        match self.collective() {
+            Collective::Broadcast => (at_root(n), n - at_root(n)),
+            Collective::Reduce => (n, at_root(n)),
+            Collective::Allreduce | Collective::Scan | Collective::Exscan => (n, n),
+            Collective::ReduceScatter => (n, n / p),
+            Collective::Gather => (n, at_root(n * p)),
+            Collective::Scatter => (at_root(n), n / p),
+            Collective::Allgather => (n, n * p),
+            Collective::Alltoall => (n, n),
+        }
+    }
+
+    /// Bytes of memory at all processes together.
+    pub(super) fn memory(self) -> usize {
+        (0..self.p).map(|process| self.lengths(process)).map(|(x, y)| (x + y) * ELEMENT).sum()
+    }
+
+    /// Bytes that have to come to a process from another one, summed over all processes, however it is
+    /// done: partial results count once, wherever they are combined.
+    pub(super) fn carried(self) -> usize {
+        let (n, others) = (self.bytes(), self.p - 1);
+        match self.collective() {
+            // Everybody but the root gets, or gives, a whole vector. In a scan, everybody but the first
+            // gets what those before it come to.
+            Collective::Broadcast | Collective::Reduce | Collective::Scan | Collective::Exscan => {
+                others * n
+            }
+            // Each of p blocks takes p - 1 of them.
+            Collective::ReduceScatter => others * n,
+            // And back again.
+            Collective::Allreduce => 2 * others * n,
+            Collective::Gather => others * n,
+            Collective::Scatter => others * (n / self.p),
+            Collective::Allgather => self.p * others * n,
+            Collective::Alltoall => others * n,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_nothing_is_combined_what_is_got_and_not_ones_own_is_carried() {
+        for collective in [
+            Collective::Broadcast,
+            Collective::Gather,
+            Collective::Scatter,
+            Collective::Allgather,
+            Collective::Alltoall,
+        ] {
+            for p in [2, 3, 8] {
+                let shape = Shape::new(collective, p, 1000);
+                let got: usize = (0..p).map(|process| shape.lengths(process).1 * ELEMENT).sum();
+                let n = shape.bytes();
+                let own = match collective {
+                    Collective::Broadcast => 0,
+                    Collective::Scatter => n / p,
+                    Collective::Gather => n,
+                    Collective::Allgather => p * n,
+                    _ => n,
+                };
+                assert_eq!(shape.carried(), got - own, "{} of {p}", collective.name());
+            }
+        }
+        assert_eq!(Shape::new(Collective::Alltoall, 4, 8).elements, 4);
+        assert_eq!(Shape::new(Collective::Allreduce, 4, 8).elements, 1);
+    }
+}

@@ -1,0 +1,192 @@
+//! `lpf cost`: what each algorithm of a collective costs by h g + l, and which one is chosen.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use lpf::Pid;
+use lpf::collectives::Collective;
+use lpf::collectives::cost::COMBINE_NS_PER_BYTE;
+use lpf::machine::{Growth, Machine, Origin, Parameters};
+use lpf::settings::Settings;
+use lpf::tables::{self, Table};
+use serde::Serialize;
+
+use crate::args::Cost;
+use crate::failure::{Failure, Result};
+use crate::output::{digits, processes, size, table, time};
+use crate::started;
+
+/// A row of `--json`.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    backend: String,
+    p: Pid,
+    collective: &'static str,
+    algorithm: &'static str,
+    /// What one process contributes in all.
+    elements: usize,
+    element_bytes: usize,
+    supersteps: f64,
+    /// Of the busiest process, in all supersteps.
+    h_bytes: f64,
+    messages: f64,
+    predicted_ns: f64,
+    chosen: bool,
+    origin: Origin,
+}
+
+/// g and l, and where they come from.
+struct Source {
+    backend: String,
+    machine: Machine,
+    sentence: String,
+}
+
+pub(crate) fn run(options: &Cost) -> Result<()> {
+    let collective = options.collective()?;
+    let settings = Settings::from_environment()?;
+    let p = options.p.unwrap_or(settings.procs.value);
+    let source = source(options, &settings, p)?;
+    let rows = rows(collective, options, p, &source);
+    let mut out = io::stdout().lock();
+    if options.json {
+        for row in &rows {
+            serde_json::to_writer(&mut out, row)?;
+            writeln!(out)?;
+        }
+    } else {
+        shown(&mut out, collective, &rows, &source)?;
+    }
+    Ok(out.flush()?)
+}
+
+fn rows(collective: Collective, options: &Cost, p: Pid, source: &Source) -> Vec<Row> {
+    let (members, bytes) = (p as usize, options.n.saturating_mul(options.element));
+    let chosen = collective.cheapest(&source.machine, members, bytes, COMBINE_NS_PER_BYTE).name;
+    let all = collective.algorithms(members, bytes).into_iter();
+    all.map(|one| Row {
+        backend: source.backend.clone(),
+        p,
+        collective: collective.name(),
+        algorithm: one.name,
+        elements: options.n,
+        element_bytes: options.element,
+        supersteps: one.supersteps.count,
+        h_bytes: one.supersteps.h_bytes,
+        messages: one.supersteps.messages,
+        predicted_ns: 1e9 * one.supersteps.seconds(&source.machine, p, COMBINE_NS_PER_BYTE),
+        chosen: one.name == chosen,
+        origin: source.machine.origin(),
+    })
+    .collect()
+}
+
+fn source(options: &Cost, settings: &Settings, p: Pid) -> Result<Source> {
+    let named = options.backend.as_deref();
+    if let Some(path) = &options.table {
+        return of_file(path, named, p);
+    }
+    let backend = match named {
+        Some(name) => known(name)?,
+        None => lpf::chosen(settings)?.into(),
+    };
+    let found = tables::table(&backend, p);
+    Ok(match found {
+        Some(table) => of_table(table, "this machine's table", p),
+        None => guess(backend, p),
+    })
+}
+
+/// A backend whose costs can be told: that it is not built in does not matter here.
+fn known(name: &str) -> Result<String> {
+    match name {
+        "threads" | "tcp" | "mpi" => Ok(name.into()),
+        _ => Err(Failure::Usage(format!(
+            "\"{name}\" is no backend that lpf probe measures; there are threads, tcp and mpi"
+        ))),
+    }
+}
+
+fn of_file(path: &Path, named: Option<&str>, p: Pid) -> Result<Source> {
+    let shown = path.display();
+    let all = tables::read(path).map_err(|reason| {
+        Failure::Usage(format!(
+            "--table {shown} cannot be used: {reason}; name a file that lpf probe has saved (lpf info says where)"
+        ))
+    })?;
+    let mut backends: Vec<String> = all.iter().map(|table| table.backend.clone()).collect();
+    backends.dedup();
+    let first = || backends.first().cloned().unwrap_or_default();
+    let backend = named.map_or_else(first, str::to_owned);
+    let found = tables::nearest(all, &backend, p).ok_or_else(|| {
+        Failure::Usage(match backends.is_empty() {
+            true => format!("--table {shown} has no tables; name a file that lpf probe has saved"),
+            false => format!(
+                "--table {shown} has no table of {backend}; it has those of {}",
+                backends.join(", ")
+            ),
+        })
+    })?;
+    Ok(of_table(found, &shown.to_string(), p))
+}
+
+fn of_table(table: Table, place: &str, p: Pid) -> Source {
+    let Table { backend, parameters, .. } = table;
+    let measured = processes(parameters.p);
+    let machine = Machine::new(p, p, p, Arc::new(parameters));
+    let sentence = match machine.origin() {
+        Origin::Measured => format!("g and l are measured: {place}, {backend}, {measured}"),
+        Origin::Extrapolated => format!(
+            "g and l are extrapolated from those of {measured}, which are measured: {place}, {backend}"
+        ),
+        Origin::Guess => format!("g and l are a guess that {place} has, {backend}"),
+    };
+    Source { backend, machine, sentence }
+}
+
+fn guess(backend: String, p: Pid) -> Source {
+    let growth = if backend == "threads" { Growth::SharedMemory } else { Growth::MessagePassing };
+    let machine = Machine::new(p, p, p, Arc::new(Parameters::guess(growth)));
+    let probe = started::command(&format!("probe --backend {backend}"));
+    let sentence =
+        format!("g and l are a guess, for there is no table of {backend} here: {probe} makes one");
+    Source { backend, machine, sentence }
+}
+
+fn shown(
+    out: &mut dyn Write,
+    collective: Collective,
+    rows: &[Row],
+    source: &Source,
+) -> io::Result<()> {
+    if let Some(Row { p, elements, element_bytes, .. }) = rows.first() {
+        let bytes = size(elements.saturating_mul(*element_bytes));
+        let name = collective.name();
+        let plural = if *elements == 1 { "" } else { "s" };
+        writeln!(out, "{name} among {}, {elements} element{plural} ({bytes}) each", processes(*p))?;
+    }
+    let header = ["algorithm", "supersteps", "h (bytes)", "messages", "predicted", ""];
+    let mut all = table(header, 1);
+    if let Some(column) = all.column_mut(5) {
+        column.set_cell_alignment(comfy_table::CellAlignment::Left);
+    }
+    for row in rows {
+        let mark = if row.chosen { "chosen" } else { "" };
+        all.add_row([
+            row.algorithm.to_string(),
+            whole(row.supersteps),
+            whole(row.h_bytes),
+            whole(row.messages),
+            time(row.predicted_ns),
+            mark.to_string(),
+        ]);
+    }
+    writeln!(out, "{all}")?;
+    writeln!(out, "{}", source.sentence)
+}
+
+/// A number that most often is a whole one.
+fn whole(value: f64) -> String {
+    if value.fract() == 0.0 { format!("{value:.0}") } else { digits(value) }
+}

@@ -1,0 +1,192 @@
+//! The collectives by name, with their algorithms: for commands, tables and measurements.
+
+use lpf_core::machine::Machine;
+use lpf_core::{Context, Lpf, Pid};
+
+use crate::collectives::{Collectives, Preferences};
+use crate::cost::{Supersteps, choose};
+use crate::ways::*;
+
+/// A collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // their names say it
+pub enum Collective {
+    Broadcast = 1,
+    Reduce,
+    Allreduce,
+    ReduceScatter,
+    Scan,
+    Exscan,
+    Gather,
+    Scatter,
+    Allgather,
+    Alltoall,
+}
+
+/// An algorithm of a collective, and what it does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Algorithm {
+    /// As commands call it.
+    pub name: &'static str,
+    /// What it does, whatever the machine.
+    pub supersteps: Supersteps,
+}
+
+/// All ways of a collective, with what each costs.
+fn all<W: Copy>(
+    ways: &[W],
+    name: fn(W) -> &'static str,
+    cost: impl Fn(W) -> Supersteps,
+) -> Vec<Algorithm> {
+    let one = |&way: &W| Algorithm { name: name(way), supersteps: cost(way) };
+    ways.iter().map(one).collect()
+}
+
+/// The way of a name, in the place of a preference; false where none has that name.
+fn set<W: Copy>(
+    place: &mut Option<W>,
+    ways: &[W],
+    name: fn(W) -> &'static str,
+    wanted: Option<&str>,
+) -> bool {
+    let found = wanted.and_then(|wanted| ways.iter().copied().find(|&way| name(way) == wanted));
+    *place = found;
+    found.is_some() == wanted.is_some()
+}
+
+impl Collective {
+    /// All of them.
+    pub const ALL: [Collective; 10] = [
+        Collective::Broadcast,
+        Collective::Reduce,
+        Collective::Allreduce,
+        Collective::ReduceScatter,
+        Collective::Scan,
+        Collective::Exscan,
+        Collective::Gather,
+        Collective::Scatter,
+        Collective::Allgather,
+        Collective::Alltoall,
+    ];
+
+    /// As commands call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Collective::Broadcast => "broadcast",
+            Collective::Reduce => "reduce",
+            Collective::Allreduce => "allreduce",
+            Collective::ReduceScatter => "reduce-scatter",
+            Collective::Scan => "scan",
+            Collective::Exscan => "exscan",
+            Collective::Gather => "gather",
+            Collective::Scatter => "scatter",
+            Collective::Allgather => "allgather",
+            Collective::Alltoall => "alltoall",
+        }
+    }
+
+    /// Its algorithms among `p` members of which each (where there is a root that sends: that one)
+    /// contributes `bytes` bytes in all.
+    pub fn algorithms(self, p: usize, bytes: usize) -> Vec<Algorithm> {
+        let everything = bytes.saturating_mul(p);
+        match self {
+            Collective::Broadcast => {
+                all(Broadcast::ALL, Broadcast::name, |way| way.supersteps(p, bytes))
+            }
+            Collective::Reduce => all(Reduce::ALL, Reduce::name, |way| way.supersteps(p, bytes)),
+            Collective::Allreduce => {
+                all(Allreduce::ALL, Allreduce::name, |way| way.supersteps(p, bytes))
+            }
+            Collective::ReduceScatter => {
+                all(ReduceScatter::ALL, ReduceScatter::name, |way| way.supersteps(p, bytes))
+            }
+            Collective::Scan => all(Scan::ALL, Scan::name, |way| way.supersteps(p, bytes, false)),
+            Collective::Exscan => all(Scan::ALL, Scan::name, |way| way.supersteps(p, bytes, true)),
+            Collective::Gather => {
+                all(Gather::ALL, Gather::name, |way| way.supersteps(p, everything))
+            }
+            Collective::Scatter => all(Gather::ALL, Gather::name, |way| way.supersteps(p, bytes)),
+            Collective::Allgather => {
+                all(Allgather::ALL, Allgather::name, |way| way.supersteps(p, everything))
+            }
+            Collective::Alltoall => {
+                all(Alltoall::ALL, Alltoall::name, |way| way.supersteps(p, bytes))
+            }
+        }
+    }
+
+    /// The algorithm that is cheapest on a machine, for an operator that commutes and takes so many nanoseconds
+    /// per byte: the one that collectives choose.
+    pub fn cheapest(
+        self,
+        machine: &Machine,
+        p: usize,
+        bytes: usize,
+        combine_ns_per_byte: f64,
+    ) -> Algorithm {
+        let all = self.algorithms(p, bytes);
+        let seconds =
+            |one: Algorithm| one.supersteps.seconds(machine, p as Pid, combine_ns_per_byte);
+        all[choose(&all, seconds)]
+    }
+
+    /// Has the algorithm of this name be used, or with no name the cheapest again; false, and the cheapest,
+    /// where there is none of that name. A scan and an exscan use the same.
+    pub fn prefer(self, preferences: &mut Preferences, algorithm: Option<&str>) -> bool {
+        let all = preferences;
+        match self {
+            Collective::Broadcast => {
+                set(&mut all.broadcast, Broadcast::ALL, Broadcast::name, algorithm)
+            }
+            Collective::Reduce => set(&mut all.reduce, Reduce::ALL, Reduce::name, algorithm),
+            Collective::Allreduce => {
+                set(&mut all.allreduce, Allreduce::ALL, Allreduce::name, algorithm)
+            }
+            Collective::ReduceScatter => {
+                set(&mut all.reduce_scatter, ReduceScatter::ALL, ReduceScatter::name, algorithm)
+            }
+            Collective::Scan | Collective::Exscan => {
+                set(&mut all.scan, Scan::ALL, Scan::name, algorithm)
+            }
+            Collective::Gather => set(&mut all.gather, Gather::ALL, Gather::name, algorithm),
+            Collective::Scatter => set(&mut all.scatter, Gather::ALL, Gather::name, algorithm),
+            Collective::Allgather => {
+                set(&mut all.allgather, Allgather::ALL, Allgather::name, algorithm)
+            }
+            Collective::Alltoall => {
+                set(&mut all.alltoall, Alltoall::ALL, Alltoall::name, algorithm)
+            }
+        }
+    }
+}
+
+impl Collectives<'_> {
+    /// The algorithm that is used where no preference is set, each member contributing `bytes` bytes in all
+    /// to be combined by an operator that commutes.
+    pub fn cheapest_of<L: Lpf>(
+        &self,
+        ctx: &Context<'_, L>,
+        collective: Collective,
+        bytes: usize,
+    ) -> Algorithm {
+        collective.cheapest(&ctx.probe(), self.len(), bytes, self.combine_ns_per_byte())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_algorithm_can_be_preferred_by_its_name() {
+        for collective in Collective::ALL {
+            let mut preferences = Preferences::default();
+            for one in collective.algorithms(4, 1 << 10) {
+                assert!(collective.prefer(&mut preferences, Some(one.name)), "{one:?}");
+                assert_ne!(preferences, Preferences::default());
+            }
+            assert!(!collective.prefer(&mut preferences, Some("pigeons")));
+            assert_eq!(preferences, Preferences::default());
+        }
+    }
+}
