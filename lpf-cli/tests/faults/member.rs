@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use lpf::collectives::{Collectives, Sum};
 use lpf::messages::Transport;
 use lpf::tcp::control::ControlPlane;
 use lpf::tcp::rendezvous::Meeting;
@@ -112,6 +113,18 @@ fn story<L: Lpf>(ctx: &mut Context<'_, L>, fault: &str, place: &str) -> Result<(
         let [message] = ctx.expect([&mut left])?;
         drop(message);
         part = sent.part(&ctx.flush()?).expect("flushed after it was sent");
+    }
+    let mut collectives = Collectives::new(ctx)?;
+    let mut x = ctx.local::<u64>(10_000)?;
+    for round in 0..20 {
+        if round == 10 && place == "allreduce" {
+            match guilty {
+                // As above: it is in the midst of it when it strikes.
+                true => strike_soon(fault),
+                false => std::thread::sleep(Duration::from_millis(60)),
+            }
+        }
+        collectives.allreduce_in_place(ctx, &Sum, &mut x)?;
     }
     ctx.sync()
 }

@@ -22,7 +22,7 @@ pub(crate) const FAULTS: &[(&str, &str)] = &[
     ("memory", "was ended by SIGABRT"),
 ];
 
-const PLACES: &[&str] = &["hook", "register", "put", "sync", "resize", "expected"];
+const PLACES: &[&str] = &["hook", "register", "put", "sync", "resize", "expected", "allreduce"];
 
 /// Where a fault may strike. Outside of a hook a panic is an exit.
 pub(crate) fn places_of(fault: &str) -> impl Iterator<Item = &'static str> {

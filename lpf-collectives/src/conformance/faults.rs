@@ -1,7 +1,7 @@
 //! Faults inside collectives: the others get *fatal* in time, with the process and the cause.
 
 use std::cell::Cell;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
 use lpf_core::conformance::tools::{BOUND, assert_fatal_naming, assert_in_time, sync_until_fatal};
@@ -51,8 +51,15 @@ case! {
                     let operator = Breaks { left: Cell::new(left), here: inner.pid() == 1 };
                     inner.sync()?;
                     let start = Instant::now();
-                    let done = c.allreduce_in_place(inner, &operator, &mut x);
-                    let error = done.err().unwrap_or_else(|| sync_until_fatal(inner));
+                    let call = || c.allreduce_in_place(inner, &operator, &mut x);
+                    let error = match catch_unwind(AssertUnwindSafe(call)) {
+                        Ok(done) => done.err().unwrap_or_else(|| sync_until_fatal(inner)),
+                        Err(panic) => {
+                            // Who catches it finds that the section has ended.
+                            told(&sync_until_fatal(inner), 1, Some(TEXT), "at home");
+                            resume_unwind(panic)
+                        }
+                    };
                     seen = Some((error, start.elapsed()));
                     Ok(())
                 });
