@@ -204,7 +204,10 @@ impl Requests {
     fn chunks_for(&self, requests: usize) -> usize {
         // Twice: some may be set aside.
         let lists = requests.min(2 * self.processes).saturating_mul(2);
-        requests.div_ceil(LARGEST_PER_CHUNK).saturating_add(lists).saturating_add(1)
+        requests
+            .div_ceil(LARGEST_PER_CHUNK)
+            .saturating_add(lists)
+            .saturating_add(usize::from(requests > 0))
     }
 
     /// Gets the memory for `requests` without handing it out yet; refused memory leaves
