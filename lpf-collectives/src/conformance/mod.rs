@@ -6,7 +6,7 @@
 //! lpf_collectives::conformance!(Mine);
 //! ```
 //!
-//! A call is plain data, and what it has to give comes from a sequential program ([`calls`]). So the same
+//! A call is plain data, and what it has to give comes from a sequential program (`calls`). So the same
 //! lines check every collective in every algorithm, and random sequences of them on random groups.
 
 mod calls;

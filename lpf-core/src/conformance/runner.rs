@@ -32,7 +32,7 @@ impl Drop for Ended<'_> {
     }
 }
 
-/// Runs `f`; where it takes longer than [`LIMIT`], says which case hangs and ends the process:
+/// Runs `f`; where it takes longer than `LIMIT`, says which case hangs and ends the process:
 /// nothing less stops processes that wait for each other.
 pub fn watched<R>(case: &str, f: impl FnOnce() -> R) -> R {
     let limit = LIMIT * SLOWDOWN;
@@ -73,7 +73,7 @@ const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// Runs `f` with no other case at the same time, because it measures time. Where it fails by being
-/// late and by nothing else, it is run again, [`TRIES`] times in all.
+/// late and by nothing else, it is run again, `TRIES` times in all.
 pub fn alone<R>(f: impl Fn() -> R) -> R {
     let _machine = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
     for time in 1..TRIES {
