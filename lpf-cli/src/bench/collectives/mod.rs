@@ -55,6 +55,8 @@ pub(crate) fn run(options: &BenchCollectives) -> Result<()> {
     let mut remarks = busy.remarks();
     remarks.extend(left_out);
     remarks.extend(rival.missing);
+    let is_crowded = points.iter().any(|point| point.p as usize > cores());
+    remarks.extend((is_crowded && rival_name == Some("mpich")).then(|| SPINS.to_string()));
     let bound = |point: &Point| bounds.iter().find(|b| b.p() == point.p).map(|b| b.ns(point.shape));
     let rows = rows::of(place.backend, rival_name, &points, |point| bound(point).unwrap_or(0.0));
     let share = rows::Share::of(&points);
@@ -73,6 +75,9 @@ pub(crate) fn run(options: &BenchCollectives) -> Result<()> {
     }
     Ok(())
 }
+
+/// What it means to compare with MPICH where processes share cores.
+const SPINS: &str = "a process of MPICH's does not let others have its core while it waits: where processes outnumber cores, its times are the system's to switch between them";
 
 /// A turn is about as long, where cells are short.
 const TURN: Duration = Duration::from_millis(250);
