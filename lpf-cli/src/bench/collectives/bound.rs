@@ -17,7 +17,8 @@
 //!
 //! Rates depend on how much is copied, since caches do: they are measured for several lengths and taken from
 //! the nearest. Of messages (tcp, mpi) they are those of the bare network: one message to the next process,
-//! and one from the last, at once; of two processes for one core's.
+//! and one from the last, at once; of two processes for one core's. Who waits looks again, or lets another
+//! process have its core in between, whichever is faster.
 
 use std::sync::atomic::{
     AtomicU32,
@@ -50,11 +51,12 @@ pub(super) struct Bound {
     p: Pid,
     /// Processes that copy at the same time.
     at_once: usize,
-    one_way: Samples,
+    /// By the ways to wait.
+    one_way: [Samples; 2],
     rates: Vec<Rate>,
 }
 
-/// What the copies of a length take, nanoseconds, by the ways to copy.
+/// What the copies of a length take, nanoseconds, by the ways to copy (to wait, where it is messages).
 struct Rate {
     length: usize,
     /// One process alone.
@@ -77,13 +79,15 @@ fn fastest(ways: &[Samples; 2]) -> f64 {
 
 impl Bound {
     /// For these collectives of p processes.
-    pub(super) fn new(p: Pid, cores: usize, shapes: impl Iterator<Item = Shape>) -> Self {
-        let at_once = (p as usize).min(cores);
+    ///
+    /// Threads that copy at once are no more than there are cores; processes that send are as many as there
+    /// are.
+    pub(super) fn new(p: Pid, at_once: usize, shapes: impl Iterator<Item = Shape>) -> Self {
         let longest = shapes.map(|shape| shape.carried() / at_once).max().unwrap_or(0);
         let wanted = |&(nth, length): &(usize, usize)| nth == 0 || length <= longest;
         let lengths = LENGTHS.into_iter().enumerate().filter(wanted);
         let rates = lengths.map(|(_, length)| Rate::new(length));
-        Bound { p, at_once, one_way: Samples::default(), rates: rates.collect() }
+        Bound { p, at_once, one_way: Default::default(), rates: rates.collect() }
     }
 
     /// The number of processes.
@@ -104,7 +108,7 @@ impl Bound {
         let pair = Team::new(2);
         // Where two share a core, what passes between them is a switch, and no law of nature.
         if pair.cores() == 2 {
-            self.one_way.extend(round_trip(&pair, BATCHES).into_iter().map(|ns| ns / 2.0));
+            self.one_way[0].extend(round_trip(&pair, BATCHES).into_iter().map(|ns| ns / 2.0));
         }
         let team = Team::new(self.at_once);
         for Rate { length, alone, together } in &mut self.rates {
@@ -116,19 +120,24 @@ impl Bound {
     }
 
     fn measure_messages(&mut self, place: &mut Place) -> Result<()> {
-        let lengths = || self.rates.iter().map(|rate| rate.length);
         let crowded = self.p as usize > lpf::settings::cores();
-        let idle = if crowded { Idle::Yielding } else { Idle::Polling };
-        let network = if place.backend == "mpi" { Bare::Mpi } else { Bare::Sockets(idle) };
-        let alone =
-            Bytes { network, crowded: false, lengths: [0].into_iter().chain(lengths()).collect() };
-        let together = Bytes { network, crowded, lengths: lengths().collect() };
-        let mut alone = place.measure::<bare::Messages>(2, &alone, unwatched())?.into_iter();
-        let together = place.measure::<bare::Messages>(self.p, &together, unwatched())?;
-        self.one_way.extend(alone.next().unwrap_or_default());
-        for (rate, (alone, together)) in self.rates.iter_mut().zip(alone.zip(together)) {
-            rate.alone[0].extend(alone);
-            rate.together[0].extend(together);
+        let networks: &[Bare] = match (place.backend, crowded) {
+            ("mpi", _) => &[Bare::Mpi],
+            (_, true) => &[Bare::Sockets(Idle::Yielding)],
+            (_, false) => &[Bare::Sockets(Idle::Yielding), Bare::Sockets(Idle::Polling)],
+        };
+        let lengths: Vec<usize> = self.rates.iter().map(|rate| rate.length).collect();
+        for (way, &network) in networks.iter().enumerate() {
+            let with_none = [&[0], &lengths[..]].concat();
+            let alone = Bytes { network, crowded: false, lengths: with_none };
+            let together = Bytes { network, crowded, lengths: lengths.clone() };
+            let mut alone = place.measure::<bare::Messages>(2, &alone, unwatched())?.into_iter();
+            let together = place.measure::<bare::Messages>(self.p, &together, unwatched())?;
+            self.one_way[way].extend(alone.next().unwrap_or_default());
+            for (rate, (alone, together)) in self.rates.iter_mut().zip(alone.zip(together)) {
+                rate.alone[way].extend(alone);
+                rate.together[way].extend(together);
+            }
         }
         Ok(())
     }
@@ -139,7 +148,7 @@ impl Bound {
         let (each, at_once) = (carried / shape.p, carried / self.at_once);
         let one = self.time(each, |rate| fastest(&rate.alone));
         let all = self.time(at_once, |rate| fastest(&rate.together));
-        one.max(all) + self.one_way.median()
+        one.max(all) + fastest(&self.one_way)
     }
 
     /// So many bytes at the rate of the nearest length.
@@ -149,7 +158,7 @@ impl Bound {
             self.rates.iter().min_by(|a, b| distance(a.length).total_cmp(&distance(b.length)));
         nearest.map_or(0.0, |rate| {
             // What the first byte waits for is counted once.
-            let length = (of(rate) - self.one_way.median()).max(0.0);
+            let length = (of(rate) - fastest(&self.one_way)).max(0.0);
             length / rate.length as f64 * bytes as f64
         })
     }
@@ -224,7 +233,7 @@ mod tests {
         let broadcast = |bytes| Shape::new(Collective::Broadcast, 4, bytes);
         let mut bound = Bound::new(4, 2, [broadcast(64 << 20)].into_iter());
         assert_eq!(bound.rates.len(), LENGTHS.len());
-        bound.one_way.push(100.0);
+        bound.one_way[0].push(100.0);
         for Rate { length, alone, together } in &mut bound.rates {
             alone[0].push(100.0 + *length as f64);
             together[0].push(100.0 + 2.5 * *length as f64);

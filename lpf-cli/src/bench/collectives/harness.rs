@@ -5,8 +5,9 @@
 //! moment soon after, and all wait for that moment: the common start. The time of the repetition is from
 //! there to the last exit from the collective, on the clock that all processes of a host share.
 //!
-//! A process that comes late to the start (something else had its core) would leave the others a head
-//! start: such repetitions count from when it came, and only where there are no others.
+//! Where a process comes late to the start (something else had its core), the others have a head start. Such
+//! a repetition is counted from when the first of them went, and only where there is no other: it says how
+//! late somebody was, rather than how long the collective takes.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +35,8 @@ pub(super) struct Pacing {
     pub(super) repetitions: u32,
     /// Before those that are timed.
     pub(super) warm_up: u32,
-    /// From when process 0 knows that all are there to the common start.
+    /// From when process 0 knows that all are there to the common start, at the least: it is longer where
+    /// telling the others took longer the time before.
     pub(super) window_ns: u64,
     /// Whether processes share cores: who waits lets others have it.
     pub(super) crowded: bool,
@@ -44,16 +46,18 @@ pub(super) struct Pacing {
 pub(super) const MOST: usize = 64;
 /// Words that a process notes of each: the start, when it was ready, when it had done.
 const NOTES: usize = 3;
+/// How many times longer than it has to be a window may become.
+const LONGEST: u64 = 4;
 /// Words of all notes.
 pub(super) const NOTED: usize = MOST * NOTES;
 
 /// Repetitions of one thing.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Timed {
-    /// Nanoseconds of each that counts.
+    /// Nanoseconds of each.
     pub(super) ns: Vec<f64>,
-    /// Whether somebody came late in most of them: the window is too short.
-    pub(super) late: bool,
+    /// Of those to which somebody came late.
+    pub(super) late: Vec<f64>,
     /// Nanoseconds that one took with all that belongs to it and is not timed.
     pub(super) each_ns: f64,
 }
@@ -64,11 +68,14 @@ pub(super) fn time(side: &mut impl Side, pacing: &Pacing) -> lpf::Result<Timed> 
     let mut notes = Vec::with_capacity(NOTED);
     let all = warm_up.saturating_add(repetitions).min(MOST as u32);
     let begin = now_ns();
+    let mut telling = 0;
     for nth in 0..all {
         side.touch(f64::from(nth + 1));
         side.meet()?;
-        let start = side.tell(now_ns() + window_ns)?;
+        let met = now_ns();
+        let start = side.tell(met + window_ns.max(2 * telling).min(LONGEST * window_ns))?;
         let ready = now_ns();
+        telling = ready - met;
         while now_ns() < start {
             if crowded {
                 std::thread::yield_now();
@@ -89,19 +96,18 @@ pub(super) fn time(side: &mut impl Side, pacing: &Pacing) -> lpf::Result<Timed> 
     Ok(Timed { ns, late, each_ns })
 }
 
-/// The times that count, of so many repetitions, from the notes of all.
-fn counts(notes: &[u64], repetitions: usize) -> (Vec<f64>, bool) {
+/// The times of so many repetitions, from the notes of all, and those to which somebody came late.
+fn counts(notes: &[u64], repetitions: usize) -> (Vec<f64>, Vec<f64>) {
     let (mut in_time, mut late) = (Vec::new(), Vec::new());
     for nth in 0..repetitions {
         let of = |word: usize| notes.chunks(NOTED).map(move |own| own[nth * NOTES + word]);
         let start = of(0).next().unwrap_or(0);
-        let ready = of(1).max().unwrap_or(0);
+        let (first, last) = (of(1).min().unwrap_or(0), of(1).max().unwrap_or(0));
         let end = of(2).max().unwrap_or(0);
-        let ns = end.saturating_sub(start.max(ready)) as f64;
-        if ready <= start { in_time.push(ns) } else { late.push(ns) }
+        let ns = end.saturating_sub(start.max(first)) as f64;
+        if last <= start { in_time.push(ns) } else { late.push(ns) }
     }
-    let mostly_late = late.len() > in_time.len();
-    (if in_time.is_empty() { late } else { in_time }, mostly_late)
+    (in_time, late)
 }
 
 /// The host's clock, nanoseconds: the same one in all its processes.
@@ -143,9 +149,9 @@ mod tests {
         let own = notes(&[[100, 90, 130], [200, 190, 290], [300, 280, 310]]);
         let other = notes(&[[100, 100, 140], [200, 250, 280], [300, 290, 320]]);
         let all = [own, other].concat();
-        assert_eq!(counts(&all, 3), (vec![40.0, 20.0], false));
-        assert_eq!(counts(&all[..], 1), (vec![40.0], false));
-        let late = [notes(&[[200, 190, 290]]), notes(&[[200, 250, 280]])].concat();
-        assert_eq!(counts(&late, 1), (vec![40.0], true));
+        assert_eq!(counts(&all, 3), (vec![40.0, 20.0], vec![90.0]));
+        assert_eq!(counts(&all, 1), (vec![40.0], vec![]));
+        let late = [notes(&[[200, 220, 290]]), notes(&[[200, 250, 280]])].concat();
+        assert_eq!(counts(&late, 1), (vec![], vec![70.0]));
     }
 }

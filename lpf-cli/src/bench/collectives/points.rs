@@ -34,7 +34,9 @@ pub(super) struct Point {
 pub(super) struct Cell {
     /// None: what is chosen, or MPI's own.
     pub(super) algorithm: Option<&'static str>,
-    pub(super) samples: Samples,
+    in_time: Samples,
+    /// Of repetitions to which somebody came late.
+    late: Samples,
     pub(super) predicted_ns: Option<f64>,
     /// Nanoseconds of a repetition with all that is not timed of it: in the last turn, and the least.
     each_ns: Option<(f64, f64)>,
@@ -42,10 +44,16 @@ pub(super) struct Cell {
 
 impl Cell {
     pub(super) fn note(&mut self, timed: Timed, predicted_ns: Option<f64>) {
-        self.samples.extend(timed.ns);
+        self.in_time.extend(timed.ns);
+        self.late.extend(timed.late);
         let least = self.each_ns.map_or(timed.each_ns, |(_, least)| least.min(timed.each_ns));
         self.each_ns = Some((timed.each_ns, least));
         self.predicted_ns = predicted_ns;
+    }
+
+    /// Nanoseconds of the repetitions that count.
+    pub(super) fn samples(&self) -> &Samples {
+        if self.in_time.is_empty() { &self.late } else { &self.in_time }
     }
 
     /// Nanoseconds that a repetition will take with all that is not timed of it; nothing where it was not
@@ -80,7 +88,7 @@ impl Point {
 
     /// The fastest algorithm.
     pub(super) fn best(&self) -> &Cell {
-        let median = |cell: &Cell| cell.samples.median();
+        let median = |cell: &Cell| cell.samples().median();
         let named = self.own[..self.own.len() - 1].iter();
         named.min_by(|a, b| median(a).total_cmp(&median(b))).unwrap_or(self.choice())
     }
@@ -89,7 +97,7 @@ impl Point {
     pub(super) fn estimate(&self) -> String {
         let what = self.shape.collective().name();
         let text = format!("{what}, {}, p = {}", size(self.shape.bytes()), self.p);
-        match self.choice().samples.median() {
+        match self.choice().samples().median() {
             0.0 => text,
             ns => format!("{text}: {}", time(ns)),
         }

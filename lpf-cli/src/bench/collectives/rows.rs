@@ -48,18 +48,18 @@ pub(super) fn of(
         mode: of.2.then_some("expected"),
         elements: point.shape.elements,
         element_bytes: ELEMENT,
-        median_ns: cell.samples.median(),
-        min_ns: cell.samples.min(),
+        median_ns: cell.samples().median(),
+        min_ns: cell.samples().min(),
         bound_ns: bound(point),
         predicted_ns: cell.predicted_ns,
-        samples: cell.samples.len(),
+        samples: cell.samples().len(),
     };
     let mut rows = Vec::new();
     for point in points {
         for cell in &point.own {
             rows.push(row(point, cell, (backend, cell.algorithm.unwrap_or("chosen"), true)));
         }
-        if let Some(rival) = rival.filter(|_| !point.mpi.samples.is_empty()) {
+        if let Some(rival) = rival.filter(|_| !point.mpi.samples().is_empty()) {
             rows.push(row(point, &point.mpi, (rival, "own", false)));
         }
     }
@@ -93,8 +93,8 @@ pub(super) fn table(
     for point in points {
         let (choice, best) = (point.choice(), point.best());
         let (ns, best_ns, bound_ns) =
-            (choice.samples.median(), best.samples.median(), bound(point));
-        let theirs = (!point.mpi.samples.is_empty()).then(|| point.mpi.samples.median());
+            (choice.samples().median(), best.samples().median(), bound(point));
+        let theirs = (!point.mpi.samples().is_empty()).then(|| point.mpi.samples().median());
         table.add_row([
             point.shape.collective().name().to_string(),
             point.chosen.clone(),
@@ -137,7 +137,7 @@ impl Share {
     /// The best may be the one that was chosen, timed once more: what they differ by is noise then.
     fn is_good(point: &Point) -> bool {
         let best = point.best();
-        let (chosen, best_ns) = (point.choice().samples.median(), best.samples.median());
+        let (chosen, best_ns) = (point.choice().samples().median(), best.samples().median());
         best.algorithm == Some(&*point.chosen)
             || chosen <= (best_ns * (1.0 + Self::SHARE)).max(best_ns + Self::NS)
     }
