@@ -84,6 +84,9 @@ pub mod tools {
         let mut cases = 0;
         for line in sources.iter().flat_map(|source| source.lines()) {
             let Some(rest) = line.trim_start().strip_prefix("pub fn ") else { continue };
+            if rest.contains("<L: Lpf>") {
+                continue; // what cases share
+            }
             let name: String =
                 rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
             assert!(list.contains(&format!(" {name},\n")), "case {name} is in no list");
