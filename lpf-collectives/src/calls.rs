@@ -3,7 +3,7 @@
 mod blocks;
 mod raw;
 
-pub use raw::{Bytes, RawOperator};
+pub use raw::RawOperator;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -17,7 +17,7 @@ use crate::cost::{Supersteps, choose};
 use crate::kinds::Collective;
 use crate::memory::{Source, Target, View};
 use crate::operators::{Operator, on_slices};
-use crate::run::{Buffers, Call, Combine, expected, full};
+use crate::run::{Buffers, Call, Combine, expected, full, leave};
 use crate::schedule::Schedule;
 use crate::scratch::Scratch;
 use crate::shared::{Place, Shared};
@@ -63,14 +63,6 @@ impl Plan {
             Mode::Expected => usize::MAX,
         }
     }
-}
-
-/// What a reduction combines with.
-pub(crate) struct Reduction<'a> {
-    /// Bytes of an element.
-    pub(crate) element: usize,
-    pub(crate) commutes: bool,
-    pub(crate) combine: Combine<'a>,
 }
 
 /// Nothing to combine with.
@@ -174,8 +166,7 @@ impl<'s> Collectives<'s> {
                 }
             };
             shared.schedule = schedule;
-            raw.enter(Default::default());
-            done?;
+            leave(&mut raw, done)?;
             first += len;
             if first == plan.len {
                 return Ok(());
@@ -295,10 +286,9 @@ impl<'s> Collectives<'s> {
         let (root, x) = (self.root(ctx, root)?, self.inside(ctx, x.view())?);
         let y = if root == self.me() { self.as_long(ctx, y.view(), x.len)? } else { y.view() };
         let combine = &mut combining::<T, _>(operator);
-        let reduction =
-            Reduction { element: size_of::<T>(), commutes: operator.commutes(), combine };
+        let operator = RawOperator::of(operator, combine);
         // SAFETY: views' memory is their section's, borrowed during the call.
-        unsafe { self.reduce_places(ctx, root, reduction, (x.place, y.place, x.len)) }
+        unsafe { self.reduce_places(ctx, root, operator, (x.place, y.place, x.len)) }
     }
 
     /// # Safety
@@ -308,7 +298,7 @@ impl<'s> Collectives<'s> {
         &mut self,
         ctx: &mut Context<'s, L>,
         root: usize,
-        Reduction { element, commutes, combine }: Reduction<'_>,
+        RawOperator { element, commutes, combine }: RawOperator<'_>,
         (x, y, len): (Place, Place, usize),
     ) -> Result<()> {
         self.fits(ctx, element)?;
@@ -375,11 +365,10 @@ impl<'s> Collectives<'s> {
         places: (Place, Place, usize),
     ) -> Result<()> {
         let combine = &mut combining::<T, _>(operator);
-        let reduction =
-            Reduction { element: size_of::<T>(), commutes: operator.commutes(), combine };
+        let operator = RawOperator::of(operator, combine);
         // SAFETY: views' memory is their section's, borrowed during the call; a single element's is this
         // object's.
-        unsafe { self.allreduce_places(ctx, reduction, places) }
+        unsafe { self.allreduce_places(ctx, operator, places) }
     }
 
     /// # Safety
@@ -387,7 +376,7 @@ impl<'s> Collectives<'s> {
     unsafe fn allreduce_places<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
-        Reduction { element, commutes, combine }: Reduction<'_>,
+        RawOperator { element, commutes, combine }: RawOperator<'_>,
         (x, y, len): (Place, Place, usize),
     ) -> Result<()> {
         self.fits(ctx, element)?;
@@ -453,10 +442,9 @@ impl<'s> Collectives<'s> {
         let block = self.block(ctx, x)?;
         let y = self.as_long(ctx, y.view(), block)?;
         let combine = &mut combining::<T, _>(operator);
-        let reduction =
-            Reduction { element: size_of::<T>(), commutes: operator.commutes(), combine };
+        let operator = RawOperator::of(operator, combine);
         // SAFETY: views' memory is their section's, borrowed during the call.
-        unsafe { self.reduce_scatter_places(ctx, reduction, (x.place, y.place, block)) }
+        unsafe { self.reduce_scatter_places(ctx, operator, (x.place, y.place, block)) }
     }
 
     /// # Safety
@@ -464,7 +452,7 @@ impl<'s> Collectives<'s> {
     unsafe fn reduce_scatter_places<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
-        Reduction { element, commutes, combine }: Reduction<'_>,
+        RawOperator { element, commutes, combine }: RawOperator<'_>,
         (x, y, block): (Place, Place, usize),
     ) -> Result<()> {
         self.fits(ctx, element)?;
@@ -540,10 +528,9 @@ impl<'s> Collectives<'s> {
         exclusive: bool,
     ) -> Result<()> {
         let combine = &mut combining::<T, _>(operator);
-        let reduction =
-            Reduction { element: size_of::<T>(), commutes: operator.commutes(), combine };
+        let operator = RawOperator::of(operator, combine);
         // SAFETY: views' memory is their section's, borrowed during the call.
-        unsafe { self.scan_places(ctx, reduction, places, exclusive) }
+        unsafe { self.scan_places(ctx, operator, places, exclusive) }
     }
 
     /// # Safety
@@ -551,7 +538,7 @@ impl<'s> Collectives<'s> {
     unsafe fn scan_places<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
-        Reduction { element, combine, .. }: Reduction<'_>,
+        RawOperator { element, combine, .. }: RawOperator<'_>,
         (x, y, len): (Place, Place, usize),
         exclusive: bool,
     ) -> Result<()> {

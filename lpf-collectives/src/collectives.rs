@@ -13,7 +13,7 @@ use crate::choices::Choices;
 use crate::cost::COMBINE_NS_PER_BYTE;
 use crate::group::Group;
 use crate::operators;
-use crate::run::{Buffers, Call, expected};
+use crate::run::{Buffers, Call, expected, leave};
 use crate::schedule::Schedule;
 use crate::shared::{LINE, Place, Shared, VALUE};
 use crate::ways::{Allgather, Allreduce, Alltoall, Broadcast, Gather, Reduce, ReduceScatter, Scan};
@@ -315,8 +315,7 @@ impl<'s> Collectives<'s> {
         // SAFETY: scratch is registered and this object's.
         let done = unsafe { expected(&mut call, &schedule) };
         shared.schedule = schedule;
-        raw.enter(Default::default());
-        done?;
+        leave(&mut raw, done)?;
         // SAFETY: as above; every word was written.
         Ok((0..members).map(|member| unsafe { words.add(member).read() }).collect())
     }

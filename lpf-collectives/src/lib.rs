@@ -24,9 +24,10 @@ mod shared;
 mod simulate;
 mod ways;
 
-pub use calls::{Bytes, RawOperator};
+pub use calls::RawOperator;
 pub use collectives::{Collectives, Mode, Needs, Preferences, Settings};
 pub use kinds::{Algorithm, Collective};
 pub use memory::{Source, Target};
 pub use operators::{And, At, Max, MaxAt, Min, MinAt, Operator, Or, Product, Sum, Xor};
+pub use shared::Place;
 pub use ways::{Allgather, Allreduce, Alltoall, Broadcast, Gather, Reduce, ReduceScatter, Scan};

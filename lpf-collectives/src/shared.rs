@@ -43,13 +43,15 @@ pub(crate) struct Stamp {
     pub(crate) hash: u32,
 }
 
-/// Where a buffer begins: registered memory.
+/// Where a buffer begins: an address in memory that a slot names, and its offset there.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    pub(crate) slot: Slot,
-    /// Of the buffer in the slot.
-    pub(crate) offset: usize,
-    pub(crate) data: *mut u8,
+pub struct Place {
+    /// Of memory of this process.
+    pub slot: Slot,
+    /// From the slot's beginning, in bytes.
+    pub offset: usize,
+    /// The address of that offset.
+    pub data: *mut u8,
 }
 
 impl Place {

@@ -18,8 +18,8 @@ fn on_bytes_collectives_do_what_they_do_on_elements() {
             let from = raw.register_local(x.as_mut_ptr(), x.len())?;
             (from, raw.register_local(y.as_mut_ptr(), y.len())?)
         };
-        let x = Bytes { slot: from.into(), offset: 0, data: x.as_mut_ptr() };
-        let y = Bytes { slot: to.into(), offset: 0, data: y.as_mut_ptr() };
+        let x = Place { slot: from.into(), offset: 0, data: x.as_mut_ptr() };
+        let y = Place { slot: to.into(), offset: 0, data: y.as_mut_ptr() };
         let read = |bytes: usize| -> Vec<u8> {
             // SAFETY: no collective is at work.
             unsafe { std::slice::from_raw_parts(y.data, bytes) }.to_vec()

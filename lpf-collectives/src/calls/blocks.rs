@@ -23,6 +23,15 @@ pub(super) enum Layout<'a> {
     Any(&'a [usize]),
 }
 
+/// Which way blocks go.
+#[derive(Clone, Copy)]
+pub(super) enum Rooted {
+    /// To the root.
+    Gather,
+    /// From the root.
+    Scatter,
+}
+
 impl Layout<'_> {
     /// The longest block.
     fn longest(&self) -> usize {
@@ -193,7 +202,15 @@ impl<'s> Collectives<'s> {
         let y = if self.me() == root { self.as_long(ctx, y.view(), total)? } else { y.view() };
         let layout = Layout::Equal(x.len);
         // SAFETY: views' memory is their section's, borrowed during the call.
-        unsafe { self.gather_places(ctx, root, (x.place, y.place), layout, size_of::<T>()) }
+        unsafe {
+            self.rooted_places(
+                ctx,
+                (root, Rooted::Gather),
+                (x.place, y.place),
+                layout,
+                size_of::<T>(),
+            )
+        }
     }
 
     /// As [`gather`](Self::gather), where member i contributes `counts[i]` elements: the same counts at every
@@ -215,35 +232,51 @@ impl<'s> Collectives<'s> {
             let x = this.as_long(ctx, x.view(), counts[this.me()])?;
             let y = if this.me() == root { this.as_long(ctx, y.view(), total)? } else { y.view() };
             // SAFETY: views' memory is their section's, borrowed during the call.
-            unsafe { this.gather_places(ctx, root, (x.place, y.place), layout, size_of::<T>()) }
+            unsafe {
+                this.rooted_places(
+                    ctx,
+                    (root, Rooted::Gather),
+                    (x.place, y.place),
+                    layout,
+                    size_of::<T>(),
+                )
+            }
         })
     }
 
     /// # Safety
     /// The places are registered memory of this process, as long as the blocks, which nobody else touches
     /// until it returns.
-    pub(super) unsafe fn gather_places<L: Lpf>(
+    pub(super) unsafe fn rooted_places<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
-        root: usize,
+        (root, way): (usize, Rooted),
         (x, y): (Place, Place),
         layout: Layout<'_>,
         element: usize,
     ) -> Result<()> {
-        let way = self.gather_way(ctx, self.preferences.gather, layout, element);
-        let what =
-            What::new(Collective::Gather, way as usize).and(root).and(element).and(layout.word());
-        let scratch = way.scratch(self.len());
-        let plan = Plan { what, len: layout.longest(), element, scratch };
+        let (kind, preferred) = match way {
+            Rooted::Gather => (Collective::Gather, self.preferences.gather),
+            Rooted::Scatter => (Collective::Scatter, self.preferences.scatter),
+        };
+        let by = self.gather_way(ctx, preferred, layout, element);
+        let what = What::new(kind, by as usize).and(root).and(element).and(layout.word());
+        let plan = Plan { what, len: layout.longest(), element, scratch: by.scratch(self.len()) };
         // SAFETY: the caller's promise; pieces lie in the blocks.
         unsafe {
             self.carry_out(ctx, plan, &mut nothing(), |s, m, first, len| {
                 let blocks = layout.piece(element, first, len);
-                match way {
-                    Gather::Direct => gather_direct(s, m, root, blocks),
-                    Gather::Binomial => gather_binomial(s, m, root, blocks),
+                match (way, by) {
+                    (Rooted::Gather, Gather::Direct) => gather_direct(s, m, root, blocks),
+                    (Rooted::Gather, Gather::Binomial) => gather_binomial(s, m, root, blocks),
+                    (Rooted::Scatter, Gather::Direct) => scatter_direct(s, m, root, blocks),
+                    (Rooted::Scatter, Gather::Binomial) => scatter_binomial(s, m, root, blocks),
                 }
-                Buffers { input: x.from(skipped(layout, m, first) * element), output: y }
+                let own = skipped(layout, m, first) * element;
+                match way {
+                    Rooted::Gather => Buffers { input: x.from(own), output: y },
+                    Rooted::Scatter => Buffers { input: x, output: y.from(own) },
+                }
             })
         }
     }
@@ -283,7 +316,15 @@ impl<'s> Collectives<'s> {
         let x = if self.me() == root { self.as_long(ctx, x.view(), total)? } else { x.view() };
         let layout = Layout::Equal(y.len);
         // SAFETY: views' memory is their section's, borrowed during the call.
-        unsafe { self.scatter_places(ctx, root, (x.place, y.place), layout, size_of::<T>()) }
+        unsafe {
+            self.rooted_places(
+                ctx,
+                (root, Rooted::Scatter),
+                (x.place, y.place),
+                layout,
+                size_of::<T>(),
+            )
+        }
     }
 
     /// As [`scatter`](Self::scatter), where member i gets `counts[i]` elements: the same counts at every member.
@@ -304,37 +345,16 @@ impl<'s> Collectives<'s> {
             let y = this.as_long(ctx, y.view(), counts[this.me()])?;
             let x = if this.me() == root { this.as_long(ctx, x.view(), total)? } else { x.view() };
             // SAFETY: views' memory is their section's, borrowed during the call.
-            unsafe { this.scatter_places(ctx, root, (x.place, y.place), layout, size_of::<T>()) }
+            unsafe {
+                this.rooted_places(
+                    ctx,
+                    (root, Rooted::Scatter),
+                    (x.place, y.place),
+                    layout,
+                    size_of::<T>(),
+                )
+            }
         })
-    }
-
-    /// # Safety
-    /// The places are registered memory of this process, as long as the blocks, which nobody else touches
-    /// until it returns.
-    pub(super) unsafe fn scatter_places<L: Lpf>(
-        &mut self,
-        ctx: &mut Context<'s, L>,
-        root: usize,
-        (x, y): (Place, Place),
-        layout: Layout<'_>,
-        element: usize,
-    ) -> Result<()> {
-        let way = self.gather_way(ctx, self.preferences.scatter, layout, element);
-        let what =
-            What::new(Collective::Scatter, way as usize).and(root).and(element).and(layout.word());
-        let scratch = way.scratch(self.len());
-        let plan = Plan { what, len: layout.longest(), element, scratch };
-        // SAFETY: the caller's promise; pieces lie in the blocks.
-        unsafe {
-            self.carry_out(ctx, plan, &mut nothing(), |s, m, first, len| {
-                let blocks = layout.piece(element, first, len);
-                match way {
-                    Gather::Direct => scatter_direct(s, m, root, blocks),
-                    Gather::Binomial => scatter_binomial(s, m, root, blocks),
-                }
-                Buffers { input: x, output: y.from(skipped(layout, m, first) * element) }
-            })
-        }
     }
 
     /// Block j of member i's `x` becomes block i of member j's `y`, where a block is a p-th of either.

@@ -1,33 +1,18 @@
 //! The collectives on bytes: for interfaces without types.
 
-use lpf_core::{Context, Lpf, Result, Slot};
+use bytemuck::Pod;
+use lpf_core::{Context, Lpf, Result};
 
-use super::Reduction;
 use crate::algorithms::Vector;
-use crate::calls::blocks::Layout;
+use crate::calls::blocks::{Layout, Rooted};
 use crate::collectives::Collectives;
+use crate::operators::Operator;
+use crate::run::Combine;
 use crate::shared::Place;
-
-/// Where a buffer begins: an address in memory that a slot names, and its offset there.
-#[derive(Clone, Copy, Debug)]
-pub struct Bytes {
-    /// Of memory of this process.
-    pub slot: Slot,
-    /// From the slot's beginning, in bytes.
-    pub offset: usize,
-    /// The address of that offset.
-    pub data: *mut u8,
-}
-
-impl From<Bytes> for Place {
-    fn from(Bytes { slot, offset, data }: Bytes) -> Self {
-        Place { slot, offset, data }
-    }
-}
 
 /// An operator on elements of some bytes.
 pub struct RawOperator<'a> {
-    /// Bytes of an element.
+    /// Place of an element.
     pub element: usize,
     /// Whether operands may change places.
     pub commutes: bool,
@@ -36,9 +21,10 @@ pub struct RawOperator<'a> {
     pub combine: &'a mut dyn FnMut(*const u8, *const u8, *mut u8, usize),
 }
 
-impl<'a> From<RawOperator<'a>> for Reduction<'a> {
-    fn from(RawOperator { element, commutes, combine }: RawOperator<'a>) -> Self {
-        Reduction { element, commutes, combine }
+impl<'a> RawOperator<'a> {
+    /// Of a typed operator, for which `combine` is made of it.
+    pub(super) fn of<T: Pod>(operator: &impl Operator<T>, combine: Combine<'a>) -> Self {
+        RawOperator { element: size_of::<T>(), commutes: operator.commutes(), combine }
     }
 }
 
@@ -55,12 +41,12 @@ impl<'s> Collectives<'s> {
         &mut self,
         ctx: &mut Context<'s, L>,
         root: usize,
-        x: Bytes,
+        x: Place,
         bytes: usize,
     ) -> Result<()> {
         let root = self.root(ctx, root)?;
         // SAFETY: the caller's promise.
-        unsafe { self.broadcast_place(ctx, root, x.into(), Vector { bytes, element: 1 }) }
+        unsafe { self.broadcast_place(ctx, root, x, Vector { bytes, element: 1 }) }
     }
 
     /// [`reduce`](Self::reduce) of `len` elements.
@@ -69,11 +55,11 @@ impl<'s> Collectives<'s> {
         ctx: &mut Context<'s, L>,
         root: usize,
         operator: RawOperator<'_>,
-        (x, y, len): (Bytes, Bytes, usize),
+        (x, y, len): (Place, Place, usize),
     ) -> Result<()> {
         let root = self.root(ctx, root)?;
         // SAFETY: the caller's promise.
-        unsafe { self.reduce_places(ctx, root, operator.into(), (x.into(), y.into(), len)) }
+        unsafe { self.reduce_places(ctx, root, operator, (x, y, len)) }
     }
 
     /// [`allreduce`](Self::allreduce) of `len` elements; `x` may be `y`.
@@ -81,10 +67,10 @@ impl<'s> Collectives<'s> {
         &mut self,
         ctx: &mut Context<'s, L>,
         operator: RawOperator<'_>,
-        (x, y, len): (Bytes, Bytes, usize),
+        (x, y, len): (Place, Place, usize),
     ) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { self.allreduce_places(ctx, operator.into(), (x.into(), y.into(), len)) }
+        unsafe { self.allreduce_places(ctx, operator, (x, y, len)) }
     }
 
     /// [`reduce_scatter`](Self::reduce_scatter) of blocks of `block` elements.
@@ -92,10 +78,10 @@ impl<'s> Collectives<'s> {
         &mut self,
         ctx: &mut Context<'s, L>,
         operator: RawOperator<'_>,
-        (x, y, block): (Bytes, Bytes, usize),
+        (x, y, block): (Place, Place, usize),
     ) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { self.reduce_scatter_places(ctx, operator.into(), (x.into(), y.into(), block)) }
+        unsafe { self.reduce_scatter_places(ctx, operator, (x, y, block)) }
     }
 
     /// [`scan`](Self::scan) of `len` elements, or [`exscan`](Self::exscan), which leaves the first member's
@@ -104,11 +90,11 @@ impl<'s> Collectives<'s> {
         &mut self,
         ctx: &mut Context<'s, L>,
         operator: RawOperator<'_>,
-        (x, y, len): (Bytes, Bytes, usize),
+        (x, y, len): (Place, Place, usize),
         exclusive: bool,
     ) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { self.scan_places(ctx, operator.into(), (x.into(), y.into(), len), exclusive) }
+        unsafe { self.scan_places(ctx, operator, (x, y, len), exclusive) }
     }
 
     /// [`gather`](Self::gather) of `bytes` bytes of every member.
@@ -116,11 +102,11 @@ impl<'s> Collectives<'s> {
         &mut self,
         ctx: &mut Context<'s, L>,
         root: usize,
-        (x, y, bytes): (Bytes, Bytes, usize),
+        (x, y, bytes): (Place, Place, usize),
     ) -> Result<()> {
         let root = self.root(ctx, root)?;
         // SAFETY: the caller's promise.
-        unsafe { self.gather_places(ctx, root, (x.into(), y.into()), Layout::Equal(bytes), 1) }
+        unsafe { self.rooted_places(ctx, (root, Rooted::Gather), (x, y), Layout::Equal(bytes), 1) }
     }
 
     /// [`scatter`](Self::scatter) of `bytes` bytes to every member.
@@ -128,30 +114,30 @@ impl<'s> Collectives<'s> {
         &mut self,
         ctx: &mut Context<'s, L>,
         root: usize,
-        (x, y, bytes): (Bytes, Bytes, usize),
+        (x, y, bytes): (Place, Place, usize),
     ) -> Result<()> {
         let root = self.root(ctx, root)?;
         // SAFETY: the caller's promise.
-        unsafe { self.scatter_places(ctx, root, (x.into(), y.into()), Layout::Equal(bytes), 1) }
+        unsafe { self.rooted_places(ctx, (root, Rooted::Scatter), (x, y), Layout::Equal(bytes), 1) }
     }
 
     /// [`allgather`](Self::allgather) of `bytes` bytes of every member.
     pub unsafe fn allgather_raw<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
-        (x, y, bytes): (Bytes, Bytes, usize),
+        (x, y, bytes): (Place, Place, usize),
     ) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { self.allgather_places(ctx, (x.into(), y.into()), Layout::Equal(bytes), 1) }
+        unsafe { self.allgather_places(ctx, (x, y), Layout::Equal(bytes), 1) }
     }
 
     /// [`alltoall`](Self::alltoall) of `bytes` bytes from every member to every member.
     pub unsafe fn alltoall_raw<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
-        (x, y, bytes): (Bytes, Bytes, usize),
+        (x, y, bytes): (Place, Place, usize),
     ) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { self.alltoall_places(ctx, (x.into(), y.into()), bytes, 1) }
+        unsafe { self.alltoall_places(ctx, (x, y), bytes, 1) }
     }
 }

@@ -61,5 +61,15 @@ impl<L: Lpf> Call<'_, '_, L> {
     }
 }
 
+/// The call is over. What fails in its middle ends the section: the others are in it, and memory is offered.
+#[inline]
+pub(crate) fn leave<L: Lpf>(raw: &mut Raw<'_, L>, done: Done) -> Done {
+    raw.enter(Default::default());
+    done.map_err(|error| {
+        let process = error.process().unwrap_or(raw.pid());
+        raw.fail(Error::fatal(process, raw.superstep(), error.cause().clone()))
+    })
+}
+
 /// The result of a call.
 type Done = Result<()>;
