@@ -1,7 +1,7 @@
 //! `lpf bench collectives`: every algorithm of every collective beside its lower bound and MPI's own.
 //!
-//! A [`Cell`] is one algorithm (or the default choice, or MPI's own collective) on one length and number of
-//! processes. Cells of one length of one collective make a [`Point`]: they are compared, so they are timed
+//! A [`Cell`] is one algorithm in one mode (or the default choice, or MPI's own collective) on one length and
+//! number of processes. Cells of one length of one collective make a [`Point`]: they are compared, so they are timed
 //! soon after each other, in random order. Points are drawn in random order, a few at a time: ours, then
 //! MPI's own, then the next. First each is timed once, then for as long as there is time.
 
@@ -19,6 +19,7 @@ mod shapes;
 use std::time::{Duration, Instant};
 
 use lpf::Pid;
+use lpf::collectives::Mode;
 use lpf::measure::Random;
 use lpf::measure::task::unwatched;
 use lpf::settings::cores;
@@ -247,7 +248,8 @@ impl Bench {
         let wanted = |&(nth, cell): &(usize, usize)| {
             let (point, cell) = (&self.points[nth], &self.points[nth].own[cell]);
             let algorithm = cell.algorithm.map(str::to_owned);
-            Wanted { shape: point.shape, algorithm, pacing: pacing(point, cell, window) }
+            let in_full = cell.mode == Some(Mode::Full);
+            Wanted { shape: point.shape, algorithm, in_full, pacing: pacing(point, cell, window) }
         };
         let order: Vec<Wanted> = cells.iter().map(wanted).collect();
         let found = place.measure::<Ours>(p, &order, unwatched())?;

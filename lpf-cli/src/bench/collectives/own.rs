@@ -1,6 +1,6 @@
 //! Our side: collectives of a section, on any backend.
 
-use lpf::collectives::{Collective, Collectives, Sum};
+use lpf::collectives::{Collective, Collectives, Mode, Sum};
 use lpf::measure::task::{Task, Watch};
 use lpf::{Area, Args, Context, Local, Lpf, Result};
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,8 @@ pub(crate) struct Wanted {
     pub(super) shape: Shape,
     /// The one that is chosen where none is named.
     pub(super) algorithm: Option<String>,
+    /// In full supersteps, where that is not the default.
+    pub(super) in_full: bool,
     pub(super) pacing: Pacing,
 }
 
@@ -152,6 +154,7 @@ impl<L: Lpf> Own<'_, '_, L> {
         if !collective.prefer(self.collectives.preferences_mut(), algorithm) {
             return Err(lpf::Error::setting("an algorithm is asked for that there is none of"));
         }
+        self.collectives.preferences_mut().mode = wanted.in_full.then_some(Mode::Full);
         let cheapest = self.collectives.cheapest_of(self.ctx, collective, bytes);
         let all = collective.algorithms(wanted.shape.p, bytes);
         let used = all.into_iter().find(|one| algorithm == Some(one.name)).unwrap_or(cheapest);

@@ -1,8 +1,9 @@
-//! Time against size, a panel for each collective and number of processes: every algorithm, MPI's own and the
-//! bound.
+//! Time against size, a panel for each collective and number of processes: every algorithm (paler: in full
+//! supersteps), MPI's own and the bound.
 
 use std::path::Path;
 
+use lpf::collectives::Mode;
 use plotters::prelude::*;
 
 use super::rows::Row;
@@ -73,6 +74,7 @@ fn draw_panel(area: &Area<'_>, title: &str, rows: &[&Row]) -> std::result::Resul
         .x_label_formatter(&byte_label)
         .y_label_formatter(&time_label)
         .draw()?;
+    let in_full = |row: &Row| row.mode == Some(Mode::Full.name());
     let mut names: Vec<&str> = Vec::new();
     for row in rows {
         if row.algorithm != "chosen" && !names.contains(&row.algorithm) {
@@ -80,13 +82,17 @@ fn draw_panel(area: &Area<'_>, title: &str, rows: &[&Row]) -> std::result::Resul
         }
     }
     for (nth, &name) in names.iter().enumerate() {
-        let line = || rows.iter().filter(move |row| row.algorithm == name);
+        let line = || rows.iter().filter(move |row| row.algorithm == name && !in_full(row));
+        let full = || rows.iter().filter(move |row| row.algorithm == name && in_full(row));
         let points = line().map(|row| (bytes(row), row.median_ns));
         let (colour, label) = match name {
             "own" => (BLACK, format!("{}'s own", line().next().map_or("", |row| row.backend))),
             _ => (COLOURS[nth % COLOURS.len()], name.to_string()),
         };
         add(&mut chart, points.collect(), colour.stroke_width(2), &label)?;
+        // Paler, and not named again.
+        let points = full().map(|row| (bytes(row), row.median_ns));
+        chart.draw_series(LineSeries::new(points, colour.mix(0.35).stroke_width(1)))?;
     }
     let mut bound: Vec<_> = rows.iter().map(|row| (bytes(row), row.bound_ns)).collect();
     bound.dedup();

@@ -1,6 +1,7 @@
 //! What is measured: collectives, lengths and numbers of processes, and all that is compared there.
 
 use lpf::Pid;
+use lpf::collectives::{Algorithm, Mode};
 use lpf::host::Host;
 use lpf::measure::stats::Samples;
 use lpf::settings::cores;
@@ -22,7 +23,7 @@ const QUICK: [usize; 4] = [8, 512, 32 << 10, 2 << 20];
 pub(super) struct Point {
     pub(super) p: Pid,
     pub(super) shape: Shape,
-    /// Every algorithm, and the default choice behind them.
+    /// Every algorithm in every mode, and the default choice behind them.
     pub(super) own: Vec<Cell>,
     pub(super) mpi: Cell,
     /// The algorithm that is chosen.
@@ -34,6 +35,8 @@ pub(super) struct Point {
 pub(super) struct Cell {
     /// None: what is chosen, or MPI's own.
     pub(super) algorithm: Option<&'static str>,
+    /// How its rounds end; none: what is chosen, or MPI's own.
+    pub(super) mode: Option<Mode>,
     in_time: Samples,
     /// Of repetitions to which somebody came late.
     late: Samples,
@@ -56,6 +59,10 @@ impl Cell {
         if self.in_time.is_empty() { &self.late } else { &self.in_time }
     }
 
+    pub(super) fn median(&self) -> f64 {
+        self.samples().median()
+    }
+
     /// Nanoseconds that a repetition will take with all that is not timed of it; nothing where it was not
     /// timed. Something else may have had the cores in the last turn, and may have left them.
     pub(super) fn each_ns(&self) -> Option<f64> {
@@ -71,8 +78,15 @@ impl Cell {
 impl Point {
     fn new(p: Pid, shape: Shape) -> Self {
         let all = shape.collective().algorithms(shape.p, shape.bytes());
-        let cell = |algorithm| Cell { algorithm, ..Cell::default() };
-        let own = all.iter().map(|one| Some(one.name)).chain([None]).map(cell).collect();
+        let modes = |one: &Algorithm| {
+            let algorithm = Some(one.name);
+            [Mode::Expected, Mode::Full].map(|mode| Cell {
+                algorithm,
+                mode: Some(mode),
+                ..Cell::default()
+            })
+        };
+        let own = all.iter().flat_map(modes).chain([Cell::default()]).collect();
         Point { p, shape, own, mpi: Cell::default(), chosen: String::new() }
     }
 
@@ -86,18 +100,23 @@ impl Point {
         &self.own[self.own.len() - 1]
     }
 
-    /// The fastest algorithm.
+    /// The fastest algorithm, in whichever mode.
     pub(super) fn best(&self) -> &Cell {
-        let median = |cell: &Cell| cell.samples().median();
         let named = self.own[..self.own.len() - 1].iter();
-        named.min_by(|a, b| median(a).total_cmp(&median(b))).unwrap_or(self.choice())
+        named.min_by(|a, b| a.median().total_cmp(&b.median())).unwrap_or(self.choice())
+    }
+
+    /// The algorithm that is chosen, in full supersteps.
+    pub(super) fn in_full(&self) -> Option<&Cell> {
+        let is_chosen = |cell: &&Cell| cell.algorithm == Some(&*self.chosen);
+        self.own.iter().filter(is_chosen).find(|cell| cell.mode == Some(Mode::Full))
     }
 
     /// For the bar.
     pub(super) fn estimate(&self) -> String {
         let what = self.shape.collective().name();
         let text = format!("{what}, {}, p = {}", size(self.shape.bytes()), self.p);
-        match self.choice().samples().median() {
+        match self.choice().median() {
             0.0 => text,
             ns => format!("{text}: {}", time(ns)),
         }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use lpf::Pid;
+use lpf::collectives::Mode;
 use serde::Serialize;
 
 use super::points::{Cell, Point};
@@ -19,7 +20,8 @@ pub(super) struct Row {
     pub(super) collective: &'static str,
     /// Its name, `chosen` for the default choice, `own` for MPI's own.
     pub(super) algorithm: &'static str,
-    /// How supersteps end: on `expected` arrivals. Nothing for MPI's own.
+    /// How supersteps end: on `expected` arrivals, or in `full` syncs. Of the default choice too; nothing for
+    /// MPI's own.
     pub(super) mode: Option<&'static str>,
     /// What one process contributes in all.
     pub(super) elements: usize,
@@ -40,15 +42,15 @@ pub(super) fn of(
     points: &[Point],
     bound: impl Fn(&Point) -> f64,
 ) -> Vec<Row> {
-    let row = |point: &Point, cell: &Cell, of: (&'static str, &'static str, bool)| Row {
+    let row = |point: &Point, cell: &Cell, of: (&'static str, &'static str, Option<Mode>)| Row {
         backend: of.0,
         p: point.p,
         collective: point.shape.collective().name(),
         algorithm: of.1,
-        mode: of.2.then_some("expected"),
+        mode: of.2.map(Mode::name),
         elements: point.shape.elements,
         element_bytes: ELEMENT,
-        median_ns: cell.samples().median(),
+        median_ns: cell.median(),
         min_ns: cell.samples().min(),
         bound_ns: bound(point),
         predicted_ns: cell.predicted_ns,
@@ -57,10 +59,11 @@ pub(super) fn of(
     let mut rows = Vec::new();
     for point in points {
         for cell in &point.own {
-            rows.push(row(point, cell, (backend, cell.algorithm.unwrap_or("chosen"), true)));
+            let (name, mode) = (cell.algorithm.unwrap_or("chosen"), cell.mode);
+            rows.push(row(point, cell, (backend, name, mode.or(Some(Mode::Expected)))));
         }
         if let Some(rival) = rival.filter(|_| !point.mpi.samples().is_empty()) {
-            rows.push(row(point, &point.mpi, (rival, "own", false)));
+            rows.push(row(point, &point.mpi, (rival, "own", None)));
         }
     }
     rows
@@ -81,6 +84,7 @@ pub(super) fn table(
         "p",
         "bytes",
         "time",
+        "in full",
         "best's",
         "ratio",
         rival,
@@ -92,16 +96,19 @@ pub(super) fn table(
     let mut table = output::table(header, 3);
     for point in points {
         let (choice, best) = (point.choice(), point.best());
-        let (ns, best_ns, bound_ns) =
-            (choice.samples().median(), best.samples().median(), bound(point));
-        let theirs = (!point.mpi.samples().is_empty()).then(|| point.mpi.samples().median());
+        let (ns, best_ns, bound_ns) = (choice.median(), best.median(), bound(point));
+        let theirs = (!point.mpi.samples().is_empty()).then(|| point.mpi.median());
         table.add_row([
             point.shape.collective().name().to_string(),
             point.chosen.clone(),
-            best.algorithm.unwrap_or_default().to_string(),
+            match (best.algorithm.unwrap_or_default(), best.mode) {
+                (name, Some(Mode::Full)) => format!("{name} in full"),
+                (name, _) => name.to_string(),
+            },
             point.p.to_string(),
             size(point.shape.bytes()),
             time(ns),
+            point.in_full().map_or("-".into(), |cell| time(cell.median())),
             time(best_ns),
             digits(ns / best_ns),
             theirs.map_or("-".into(), time),
@@ -112,8 +119,7 @@ pub(super) fn table(
         ]);
     }
     writeln!(out, "{table}")?;
-    let sentence =
-        "time is that of the default choice; each ratio is that time over the one before it";
+    let sentence = "time is that of the default choice, in full that of its algorithm in full supersteps; each ratio is that time over the one before it";
     writeln!(out, "{sentence}")
 }
 
@@ -137,8 +143,8 @@ impl Share {
     /// The best may be the one that was chosen, timed once more: what they differ by is noise then.
     fn is_good(point: &Point) -> bool {
         let best = point.best();
-        let (chosen, best_ns) = (point.choice().samples().median(), best.samples().median());
-        best.algorithm == Some(&*point.chosen)
+        let (chosen, best_ns) = (point.choice().median(), best.median());
+        best.algorithm == Some(&*point.chosen) && best.mode != Some(Mode::Full)
             || chosen <= (best_ns * (1.0 + Self::SHARE)).max(best_ns + Self::NS)
     }
 }
