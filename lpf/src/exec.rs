@@ -45,7 +45,8 @@ where
             "LPF_BACKEND is \"{backend}\", but a closure runs on threads alone: between processes a program travels by name, see lpf::run"
         )));
     }
-    configure(&settings, procs)?.exec(procs, args, f)
+    // It gets no more than there are.
+    configure(&settings, procs.min(settings.procs.value))?.exec(procs, args, f)
 }
 
 /// A team of `members` existing threads that will hook together, under the settings of the
@@ -73,7 +74,7 @@ pub(crate) fn configure(settings: &Settings, procs: Pid) -> Result<Config> {
 pub fn parameters(settings: &Settings, procs: Pid) -> Result<Arc<Parameters>> {
     type Known = HashMap<(Pid, Option<Duration>), Arc<Parameters>>;
     static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
-    let procs = procs.clamp(1, settings.procs.value);
+    let procs = procs.max(1);
     let key = (procs, settings.probe.value);
     let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = lock().as_ref().and_then(|known| known.get(&key)) {

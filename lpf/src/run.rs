@@ -72,7 +72,8 @@ pub fn run<P: Program>(program: P) -> Result<()> {
 pub fn run_args<P: Program>(procs: Pid, program: P, args: Args<'_>) -> Result<()> {
     let settings = Settings::from_environment()?;
     match chosen(&settings)? {
-        "threads" => configure(&settings, procs)?.exec_program(procs, program, args),
+        "threads" => configure(&settings, procs.min(settings.procs.value))?
+            .exec_program(procs, program, args),
         backend => job::run(backend, procs, program, args),
     }
 }

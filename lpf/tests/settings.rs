@@ -32,6 +32,9 @@ fn child_process() {
     let answers = answers.into_inner().unwrap();
     let agree = answers.iter().all(|(_, answer)| *answer == answers[0].1);
     println!("answer: {} from {} processes, agree: {agree}", answers[0].1, answers.len());
+    // More processes than there are cores here, as a team of threads may have.
+    let settings = lpf::settings::Settings::from_environment().unwrap();
+    println!("64 processes: {}", lpf::parameters(&settings, 64).unwrap().p);
 }
 
 /// What a child prints on standard output and standard error.
@@ -92,6 +95,7 @@ fn a_saved_table_is_used_by_every_process_bit_for_bit() {
     let (out, err) = child(&folder.0, &[]);
     let bits = (1e-9 * 1234.5f64).to_bits();
     assert!(out.contains(&format!("answer: Measured {bits} from 4")), "{out}{err}");
+    assert!(out.contains("64 processes: 64"), "{out}");
     assert!(out.contains("agree: true"), "{out}");
 }
 
