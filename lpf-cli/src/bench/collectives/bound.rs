@@ -1,14 +1,17 @@
 //! The lower bound that a collective's time is held against, measured in the same run.
 //!
 //! A collective of p processes has to carry C bytes from one process to another, however it is done
-//! ([`Shape::carried`]); at best all share this evenly, C/p each. Its bound is
+//! ([`Shape::carried`]), B of them to or from the busiest of them ([`Shape::busiest`]), and some own bytes from
+//! its source to its destination ([`Shape::kept`]). Its bound is
 //!
 //! ```text
-//! max{ C/p bytes at one core's rate, C bytes at the machine's rate } + one way
+//! max{ B bytes at one core's rate, C bytes at the machine's rate } + own bytes at a core's own rate + one way
 //! ```
 //!
 //! - One core's rate is that at which one process copies what another one has just rewritten, while
-//!   nobody else copies anything; by memcpy or by non-temporal stores, whichever is faster.
+//!   nobody else copies anything; by memcpy or by non-temporal stores, whichever is faster. (Two cores that
+//!   share one process's bytes between them could be faster. None of these collectives does that.)
+//! - Its own rate is that at which it copies what it has itself just rewritten.
 //! - The machine's rate is that at which all processes (as many as there are cores, where there are fewer
 //!   of those) do so at once.
 //! - One way is what a word takes from one process to another: half of the round trip of a cache line
@@ -43,6 +46,8 @@ use crate::place::Place;
 
 /// Lengths that rates are measured for, bytes.
 const LENGTHS: [usize; 5] = [4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20];
+/// Ways to copy: by streams or not.
+const WAYS: [bool; 2] = [false, true];
 /// Batches of a length in one pass.
 const BATCHES: usize = 3;
 
@@ -59,6 +64,8 @@ pub(super) struct Bound {
 /// What the copies of a length take, nanoseconds, by the ways to copy (to wait, where it is messages).
 struct Rate {
     length: usize,
+    /// One process, of what is its own.
+    own: [Samples; 2],
     /// One process alone.
     alone: [Samples; 2],
     /// All at once.
@@ -67,7 +74,12 @@ struct Rate {
 
 impl Rate {
     fn new(length: usize) -> Self {
-        Rate { length, alone: Default::default(), together: Default::default() }
+        Rate {
+            length,
+            own: Default::default(),
+            alone: Default::default(),
+            together: Default::default(),
+        }
     }
 }
 
@@ -83,7 +95,8 @@ impl Bound {
     /// Threads that copy at once are no more than there are cores; processes that send are as many as there
     /// are.
     pub(super) fn new(p: Pid, at_once: usize, shapes: impl Iterator<Item = Shape>) -> Self {
-        let longest = shapes.map(|shape| shape.carried() / at_once).max().unwrap_or(0);
+        let longest =
+            shapes.map(|shape| shape.busiest().max(shape.carried() / at_once)).max().unwrap_or(0);
         let wanted = |&(nth, length): &(usize, usize)| nth == 0 || length <= longest;
         let lengths = LENGTHS.into_iter().enumerate().filter(wanted);
         let rates = lengths.map(|(_, length)| Rate::new(length));
@@ -101,6 +114,12 @@ impl Bound {
             "threads" => self.measure_threads(),
             _ => self.measure_messages(place)?,
         }
+        let one = Team::new(1);
+        for Rate { length, own, .. } in &mut self.rates {
+            for (way, by_streams) in WAYS.into_iter().enumerate() {
+                own[way].extend(copy(&one, BATCHES, *length, true, by_streams));
+            }
+        }
         Ok(())
     }
 
@@ -111,8 +130,8 @@ impl Bound {
             self.one_way[0].extend(round_trip(&pair, BATCHES).into_iter().map(|ns| ns / 2.0));
         }
         let team = Team::new(self.at_once);
-        for Rate { length, alone, together } in &mut self.rates {
-            for (way, by_streams) in [false, true].into_iter().enumerate() {
+        for Rate { length, alone, together, .. } in &mut self.rates {
+            for (way, by_streams) in WAYS.into_iter().enumerate() {
                 alone[way].extend(copy(&pair, BATCHES, *length, false, by_streams));
                 together[way].extend(copy(&team, BATCHES, *length, true, by_streams));
             }
@@ -144,23 +163,20 @@ impl Bound {
 
     /// The bound of a collective, nanoseconds.
     pub(super) fn ns(&self, shape: Shape) -> f64 {
-        let carried = shape.carried();
-        let (each, at_once) = (carried / shape.p, carried / self.at_once);
-        let one = self.time(each, |rate| fastest(&rate.alone));
-        let all = self.time(at_once, |rate| fastest(&rate.together));
-        one.max(all) + fastest(&self.one_way)
+        let one_way = fastest(&self.one_way);
+        // What the first byte waits for is counted once.
+        let one = self.time(shape.busiest(), one_way, |rate| fastest(&rate.alone));
+        let all =
+            self.time(shape.carried() / self.at_once, one_way, |rate| fastest(&rate.together));
+        one.max(all) + self.time(shape.kept(), 0.0, |rate| fastest(&rate.own)) + one_way
     }
 
-    /// So many bytes at the rate of the nearest length.
-    fn time(&self, bytes: usize, of: fn(&Rate) -> f64) -> f64 {
+    /// So many bytes at the rate of the nearest length, of whose time so much is no copying.
+    fn time(&self, bytes: usize, before: f64, of: fn(&Rate) -> f64) -> f64 {
         let distance = |length: usize| (length as f64 / bytes.max(1) as f64).ln().abs();
         let nearest =
             self.rates.iter().min_by(|a, b| distance(a.length).total_cmp(&distance(b.length)));
-        nearest.map_or(0.0, |rate| {
-            // What the first byte waits for is counted once.
-            let length = (of(rate) - fastest(&self.one_way)).max(0.0);
-            length / rate.length as f64 * bytes as f64
-        })
+        nearest.map_or(0.0, |rate| (of(rate) - before).max(0.0) / rate.length as f64 * bytes as f64)
     }
 }
 
@@ -234,13 +250,17 @@ mod tests {
         let mut bound = Bound::new(4, 2, [broadcast(64 << 20)].into_iter());
         assert_eq!(bound.rates.len(), LENGTHS.len());
         bound.one_way[0].push(100.0);
-        for Rate { length, alone, together } in &mut bound.rates {
+        for Rate { length, own, alone, together } in &mut bound.rates {
+            own[0].push(0.5 * *length as f64);
             alone[0].push(100.0 + *length as f64);
             together[0].push(100.0 + 2.5 * *length as f64);
             together[1].push(100.0 + 1.5 * *length as f64);
         }
-        // Three vectors are carried, by two cores at once.
+        // Three vectors are carried, by two cores at once; the busiest gets one.
         assert_eq!(bound.ns(broadcast(64 << 10)), 1.5 * f64::from(3 * (64 << 10)) / 2.0 + 100.0);
+        // Three vectors go to the root, one after the other, and its own to its place.
+        let gather = Shape::new(Collective::Gather, 4, 64 << 10);
+        assert_eq!(bound.ns(gather), 3.5 * f64::from(64 << 10) + 100.0);
         assert_eq!(bound.ns(broadcast(0)), 100.0);
     }
 

@@ -82,6 +82,34 @@ impl Shape {
     }
 }
 
+impl Shape {
+    /// Bytes that come from other processes to the process that gets most of them, or go out from the one that
+    /// sends most; partial results count once, and where all can share the work, it is shared.
+    pub(super) fn busiest(self) -> usize {
+        let (n, others) = (self.bytes(), self.p - 1);
+        match self.collective() {
+            Collective::Broadcast | Collective::Reduce | Collective::Scan | Collective::Exscan => {
+                n * others.min(1)
+            }
+            Collective::ReduceScatter | Collective::Scatter | Collective::Alltoall => {
+                n / self.p * others
+            }
+            Collective::Allreduce => 2 * n * others / self.p,
+            Collective::Gather | Collective::Allgather => n * others,
+        }
+    }
+
+    /// Bytes that this process moves from its own source to its own destination.
+    pub(super) fn kept(self) -> usize {
+        let n = self.bytes();
+        match self.collective() {
+            Collective::Gather | Collective::Allgather => n,
+            Collective::Scatter | Collective::Alltoall => n / self.p,
+            _ => 0,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,6 +135,17 @@ mod tests {
                     _ => n,
                 };
                 assert_eq!(shape.carried(), got - own, "{} of {p}", collective.name());
+            }
+        }
+        for collective in Collective::ALL {
+            for p in [2, 3, 8] {
+                let shape = Shape::new(collective, p, 24_000);
+                let (busiest, carried) = (shape.busiest(), shape.carried());
+                assert!(
+                    busiest * p >= carried && busiest <= carried,
+                    "{} of {p}",
+                    collective.name()
+                );
             }
         }
         assert_eq!(Shape::new(Collective::Alltoall, 4, 8).elements, 4);
