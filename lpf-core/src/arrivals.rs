@@ -304,9 +304,15 @@ impl Incoming {
     ) -> std::result::Result<(), Cause> {
         let more = messages.iter().filter(|other| other.link == link);
         let more: u64 = more.map(|other| u64::from(other.messages)).sum();
-        let mut after = *self;
-        after.release_unheld();
-        if after.unreleased() + more > u64::from(window) {
+        let unreleased = match self.held {
+            0 => self.awaited - self.finished,
+            _ => {
+                let mut after = *self;
+                after.release_unheld();
+                after.unreleased()
+            }
+        };
+        if unreleased + more > u64::from(window) {
             let text = format!("more than {window} unreleased messages on {link}");
             return Err(Cause::Arrivals(text));
         }

@@ -364,6 +364,7 @@ macro_rules! conformance {
                 nobody_sleeps_on_releases_that_its_sender_needs,
                 nobody_meets_on_releases_that_its_sender_needs,
                 awaiting_more_before_the_first_came_releases_nothing,
+                the_credit_of_another_ring_is_none,
             ]
             arrivals::collectives: [
                 a_chain_whose_last_process_sleeps_lets_the_others_go,

@@ -248,10 +248,7 @@ unsafe impl Lpf for Threads {
                 self.expect(messages)?;
                 self.wait_for(Awaited::Messages(messages))
             }
-            SyncAttr::Flush => {
-                self.expect(&[])?;
-                self.wait_for(Awaited::Flushed)
-            }
+            SyncAttr::Flush => self.flush(),
         }
     }
 

@@ -18,9 +18,21 @@ impl OpenLink {
 
     /// Whether the first message in the ring is this link's, and not one of the link before that nobody
     /// awaited. (Its sender says whose messages come before it sends the first.)
-    fn is_served(&self) -> bool {
+    pub(super) fn is_served(&self) -> bool {
         let served = self.own.sender(self.ring).served.load(Ordering::Relaxed);
         served == ring::end(self.peer, self.received_before.opened)
+    }
+
+    /// Takes the credit that message `nth`, which is there, carries.
+    #[inline]
+    pub(super) fn learn_credit(&mut self, nth: u64) {
+        // Before that nothing was sent into the peer's ring.
+        if self.granted {
+            let credit = self.own.cell(self.ring, nth).credit.load(Ordering::Relaxed);
+            let known = self.outgoing.released;
+            let more = ring::more_credit(credit, self.peer_ring, known);
+            self.outgoing.released = more.unwrap_or(known);
+        }
     }
 }
 
@@ -68,6 +80,7 @@ impl Threads {
             if nth == open.incoming.first + 1 && !open.is_served() {
                 return Err(self.left_over(link));
             }
+            open.learn_credit(nth);
             let cell = open.own.cell(open.ring, nth);
             if cell.length.load(Ordering::Relaxed) & LANDED != 0 {
                 open.offers_used += 1;

@@ -1,10 +1,10 @@
 //! The sender's side: puts leave as credits and offers allow.
 
 use lpf_core::arrivals::{Link, Queued, Travel, never_awaited};
-use lpf_core::{Cause, Error, Pid, Result, Slot};
+use lpf_core::{Awaited, Cause, Error, Pid, Result, Slot};
 
 use super::OpenLink;
-use super::ring::{FREE, InboxMemory, LANDED, copy_to_landing, offer};
+use super::ring::{FREE, InboxMemory, LANDED, copy_to_landing, credit, offer};
 use crate::sync::Ordering;
 use crate::threads::Threads;
 
@@ -37,16 +37,24 @@ impl OpenLink {
         Ok(true)
     }
 
-    /// Whether a cell is free; looks into the owner's line where the window known of is used up.
+    /// Whether a cell is free; looks for more credit where the window known of is used up.
     #[inline]
     fn has_credit(&mut self) -> bool {
-        let window = self.window();
-        if self.outgoing.may_send(window) {
-            return true;
+        self.outgoing.may_send(self.window()) || self.has_more_credit()
+    }
+
+    #[cold]
+    fn has_more_credit(&mut self) -> bool {
+        let mut nth = self.incoming.seen + 1;
+        if nth > self.incoming.first + 1 || self.is_served() {
+            while self.own.has_arrived(self.ring, nth) {
+                self.learn_credit(nth);
+                nth += 1;
+            }
         }
         let released = self.theirs.owner(self.peer_ring).released.load(Ordering::Acquire);
         self.outgoing.released = self.outgoing.released.max(released);
-        self.outgoing.may_send(window)
+        self.outgoing.may_send(self.window())
     }
 
     /// Lets queued puts leave as credits and offers allow. True if any left.
@@ -65,7 +73,6 @@ impl OpenLink {
         }
         while !self.queue.is_empty() && self.has_credit() {
             let Some(next) = self.queue.next() else { break };
-            let nth = self.outgoing.sent + 1;
             if next.is_landing() {
                 match land(&self.theirs, self.peer_ring, self.landed + 1, &next) {
                     Landing::NoOffer => break,
@@ -82,22 +89,61 @@ impl OpenLink {
                         line.landed.store(self.landed, Ordering::Relaxed);
                     }
                 }
+                self.announce(next.bytes as u64 | LANDED, next.stamp);
             } else {
-                // SAFETY: the put checked the source and that the cell is long enough; the credit
-                // says that the cell is this sender's.
-                unsafe { self.theirs.fill(self.peer_ring, nth, next.address, next.bytes) };
+                // SAFETY: the put checked the source and the length, and there is credit.
+                unsafe { self.fill(&next) };
             }
-            let cell = self.theirs.cell(self.peer_ring, nth);
-            let flag = if next.is_landing() { LANDED } else { 0 };
-            cell.length.store(next.bytes as u64 | flag, Ordering::Relaxed);
-            cell.stamp.store(next.stamp, Ordering::Relaxed);
-            self.theirs.sender(self.peer_ring).sent.store(nth, Ordering::Relaxed);
-            cell.sequence.store(nth, Ordering::Release);
-            self.outgoing.sent = nth;
             self.queue.pop(&next);
             any = true;
         }
         Ok(any)
+    }
+
+    /// A put of one message leaves before it was ever queued, if it can.
+    ///
+    /// # Safety
+    /// As [`fill`](Self::fill), but for the credit.
+    #[inline]
+    unsafe fn send_at_once(&mut self, put: &Queued) -> bool {
+        let is_message = match put.travel {
+            Travel::Cell => true,
+            Travel::Parts(part) => put.bytes <= part,
+            Travel::Landing => false,
+        };
+        if !(is_message && self.granted && self.queue.is_empty() && self.has_credit()) {
+            return false;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.fill(put) };
+        true
+    }
+
+    /// The next message goes into its cell.
+    ///
+    /// # Safety
+    /// The source is valid for reads, the cell long enough, and this sender's: there is credit.
+    #[inline]
+    unsafe fn fill(&mut self, message: &Queued) {
+        let Queued { address, bytes, stamp, .. } = *message;
+        let nth = self.outgoing.sent + 1;
+        // SAFETY: the caller's promise.
+        unsafe { self.theirs.fill(self.peer_ring, nth, address, bytes) };
+        self.announce(bytes as u64, stamp);
+    }
+
+    /// The next message is in its place.
+    #[inline]
+    fn announce(&mut self, length: u64, stamp: u64) {
+        let nth = self.outgoing.sent + 1;
+        let cell = self.theirs.cell(self.peer_ring, nth);
+        cell.length.store(length, Ordering::Relaxed);
+        cell.stamp.store(stamp, Ordering::Relaxed);
+        cell.credit.store(credit(self.ring, self.incoming.released), Ordering::Relaxed);
+        self.incoming.reported = self.incoming.released;
+        self.theirs.sender(self.peer_ring).sent.store(nth, Ordering::Relaxed);
+        cell.sequence.store(nth, Ordering::Release);
+        self.outgoing.sent = nth;
     }
 }
 
@@ -162,7 +208,14 @@ impl Threads {
         if let Err(cause) = made {
             return Err(self.misuse(cause));
         }
-        open.queue.push(Queued { slot: src, address, bytes, travel, stamp });
+        let put = Queued { slot: src, address, bytes, travel, stamp };
+        // SAFETY: the source is a slot's, and a message is as long as a cell at most.
+        if unsafe { open.send_at_once(&put) } {
+            let peer = open.peer;
+            self.comm.peers[peer as usize].ring();
+            return Ok(());
+        }
+        open.queue.push(put);
         let (sent, peer) = (open.send(pid, superstep), open.peer);
         match sent {
             Ok(true) => self.comm.peers[peer as usize].ring(),
@@ -207,6 +260,22 @@ impl Threads {
             None => Ok(()),
             Some(error) => Err(self.fail_before(self.meeting + 1, error)),
         }
+    }
+
+    /// Begins a superstep that awaits nothing, and waits until all puts have left: mostly they have.
+    #[inline]
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        self.expect_messages(&[])?;
+        let mut has_left = true;
+        for place in &mut self.links.places {
+            let Some(open) = &mut place.link else { continue };
+            has_left &= open.outgoing.is_flushed();
+            if open.incoming.must_report(open.own.shape.window, open.incoming.awaited) {
+                open.report();
+                self.comm.peers[open.peer as usize].ring();
+            }
+        }
+        if has_left { Ok(()) } else { self.wait_for(Awaited::Flushed) }
     }
 
     pub(super) fn is_flushed(&self) -> bool {

@@ -179,6 +179,27 @@ fn who_waits_for_credit_reports() {
     });
 }
 
+/// What one has released it says with a message that the other has not awaited, and nowhere else: the other
+/// needs just that credit to send on.
+#[test]
+fn credit_rides_on_messages_that_nobody_awaits_yet() {
+    between_two(1, 3, |process, end| {
+        if process.pid == 0 {
+            end.put(process, 0, Travel::Cell);
+            end.flush(process);
+            end.put(process, 1, Travel::Cell);
+            end.flush(process);
+            assert_eq!(end.expect(process, 1), [WORDS[2]]);
+        } else {
+            assert_eq!(end.expect(process, 1), [WORDS[0]]);
+            process.expect_messages(&[]).unwrap();
+            end.put(process, 2, Travel::Cell);
+            assert_eq!(end.expect(process, 1), [WORDS[1]]);
+            end.flush(process);
+        }
+    });
+}
+
 /// A landing goes straight into the area offered for it, and the place of the offer is used again.
 fn landings(messages: usize, preemptions: usize) {
     between_two(1, preemptions, move |process, end| {

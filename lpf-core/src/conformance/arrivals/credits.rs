@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use super::{Mesh, bodies, body, channels, expect, latest, message, send};
-use crate::arrivals::Expect;
+use crate::arrivals::{Expect, InboxShape};
 use crate::attr::SyncAttr;
 use crate::board::{Board, Topic};
 use crate::conformance::board::{await_version, board};
 use crate::conformance::memory::Buffer;
 use crate::conformance::verdict::refused;
+use crate::lpf::Awaited;
 
 case! {
     /// 1,000 messages to a receiver that sleeps: the sender gets a window ahead and no further, so
@@ -289,6 +290,56 @@ case! {
         expect(ctx, &[(link, 1)])?;
         for number in 0..3 {
             assert_eq!(message(ctx, link, number as u64)?, body(number, 8));
+        }
+        ctx.sync()?;
+    }
+}
+
+case! {
+    /// Two links of two processes cross: what comes on one is sent by who receives what the other sends.
+    /// So what has been released of the other's messages gives this one no credit.
+    pub fn the_credit_of_another_ring_is_none both_ways [2] |ctx| {
+        const WINDOW: usize = 2;
+        ctx.resize(1, 0)?;
+        let inbox = ctx.inbox(InboxShape { rings: 2, window: WINDOW as u32, cell_bytes: 8 })?;
+        ctx.sync()?;
+        let (_kept, source) = bodies(ctx, 2 * WINDOW, 8)?;
+        let (me, board) = (ctx.pid(), board(ctx));
+        let links = [0, 1].map(|ring| {
+            let peer_ring = if me == 0 { 1 - ring } else { ring };
+            ctx.raw().open(inbox, ring, 1 - me, peer_ring)
+        });
+        let [first, second] = [links[0].clone()?, links[1].clone()?];
+        if me == 0 {
+            send(ctx, source, 0..8, 1, first)?;
+            ctx.sync_with(SyncAttr::Flush)?;
+            for number in 0..2 * WINDOW {
+                send(ctx, source, 8 * number..8 * number + 8, 1, second)?;
+                expect(ctx, &[])?;
+            }
+            expect(ctx, &[(first, 1)])?;
+            assert_eq!(latest(ctx, first)?, body(3, 8));
+            for number in 0..2 * WINDOW {
+                send(ctx, source, 8 * number..8 * number + 8, 1, first)?;
+                expect(ctx, &[])?;
+            }
+            for _ in 0..100 {
+                let has_left = ctx.raw().poll(Awaited::Flushed)?;
+                assert!(!has_left, "more left than a window of which nothing was released");
+            }
+            board.write(Topic(1), &[1])?;
+        } else {
+            expect(ctx, &[(second, 1)])?;
+            for number in 0..2 * WINDOW {
+                expect(ctx, &[(first, 1)])?;
+                assert_eq!(latest(ctx, first)?, body(number, 8));
+            }
+            send(ctx, source, 24..32, 0, first)?;
+            await_version(&board, 0, Topic(1), 1);
+            for number in 0..2 * WINDOW {
+                expect(ctx, &[(second, 1)])?;
+                assert_eq!(latest(ctx, second)?, body(number, 8));
+            }
         }
         ctx.sync()?;
     }

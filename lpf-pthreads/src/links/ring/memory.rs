@@ -22,6 +22,8 @@ pub(crate) struct InboxMemory {
     layout: Layout,
     ring_bytes: usize,
     cell_bytes: usize,
+    /// Places for cells, less one. A power of two of them: a message is found without a division.
+    mask: u64,
 }
 
 // SAFETY: everything in it is atomic, or a cell's payload, which belongs to the sender or the owner
@@ -34,25 +36,27 @@ impl InboxMemory {
     /// Zeroed rings, or the bytes that were refused.
     pub(crate) fn new(shape: InboxShape) -> Result<Self, usize> {
         let refused = || usize::MAX;
-        let (window, rings) = (shape.window as usize, shape.rings as usize);
+        let (places, rings) = (shape.window.next_power_of_two() as usize, shape.rings as usize);
         let data = if shape.cell_bytes <= IN_HEADER { 0 } else { shape.cell_bytes };
         let cell_bytes = data
             .checked_add(HEADER)
             .and_then(|bytes| bytes.checked_next_multiple_of(ALIGN))
             .ok_or_else(refused)?;
         let lines = size_of::<SenderLine>() + size_of::<OwnerLine>();
-        let control = (lines + window * size_of::<Offer>()).next_multiple_of(ALIGN);
+        let control = (lines + places * size_of::<Offer>()).next_multiple_of(ALIGN);
         let ring_bytes = cell_bytes
-            .checked_mul(window)
+            .checked_mul(places)
             .and_then(|bytes| bytes.checked_add(control))
             .ok_or_else(refused)?;
         let bytes = ring_bytes.checked_mul(rings).ok_or_else(refused)?;
         let layout = Layout::from_size_align(bytes.max(1), ALIGN).map_err(|_| bytes)?;
         // SAFETY: the layout has a size of at least 1.
         let base = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(bytes)?;
-        Ok(InboxMemory { shape, base, layout, ring_bytes, cell_bytes })
+        let mask = places as u64 - 1;
+        Ok(InboxMemory { shape, base, layout, ring_bytes, cell_bytes, mask })
     }
 
+    #[inline]
     fn ring(&self, ring: u32) -> *mut u8 {
         assert!(ring < self.shape.rings, "ring {ring} of {}", self.shape.rings);
         self.base.as_ptr().wrapping_add(ring as usize * self.ring_bytes)
@@ -73,14 +77,14 @@ impl InboxMemory {
     #[inline]
     pub(crate) fn offer(&self, ring: u32, number: u64) -> &Offer {
         let lines = size_of::<SenderLine>() + size_of::<OwnerLine>();
-        let at = (number - 1) % u64::from(self.shape.window);
+        let at = (number - 1) & self.mask;
         // SAFETY: as above.
         unsafe { &*self.ring(ring).wrapping_add(lines + at as usize * size_of::<Offer>()).cast() }
     }
 
+    #[inline]
     fn cell_place(&self, ring: u32, nth: u64) -> *mut u8 {
-        let window = u64::from(self.shape.window);
-        let from_end = (window - (nth - 1) % window) as usize;
+        let from_end = (self.mask + 1 - ((nth - 1) & self.mask)) as usize;
         let end = self.ring(ring).wrapping_add(self.ring_bytes);
         end.wrapping_sub(from_end * self.cell_bytes)
     }

@@ -37,7 +37,8 @@ impl Ring {
             sequence: word(),
             stamp: word(),
             length: word(),
-            payload: std::cell::UnsafeCell::new([0; 8 + IN_HEADER]),
+            credit: word(),
+            payload: std::cell::UnsafeCell::new([0; IN_HEADER]),
         };
         Ring {
             sender: SenderLine {
