@@ -23,21 +23,35 @@ use crate::scratch::Scratch;
 use crate::shared::{Place, Shared};
 use crate::ways::*;
 
-/// One call: what its messages carry as their stamp.
-#[derive(Clone, Copy)]
-struct What {
-    kind: Collective,
-    stamp: u64,
+/// One call: what its messages' stamp is made of. Calls of a member that are the same have the same schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct What {
+    pub(crate) kind: Collective,
+    way: usize,
+    /// Where there is one, else 0.
+    root: usize,
+    /// What it works on: bytes, or of a block; of counts a hash.
+    size: usize,
+    /// Bytes of an element.
+    element: usize,
+    /// Whether operands may change places.
+    commutes: bool,
+    /// Whether all that its schedule depends on is here: not so with counts.
+    pub(crate) is_exact: bool,
 }
 
 impl What {
-    /// Of this collective by algorithm number `way`.
-    fn new(kind: Collective, way: usize) -> Self {
-        What { kind, stamp: mixed(kind as u64, way as u64) }
+    /// Of this collective by algorithm number `way`, on `size` bytes of elements of `element`.
+    fn new(kind: Collective, way: usize, size: usize, element: usize) -> Self {
+        What { kind, way, root: 0, size, element, commutes: true, is_exact: true }
     }
 
-    fn and(self, word: usize) -> Self {
-        What { stamp: mixed(self.stamp, word as u64), ..self }
+    fn stamp(&self, mode: Mode) -> u32 {
+        let What { kind, way, root, size, element, commutes, .. } = *self;
+        let small =
+            kind as u64 | (way as u64) << 8 | u64::from(commutes) << 16 | (mode as u64) << 17;
+        let hash = mixed(mixed(mixed(small, root as u64), size as u64), element as u64);
+        (hash ^ hash >> 32) as u32
     }
 }
 
@@ -45,9 +59,8 @@ impl What {
 #[derive(Clone, Copy)]
 struct Plan {
     what: What,
-    /// Elements of what is worked on piece by piece, and bytes of one.
+    /// Elements of what is worked on piece by piece.
     len: usize,
-    element: usize,
     scratch: Scratch,
 }
 
@@ -84,6 +97,7 @@ impl<'s> Collectives<'s> {
         Error::misuse(ctx.pid(), ctx.superstep(), Cause::Arrivals(text))
     }
 
+    #[inline]
     fn inside<L: Lpf>(&self, ctx: &Context<'s, L>, view: View) -> Result<View> {
         match view.outside {
             None => Ok(view),
@@ -93,6 +107,7 @@ impl<'s> Collectives<'s> {
         }
     }
 
+    #[inline]
     fn as_long<L: Lpf>(&self, ctx: &Context<'s, L>, view: View, len: usize) -> Result<View> {
         let view = self.inside(ctx, view)?;
         if view.len != len {
@@ -102,6 +117,7 @@ impl<'s> Collectives<'s> {
         Ok(view)
     }
 
+    #[inline]
     fn root<L: Lpf>(&self, ctx: &Context<'s, L>, root: usize) -> Result<usize> {
         if root >= self.len() {
             let text = format!("root {root} of a group of {}", self.len());
@@ -110,8 +126,8 @@ impl<'s> Collectives<'s> {
         Ok(root)
     }
 
-    /// Carries out, piece by piece, the schedules that `write` writes of each: it is handed where the piece
-    /// begins and how long it is, in elements, and hands back the buffers.
+    /// Carries out, piece by piece, the schedules that `write` writes of each. It is handed where the piece
+    /// begins and how long it is, in elements; `buffers` says where it lies.
     ///
     /// # Safety
     /// The buffers are registered memory of this process, as long as the schedules' regions reach, which
@@ -121,38 +137,44 @@ impl<'s> Collectives<'s> {
         ctx: &mut Context<'s, L>,
         plan: Plan,
         combine: Combine<'_>,
-        mut write: impl FnMut(&mut Schedule, Member, usize, usize) -> Buffers,
+        buffers: impl Fn(Member, usize) -> Buffers,
+        mut write: impl FnMut(&mut Schedule, Member, usize, usize),
     ) -> Result<()> {
         let mode = if plan.scratch.unknown { Mode::Expected } else { self.mode(ctx)? };
-        let element = plan.element.max(1);
+        let element = plan.what.element.max(1);
         let most = plan.most(mode, &self.shared.borrow(), self.len());
         if most < element && plan.len > 0 {
-            let text = format!(
-                "elements of {element} bytes do not fit what the collectives have for them; see Settings::scratch_bytes"
-            );
-            return Err(self.misuse(ctx, text));
+            return Err(self.no_room(ctx, element));
         }
-        let Collectives { group, shared, .. } = self;
+        let Collectives { group, shared, kept, .. } = self;
         let shared = &mut *shared.borrow_mut();
-        let hash = plan.what.and(mode as usize).stamp;
+        let (part, hash) = (shared.cell / element * element, plan.what.stamp(mode));
         let step = (most / element).max(1);
         let mut first = 0;
         loop {
             // An empty vector is one piece: its members still meet, as far as the algorithm has them meet.
             let len = step.min(plan.len - first);
-            let mut schedule = std::mem::take(&mut shared.schedule);
-            schedule.clear();
-            let buffers = write(&mut schedule, group.member(), first, len);
+            let (is_whole, member) = (len == plan.len, group.member());
+            let mut written = None;
+            let schedule = match kept.get(&plan.what).filter(|_| is_whole) {
+                Some(known) => known,
+                None => {
+                    let schedule = written.insert(std::mem::take(&mut shared.schedule));
+                    schedule.clear();
+                    write(schedule, member, first, len);
+                    schedule
+                }
+            };
             let mut raw = ctx.raw();
-            let stamp = group.enter(&mut raw, plan.what.kind.name(), (hash ^ hash >> 32) as u32);
-            let part = shared.cell / element * element;
-            let kept = plan.scratch.kept * len * element;
+            let stamp = group.enter(&mut raw, shared.names[plan.what.kind as usize], hash);
+            let at_front = plan.scratch.kept * len * element;
+            let buffers = buffers(member, first);
             let mut call = Call { raw: &mut raw, group, shared, buffers, combine, part };
             // SAFETY: the caller's promise; pieces are so long that what is kept and what waits fits scratch.
             let run = AssertUnwindSafe(|| unsafe {
                 match mode {
-                    Mode::Expected => expected(&mut call, &schedule),
-                    Mode::Full => full(&mut call, &schedule, kept, stamp),
+                    Mode::Expected => expected(&mut call, schedule),
+                    Mode::Full => full(&mut call, schedule, at_front, stamp),
                 }
             });
             let done = match catch_unwind(run) {
@@ -165,7 +187,12 @@ impl<'s> Collectives<'s> {
                     resume_unwind(payload);
                 }
             };
-            shared.schedule = schedule;
+            if let Some(schedule) = written {
+                if is_whole {
+                    kept.keep(plan.what, &schedule);
+                }
+                shared.schedule = schedule;
+            }
             leave(&mut raw, done)?;
             first += len;
             if first == plan.len {
@@ -174,20 +201,33 @@ impl<'s> Collectives<'s> {
         }
     }
 
+    #[cold]
+    fn no_room<L: Lpf>(&self, ctx: &Context<'s, L>, element: usize) -> Error {
+        self.misuse(ctx, format!(
+            "elements of {element} bytes do not fit what the collectives have for them; see Settings::scratch_bytes"
+        ))
+    }
+
     /// How this call's rounds end.
-    fn mode<L: Lpf>(&self, ctx: &mut Context<'s, L>) -> Result<Mode> {
-        let is_whole = self.len() == ctx.nprocs() as usize;
-        match self.preferences.mode {
-            Some(Mode::Full) if !is_whole => {
-                let text = "full supersteps need all processes as members".into();
-                Err(self.misuse(ctx, text))
-            }
-            Some(mode) if !ctx.raw().strict() => Ok(mode),
-            _ if is_whole && ctx.raw().strict() => Ok(Mode::Full),
-            _ => Ok(Mode::Expected),
+    #[inline]
+    fn mode<L: Lpf>(&self, ctx: &Context<'s, L>) -> Result<Mode> {
+        match (self.preferences.mode, self.strict) {
+            (None | Some(Mode::Expected), false) => Ok(Mode::Expected),
+            (mode, _) => self.slow_mode(ctx, mode),
         }
     }
 
+    fn slow_mode<L: Lpf>(&self, ctx: &Context<'s, L>, mode: Option<Mode>) -> Result<Mode> {
+        let is_all = self.len() == ctx.nprocs() as usize;
+        if mode == Some(Mode::Full) && !is_all {
+            let text = "full supersteps need all processes as members".into();
+            return Err(self.misuse(ctx, text));
+        }
+        // In strict mode a part of the context has barriers of its own.
+        Ok(if is_all { Mode::Full } else { Mode::Expected })
+    }
+
+    #[inline]
     fn fits<L: Lpf>(&self, ctx: &Context<'s, L>, element: usize) -> Result<()> {
         let cell = self.shared.borrow().cell;
         if element > cell {
@@ -251,13 +291,16 @@ impl<'s> Collectives<'s> {
                 Some(way.supersteps(self.len(), v.bytes))
             })
         });
-        let what = What::new(Collective::Broadcast, way as usize).and(root).and(v.bytes);
-        let scratch = way.scratch();
-        let plan = Plan { what, len: v.bytes / v.element.max(1), element: v.element, scratch };
+        let what =
+            What { root, ..What::new(Collective::Broadcast, way as usize, v.bytes, v.element) };
+        let plan = Plan { what, len: v.bytes / v.element.max(1), scratch: way.scratch() };
         // SAFETY: the caller's promise.
         unsafe {
-            self.carry_out(ctx, plan, &mut nothing(), |s, m, first, len| {
+            let buffers = |_, first| {
                 let x = x.from(first * v.element);
+                Buffers { input: x, output: x }
+            };
+            self.carry_out(ctx, plan, &mut nothing(), buffers, |s, m, _, len| {
                 let v = Vector { bytes: len * v.element, ..v };
                 match way {
                     Broadcast::Direct => broadcast_direct(s, m, root, v),
@@ -265,7 +308,6 @@ impl<'s> Collectives<'s> {
                     Broadcast::Square => broadcast_square(s, m, root, v),
                     Broadcast::TwoPhase => broadcast_two_phase(s, m, root, v),
                 }
-                Buffers { input: x, output: x }
             })
         }
     }
@@ -308,11 +350,16 @@ impl<'s> Collectives<'s> {
             })
         });
         let way = if way == Reduce::Ring && !commutes { Reduce::Transpose } else { way };
-        let what = What::new(Collective::Reduce, way as usize).and(root).and(len * element);
-        let plan = Plan { what, len, element, scratch: way.scratch(self.len()) };
+        let what = What::new(Collective::Reduce, way as usize, len * element, element);
+        let what = What { root, commutes, ..what };
+        let plan = Plan { what, len, scratch: way.scratch(self.len()) };
         // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {
-            self.carry_out(ctx, plan, combine, |s, m, first, len| {
+            let buffers = |_, first| Buffers {
+                input: x.from(first * element),
+                output: y.from(first * element),
+            };
+            self.carry_out(ctx, plan, combine, buffers, |s, m, _, len| {
                 let v = Vector { bytes: len * element, element };
                 match way {
                     Reduce::Direct => reduce_direct(s, m, root, v),
@@ -323,7 +370,6 @@ impl<'s> Collectives<'s> {
                     Reduce::Radix => reduce_radix(s, m, root, v),
                     Reduce::Ring => reduce_ring(s, m, root, v),
                 }
-                Buffers { input: x.from(first * element), output: y.from(first * element) }
             })
         }
     }
@@ -392,11 +438,15 @@ impl<'s> Collectives<'s> {
             )
         });
         let way = if way == Allreduce::Ring && !commutes { Allreduce::Transpose } else { way };
-        let what = What::new(Collective::Allreduce, way as usize).and(len * element);
-        let plan = Plan { what, len, element, scratch: way.scratch() };
+        let what = What::new(Collective::Allreduce, way as usize, len * element, element);
+        let plan = Plan { what: What { commutes, ..what }, len, scratch: way.scratch() };
         // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {
-            self.carry_out(ctx, plan, combine, |s, m, first, len| {
+            let buffers = |_, first| Buffers {
+                input: x.from(first * element),
+                output: y.from(first * element),
+            };
+            self.carry_out(ctx, plan, combine, buffers, |s, m, _, len| {
                 let v = Vector { bytes: len * element, element };
                 match way {
                     Allreduce::Doubling => allreduce_doubling(s, m, v),
@@ -404,7 +454,6 @@ impl<'s> Collectives<'s> {
                     Allreduce::Rabenseifner => allreduce_rabenseifner(s, m, v),
                     Allreduce::Transpose => allreduce_transpose(s, m, v),
                 }
-                Buffers { input: x.from(first * element), output: y.from(first * element) }
             })
         }
     }
@@ -466,18 +515,18 @@ impl<'s> Collectives<'s> {
             )
         });
         let way = if commutes { way } else { ReduceScatter::Direct };
-        let what = What::new(Collective::ReduceScatter, way as usize).and(total);
-        let plan = Plan { what, len: block, element, scratch: way.scratch(self.len()) };
+        let what = What::new(Collective::ReduceScatter, way as usize, total, element);
+        let plan = Plan { what, len: block, scratch: way.scratch(self.len()) };
         // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {
-            self.carry_out(ctx, plan, combine, |s, m, first, len| {
+            let buffers = |_, first| Buffers { input: x, output: y.from(first * element) };
+            self.carry_out(ctx, plan, combine, buffers, |s, m, first, len| {
                 let (first, bytes) = (first * element, len * element);
                 let blocks = Blocks::Equal { first, stride: block * element, bytes };
                 match way {
                     ReduceScatter::Direct => reduce_scatter_direct(s, m, blocks, Results::Front),
                     ReduceScatter::Ring => reduce_scatter_ring(s, m, blocks, Results::Front),
                 }
-                Buffers { input: x, output: y.from(first) }
             })
         }
     }
@@ -549,17 +598,20 @@ impl<'s> Collectives<'s> {
                 Some(way.supersteps(self.len(), len * element, exclusive))
             })
         });
-        let what = What::new(kind, way as usize).and(len * element);
-        let plan = Plan { what, len, element, scratch: way.scratch(self.len()) };
+        let what = What::new(kind, way as usize, len * element, element);
+        let plan = Plan { what, len, scratch: way.scratch(self.len()) };
         // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {
-            self.carry_out(ctx, plan, combine, |s, m, first, len| {
+            let buffers = |_, first| Buffers {
+                input: x.from(first * element),
+                output: y.from(first * element),
+            };
+            self.carry_out(ctx, plan, combine, buffers, |s, m, _, len| {
                 let v = Vector { bytes: len * element, element };
                 match way {
                     Scan::Direct => scan_direct(s, m, v, exclusive),
                     Scan::Tree => scan_tree(s, m, v, exclusive),
                 }
-                Buffers { input: x.from(first * element), output: y.from(first * element) }
             })
         }
     }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-use lpf_core::arrivals::InboxShape;
+use lpf_core::arrivals::{InboxShape, call_name};
 use lpf_core::{Cause, Context, Error, Lpf, Memory, Pid, Result};
 
 use crate::algorithms::{Member, allgather_direct};
@@ -12,6 +12,7 @@ use crate::blocks::Blocks;
 use crate::choices::Choices;
 use crate::cost::COMBINE_NS_PER_BYTE;
 use crate::group::Group;
+use crate::kept::Kept;
 use crate::operators;
 use crate::run::{Buffers, Call, expected, leave};
 use crate::schedule::Schedule;
@@ -133,6 +134,9 @@ pub struct Collectives<'s> {
     /// What combining takes, the same at every process.
     combine_ns_per_byte: f64,
     pub(crate) choices: Choices,
+    pub(crate) kept: Kept,
+    /// Whether the section is in strict mode.
+    pub(crate) strict: bool,
     section: PhantomData<fn(&'s ()) -> &'s ()>,
 }
 
@@ -161,8 +165,8 @@ impl<'s> Collectives<'s> {
         let needs = settings.needs(nprocs);
         ctx.raw().reserve(needs.slots, needs.requests)?;
         // Groups that are no whole context have barriers then.
-        let barriers = ctx.raw().strict();
-        let rings = nprocs.saturating_add(Group::rings(settings.group_members as usize, barriers));
+        let strict = ctx.raw().strict();
+        let rings = nprocs.saturating_add(Group::rings(settings.group_members as usize, strict));
         let inbox = ctx.inbox(InboxShape { rings, window, cell_bytes })?;
         ctx.sync()?;
         let scratch_bytes = settings.scratch(nprocs);
@@ -171,7 +175,8 @@ impl<'s> Collectives<'s> {
             let cause = Cause::OutOfMemory { what: "a schedule".into(), bytes };
             Error::mitigable(ctx.pid(), ctx.superstep(), cause)
         };
-        let schedule = Schedule::with_capacity(64 + 12 * nprocs as usize).map_err(refused)?;
+        let (steps, rounds) = (64 + 12 * nprocs as usize, 16 + 2 * nprocs as usize);
+        let schedule = Schedule::with_capacity(steps, rounds).map_err(refused)?;
         ctx.sync()?;
         let place = Place { slot: scratch.slot(), offset: 0, data: scratch.data() };
         let shape = (rings, window as usize, cell_bytes);
@@ -186,6 +191,8 @@ impl<'s> Collectives<'s> {
             preferences: Preferences::default(),
             combine_ns_per_byte: COMBINE_NS_PER_BYTE,
             choices: Choices::default(),
+            kept: Kept::new(),
+            strict,
             section: PhantomData,
         };
         let measured = if me == 0 { operators::measure() } else { 0.0 };
@@ -240,7 +247,7 @@ impl<'s> Collectives<'s> {
         let word = colour.map_or(u64::MAX, u64::from);
         let colours = self.words(ctx, word)?;
         let places: Vec<usize> = (0..self.len()).filter(|&m| colours[m] == word).collect();
-        let barriers = ctx.raw().strict() && places.len() < ctx.nprocs() as usize;
+        let barriers = self.strict && places.len() < ctx.nprocs() as usize;
         let taken = Group::rings(places.len(), barriers);
         let rings = match colour {
             None => Some(0),
@@ -271,6 +278,8 @@ impl<'s> Collectives<'s> {
             preferences: self.preferences,
             combine_ns_per_byte: self.combine_ns_per_byte,
             choices: Choices::default(),
+            kept: Kept::new(),
+            strict: self.strict,
             section: PhantomData,
         }))
     }
@@ -308,7 +317,7 @@ impl<'s> Collectives<'s> {
         // SAFETY: scratch has room for a word of every process, and nobody else has it now.
         unsafe { words.add(me).write(own) };
         let mut raw = ctx.raw();
-        group.enter(&mut raw, "split", 1);
+        group.enter(&mut raw, call_name("split"), 1);
         let buffers = Buffers { input: scratch, output: scratch };
         let combine = &mut |_: *const u8, _: *const u8, _: *mut u8, _: usize| {};
         let mut call = Call { raw: &mut raw, group, shared, buffers, combine, part: 64 };

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use lpf_core::arrivals::{Call, Link, call_name};
+use lpf_core::arrivals::{Call, CallName, Link};
 use lpf_core::attr::PutAttr;
 use lpf_core::{Expect, Lpf, Pid, Raw, Result, SyncAttr};
 
@@ -133,11 +133,11 @@ impl Group {
     pub(crate) fn enter<L: Lpf>(
         &mut self,
         raw: &mut Raw<'_, L>,
-        name: &'static str,
+        name: CallName,
         hash: u32,
     ) -> Stamp {
         self.calls += 1;
-        let (number, name) = (self.calls, call_name(name));
+        let number = self.calls;
         raw.enter(Call { group: self.id, number, stamp: hash, name });
         Stamp { number, hash }
     }

@@ -13,6 +13,7 @@ mod collectives;
 pub mod conformance;
 pub mod cost;
 mod group;
+mod kept;
 mod kinds;
 mod memory;
 mod operators;

@@ -45,20 +45,52 @@ pub(crate) enum Then {
 pub(crate) enum Step {
     /// To a member. `kept` says that the receiver keeps the message as it is; `stage` is where it
     /// waits in a full superstep, in the receiver's scratch.
-    Send { round: u32, to: usize, from: Region, kept: bool, stage: usize },
+    Send { to: usize, from: Region, kept: bool, stage: usize },
     /// From a member.
-    Receive { round: u32, from: usize, bytes: usize, stage: usize, then: Then },
+    Receive { from: usize, bytes: usize, stage: usize, then: Then },
     /// Inside the member.
-    Copy { round: u32, from: Region, to: Region },
+    Copy { from: Region, to: Region },
 }
 
 impl Step {
-    pub(crate) fn round(&self) -> u32 {
+    /// The link of a transfer, and whether it is out.
+    pub(crate) fn link(&self) -> Option<(bool, usize)> {
         match *self {
-            Step::Send { round, .. } | Step::Receive { round, .. } | Step::Copy { round, .. } => {
-                round
-            }
+            Step::Send { to, .. } => Some((true, to)),
+            Step::Receive { from, .. } => Some((false, from)),
+            Step::Copy { .. } => None,
         }
+    }
+}
+
+/// What carrying out a round needs to know of its steps before it begins.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    /// Where its first receive is, or its end, and its end.
+    comes: Option<usize>,
+    end: usize,
+    /// The most messages on one link and way, and the longest that is kept.
+    most: usize,
+    longest: usize,
+}
+
+/// The steps of a round.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Steps<'a> {
+    /// Those before the first receive.
+    pub(crate) before: &'a [Step],
+    /// The others.
+    pub(crate) after: &'a [Step],
+    /// The most messages on one link and way.
+    pub(crate) most: usize,
+    /// The longest message that is kept, bytes.
+    pub(crate) longest: usize,
+}
+
+impl<'a> Steps<'a> {
+    /// All of them.
+    pub(crate) fn all(self) -> impl Iterator<Item = &'a Step> + Clone {
+        self.before.iter().chain(self.after)
     }
 }
 
@@ -66,39 +98,84 @@ impl Step {
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     steps: Vec<Step>,
-    round: u32,
+    rounds: Vec<Round>,
+    /// The round that is being written; its last step's link, and how many messages of it came before.
+    round: Round,
+    last: (Option<(bool, usize)>, usize),
 }
 
 impl Schedule {
-    /// Room for so many steps, or the bytes that were refused.
-    pub(crate) fn with_capacity(steps: usize) -> Result<Self, usize> {
+    /// Room for so many steps and rounds, or the bytes that were refused.
+    pub(crate) fn with_capacity(steps: usize, rounds: usize) -> Result<Self, usize> {
         let mut schedule = Schedule::default();
         schedule.steps.try_reserve_exact(steps).map_err(|_| steps * size_of::<Step>())?;
+        schedule.rounds.try_reserve_exact(rounds).map_err(|_| rounds * size_of::<Round>())?;
         Ok(schedule)
     }
 
     pub(crate) fn clear(&mut self) {
         self.steps.clear();
-        self.round = 0;
+        self.rounds.clear();
+        (self.round, self.last) = Default::default();
     }
 
+    /// Becomes as another one, if that fits its memory.
+    pub(crate) fn copy_from(&mut self, other: &Schedule) -> bool {
+        let fits = other.steps.len() <= self.steps.capacity()
+            && other.rounds.len() <= self.rounds.capacity();
+        if fits {
+            self.steps.clone_from(&other.steps);
+            self.rounds.clone_from(&other.rounds);
+        }
+        fits
+    }
+
+    /// All steps, for tests.
+    #[cfg(test)]
     pub(crate) fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// Supersteps, the same at every member.
-    pub(crate) fn rounds(&self) -> u32 {
-        self.round
+    /// The rounds: as many supersteps, the same at every member.
+    pub(crate) fn rounds(&self) -> impl ExactSizeIterator<Item = Steps<'_>> {
+        let mut begin = 0;
+        self.rounds.iter().map(move |&Round { comes, end, most, longest }| {
+            let comes = comes.unwrap_or(end);
+            let (before, after) = (&self.steps[begin..comes], &self.steps[comes..end]);
+            begin = end;
+            Steps { before, after, most, longest }
+        })
+    }
+
+    /// What is done when the last round has ended.
+    pub(crate) fn rest(&self) -> &[Step] {
+        &self.steps[self.rounds.last().map_or(0, |round| round.end)..]
     }
 
     /// Ends a round: every member calls it as often.
     pub(crate) fn next_round(&mut self) {
-        self.round += 1;
+        self.round.end = self.steps.len();
+        self.rounds.push(self.round);
+        (self.round, self.last) = Default::default();
+    }
+
+    fn push(&mut self, step: Step) {
+        if let Step::Receive { bytes, then, .. } = step {
+            self.round.comes.get_or_insert(self.steps.len());
+            if matches!(then, Then::Keep(_)) {
+                self.round.longest = self.round.longest.max(bytes);
+            }
+        }
+        let link = step.link();
+        let nth = if link.is_some() && link == self.last.0 { self.last.1 + 1 } else { 0 };
+        self.last = (link, nth);
+        self.round.most = self.round.most.max(nth + usize::from(link.is_some()));
+        self.steps.push(step);
     }
 
     pub(crate) fn send(&mut self, to: usize, from: Region, kept: bool, stage: usize) {
         if from.span.bytes > 0 {
-            self.steps.push(Step::Send { round: self.round, to, from, kept, stage });
+            self.push(Step::Send { to, from, kept, stage });
         }
     }
 
@@ -111,7 +188,7 @@ impl Schedule {
     pub(crate) fn take(&mut self, from: usize, to: Region, stage: usize) {
         if to.span.bytes > 0 {
             let (bytes, then) = (to.span.bytes, Then::Keep(to));
-            self.steps.push(Step::Receive { round: self.round, from, bytes, stage, then });
+            self.push(Step::Receive { from, bytes, stage, then });
         }
     }
 
@@ -128,14 +205,14 @@ impl Schedule {
         let bytes = into.span.bytes;
         if bytes > 0 {
             let then = Then::Combine { with, into, left };
-            self.steps.push(Step::Receive { round: self.round, from, bytes, stage, then });
+            self.push(Step::Receive { from, bytes, stage, then });
         }
     }
 
     pub(crate) fn copy(&mut self, from: Region, to: Region) {
         debug_assert_eq!(from.span.bytes, to.span.bytes);
         if from != to && from.span.bytes > 0 {
-            self.steps.push(Step::Copy { round: self.round, from, to });
+            self.push(Step::Copy { from, to });
         }
     }
 }

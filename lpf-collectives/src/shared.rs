@@ -2,8 +2,9 @@
 
 use lpf_core::Closings;
 use lpf_core::Slot;
-use lpf_core::arrivals::{InboxSlot, Link};
+use lpf_core::arrivals::{CallName, InboxSlot, Link, call_name};
 
+use crate::kinds::Collective;
 use crate::schedule::Schedule;
 
 /// One for a context; reserved once.
@@ -17,6 +18,8 @@ pub(crate) struct Shared {
     pub(crate) scratch: Place,
     pub(crate) scratch_bytes: usize,
     pub(crate) schedule: Schedule,
+    /// The collectives' names, by their numbers.
+    pub(crate) names: [CallName; Collective::ALL.len() + 1],
     /// Where blocks of any length end.
     pub(crate) ends: [Vec<usize>; 2],
     /// Addresses of what was put on links and may not have left.
@@ -72,6 +75,8 @@ impl Shared {
         closings: Closings,
     ) -> Self {
         let rings = vec![false; rings as usize];
+        let mut names = [CallName::new(); Collective::ALL.len() + 1];
+        Collective::ALL.iter().for_each(|&kind| names[kind as usize] = call_name(kind.name()));
         let ends = [0; 2].map(|_| Vec::with_capacity(rings.len()));
         let unflushed = Vec::with_capacity(4 * rings.len() + 16);
         Shared {
@@ -81,6 +86,7 @@ impl Shared {
             scratch,
             scratch_bytes,
             schedule,
+            names,
             ends,
             unflushed,
             flushes: 0,

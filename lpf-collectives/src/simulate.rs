@@ -62,20 +62,20 @@ pub(crate) struct Superstep {
 
 /// Checks that the rounds of all members fit each other, and says what they move.
 pub(crate) fn supersteps(all: &[Schedule]) -> Vec<Superstep> {
-    let rounds = all[0].rounds();
-    assert!(all.iter().all(|one| one.rounds() == rounds), "not as many rounds everywhere");
+    let rounds = all[0].rounds().len();
+    assert!(all.iter().all(|one| one.rounds().len() == rounds), "not as many rounds everywhere");
     (0..rounds).map(|round| superstep(all, round)).collect()
 }
 
 /// Bytes, whether they are kept, and where they are staged.
 type Sent = (usize, bool, usize);
 
-fn superstep(all: &[Schedule], round: u32) -> Superstep {
+fn superstep(all: &[Schedule], round: usize) -> Superstep {
     let mut sent: HashMap<(usize, usize), VecDeque<Sent>> = HashMap::new();
     let (mut out, mut into) = (vec![(0, 0); all.len()], vec![(0, 0); all.len()]);
     for (me, schedule) in all.iter().enumerate() {
         let mut has_received = false;
-        for step in schedule.steps().iter().filter(|step| step.round() == round) {
+        for step in schedule.rounds().nth(round).expect("there are as many").all() {
             match *step {
                 Step::Send { to, from, kept, stage, .. } => {
                     assert!(!has_received, "sends come before receives in a round");
@@ -90,7 +90,7 @@ fn superstep(all: &[Schedule], round: u32) -> Superstep {
     }
     for (me, schedule) in all.iter().enumerate() {
         let mut staged: Vec<Span> = Vec::new();
-        for step in schedule.steps().iter().filter(|step| step.round() == round) {
+        for step in schedule.rounds().nth(round).expect("there are as many").all() {
             let Step::Receive { from, bytes, stage, then, .. } = *step else { continue };
             let queue = sent.get_mut(&(from, me)).expect("somebody sends in this round");
             let kept = matches!(then, Then::Keep(_));

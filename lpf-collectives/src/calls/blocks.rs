@@ -62,13 +62,14 @@ impl Layout<'_> {
         }
     }
 
-    /// As a word of the stamp.
-    fn word(&self) -> usize {
+    /// A call on such blocks.
+    fn what(&self, kind: Collective, way: usize, element: usize) -> What {
         match *self {
-            Layout::Equal(len) => len,
+            Layout::Equal(len) => What::new(kind, way, len * element, element),
             Layout::Any(ends) => {
                 let mix = |hash: u64, &end: &usize| crate::collectives::mixed(hash, end as u64);
-                ends.iter().fold(1, mix) as usize
+                let hash = ends.iter().fold(1, mix) as usize;
+                What { is_exact: false, ..What::new(kind, way, hash, element) }
             }
         }
     }
@@ -166,21 +167,21 @@ impl<'s> Collectives<'s> {
                 Some(way.supersteps(self.len(), total))
             })
         });
-        let what = What::new(Collective::Allgather, way as usize).and(element).and(layout.word());
+        let what = layout.what(Collective::Allgather, way as usize, element);
         let len = layout.longest();
         let own = layout.piece(element, 0, len).of(self.me());
-        let plan = Plan { what, len, element, scratch: way.scratch(self.len()) };
+        let plan = Plan { what, len, scratch: way.scratch(self.len()) };
         // SAFETY: the caller's promise; the own block is no other's.
         unsafe {
             std::ptr::copy(x.data.cast_const(), y.data.add(own.start), own.bytes);
-            self.carry_out(ctx, plan, &mut nothing(), |s, m, first, len| {
+            let buffers = |_, _| Buffers { input: x, output: y };
+            self.carry_out(ctx, plan, &mut nothing(), buffers, |s, m, first, len| {
                 let blocks = layout.piece(element, first, len);
                 match way {
                     Allgather::Direct => allgather_direct(s, m, blocks),
                     Allgather::Bruck => allgather_bruck(s, m, blocks),
                     Allgather::Ring => allgather_ring(s, m, blocks),
                 }
-                Buffers { input: x, output: y }
             })
         }
     }
@@ -260,22 +261,24 @@ impl<'s> Collectives<'s> {
             Rooted::Scatter => (Collective::Scatter, self.preferences.scatter),
         };
         let by = self.gather_way(ctx, preferred, layout, element);
-        let what = What::new(kind, by as usize).and(root).and(element).and(layout.word());
-        let plan = Plan { what, len: layout.longest(), element, scratch: by.scratch(self.len()) };
+        let what = What { root, ..layout.what(kind, by as usize, element) };
+        let plan = Plan { what, len: layout.longest(), scratch: by.scratch(self.len()) };
         // SAFETY: the caller's promise; pieces lie in the blocks.
         unsafe {
-            self.carry_out(ctx, plan, &mut nothing(), |s, m, first, len| {
+            let buffers = |m, first| {
+                let own = skipped(layout, m, first) * element;
+                match way {
+                    Rooted::Gather => Buffers { input: x.from(own), output: y },
+                    Rooted::Scatter => Buffers { input: x, output: y.from(own) },
+                }
+            };
+            self.carry_out(ctx, plan, &mut nothing(), buffers, |s, m, first, len| {
                 let blocks = layout.piece(element, first, len);
                 match (way, by) {
                     (Rooted::Gather, Gather::Direct) => gather_direct(s, m, root, blocks),
                     (Rooted::Gather, Gather::Binomial) => gather_binomial(s, m, root, blocks),
                     (Rooted::Scatter, Gather::Direct) => scatter_direct(s, m, root, blocks),
                     (Rooted::Scatter, Gather::Binomial) => scatter_binomial(s, m, root, blocks),
-                }
-                let own = skipped(layout, m, first) * element;
-                match way {
-                    Rooted::Gather => Buffers { input: x.from(own), output: y },
-                    Rooted::Scatter => Buffers { input: x, output: y.from(own) },
                 }
             })
         }
@@ -390,17 +393,17 @@ impl<'s> Collectives<'s> {
                 Some(way.supersteps(self.len(), total))
             })
         });
-        let what = What::new(Collective::Alltoall, way as usize).and(element).and(block);
-        let plan = Plan { what, len: block, element, scratch: way.scratch(self.len()) };
+        let what = layout.what(Collective::Alltoall, way as usize, element);
+        let plan = Plan { what, len: block, scratch: way.scratch(self.len()) };
         // SAFETY: the caller's promise; pieces lie in the blocks.
         unsafe {
-            self.carry_out(ctx, plan, &mut nothing(), |s, m, first, len| {
+            let buffers = |_, _| Buffers { input: x, output: y };
+            self.carry_out(ctx, plan, &mut nothing(), buffers, |s, m, first, len| {
                 let blocks = layout.piece(element, first, len);
                 match way {
                     Alltoall::Direct => alltoall_direct(s, m, blocks, blocks),
                     Alltoall::Bruck => alltoall_bruck(s, m, blocks, blocks),
                 }
-                Buffers { input: x, output: y }
             })
         }
     }
@@ -437,15 +440,16 @@ impl<'s> Collectives<'s> {
                 let (element, comes) = (size_of::<T>(), Layout::Any(&ends));
                 // Nobody knows everybody's counts: no round that all join.
                 let scratch = Scratch { unknown: true, ..Scratch::default() };
-                let what = What::new(Collective::Alltoall, usize::MAX);
+                let what = What::new(Collective::Alltoall, Alltoall::ALL.len(), 0, element);
+                let what = What { is_exact: false, ..what };
                 let longest = leaves.longest().max(comes.longest());
-                let plan = Plan { what, len: 0, element, scratch };
+                let plan = Plan { what, len: 0, scratch };
                 // SAFETY: views' memory is their section's, borrowed during the call.
                 unsafe {
-                    this.carry_out(ctx, plan, &mut nothing(), |s, m, _, _| {
+                    let buffers = |_, _| Buffers { input: x.place, output: y.place };
+                    this.carry_out(ctx, plan, &mut nothing(), buffers, |s, m, _, _| {
                         let leaves = leaves.piece(element, 0, longest);
                         alltoall_direct(s, m, leaves, comes.piece(element, 0, longest));
-                        Buffers { input: x.place, output: y.place }
                     })
                 }
             });

@@ -13,7 +13,7 @@ use lpf_core::attr::PutAttr;
 use lpf_core::{Expect, Lpf, SyncAttr};
 
 use super::{Call, Done};
-use crate::schedule::{Region, Schedule, Step, Then};
+use crate::schedule::{Region, Schedule, Step, Steps, Then};
 
 /// A kept message longer than this goes straight to its place.
 const LANDING: usize = 4096;
@@ -25,35 +25,31 @@ const LANDING: usize = 4096;
 /// nobody else touches until it returns.
 pub(crate) unsafe fn expected<L: Lpf>(call: &mut Call<'_, '_, L>, schedule: &Schedule) -> Done {
     call.shared.unflushed.clear();
-    let mut steps = schedule.steps();
-    for round in 0..schedule.rounds() {
-        let end = steps.iter().position(|step| step.round() > round).unwrap_or(steps.len());
-        let (now, later) = steps.split_at(end);
-        steps = later;
+    for steps in schedule.rounds() {
         let window = call.shared.window;
-        if numbered(now).any(|(_, nth)| nth >= window) {
+        if steps.most > window {
             // SAFETY: the caller's promise.
-            unsafe { call.in_waves(now, window)? };
+            unsafe { call.in_waves(steps, window)? };
             continue;
         }
-        for step in now {
-            call.offer(step)?;
+        if lands(steps.longest, call.shared.cell) {
+            for step in steps.all() {
+                call.offer(step)?;
+            }
         }
-        let comes = now.iter().position(|step| matches!(step, Step::Receive { .. }));
-        let (before, after) = now.split_at(comes.unwrap_or(end));
-        for step in before {
+        for step in steps.before {
             // SAFETY: the caller's promise.
             unsafe { call.step(step)? };
         }
         if call.group.has_barriers() {
             call.group.barrier(call.raw, call.shared)?;
         }
-        for step in after {
+        for step in steps.after {
             // SAFETY: the caller's promise.
             unsafe { call.step(step)? };
         }
     }
-    for step in steps {
+    for step in schedule.rest() {
         // SAFETY: the caller's promise.
         unsafe { call.step(step)? };
     }
@@ -61,14 +57,10 @@ pub(crate) unsafe fn expected<L: Lpf>(call: &mut Call<'_, '_, L>, schedule: &Sch
 }
 
 /// The steps of a round, and which message of its link each is: those of one link are side by side.
-fn numbered(steps: &[Step]) -> impl Iterator<Item = (&Step, usize)> {
+fn numbered(steps: Steps<'_>) -> impl Iterator<Item = (&Step, usize)> {
     let (mut last, mut nth) = (None, 0);
-    steps.iter().map(move |step| {
-        let link = match *step {
-            Step::Send { to, .. } => Some((true, to)),
-            Step::Receive { from, .. } => Some((false, from)),
-            Step::Copy { .. } => None,
-        };
+    steps.all().map(move |step| {
+        let link = step.link();
         nth = if link.is_some() && link == last { nth + 1 } else { 0 };
         last = link;
         (step, nth)
@@ -98,8 +90,8 @@ impl<L: Lpf> Call<'_, '_, L> {
     /// # Safety
     /// As [`expected`].
     #[cold]
-    unsafe fn in_waves(&mut self, steps: &[Step], window: usize) -> Done {
-        let waves = numbered(steps).map(|(_, nth)| nth / window + 1).max().unwrap_or(0);
+    unsafe fn in_waves(&mut self, steps: Steps<'_>, window: usize) -> Done {
+        let waves = steps.most.div_ceil(window);
         let mut is_before = self.group.has_barriers();
         for wave in 0..waves {
             let now = || numbered(steps).filter(|(_, nth)| nth / window == wave);

@@ -35,14 +35,8 @@ impl<L: Lpf> Call<'_, '_, L> {
     /// # Safety
     /// As [`full`].
     unsafe fn rounds(&mut self, schedule: &Schedule, waiting: usize, stamp: Stamp) -> Done {
-        let mut steps = schedule.steps();
-        for round in 0..schedule.rounds() {
-            let end = steps.iter().position(|step| step.round() > round).unwrap_or(steps.len());
-            let now = &steps[..end];
-            steps = &steps[end..];
-            let comes = now.iter().position(|step| matches!(step, Step::Receive { .. }));
-            let (before, after) = now.split_at(comes.unwrap_or(now.len()));
-            for step in before {
+        for (round, steps) in schedule.rounds().enumerate() {
+            for step in steps.before {
                 // SAFETY: the caller's promise.
                 unsafe { self.begin(step, waiting)? };
             }
@@ -54,12 +48,12 @@ impl<L: Lpf> Call<'_, '_, L> {
             if round == 0 {
                 self.compare(stamp)?;
             }
-            for step in after {
+            for step in steps.after {
                 // SAFETY: the caller's promise.
                 unsafe { self.end(step, waiting) };
             }
         }
-        for step in steps {
+        for step in schedule.rest() {
             // SAFETY: the caller's promise.
             unsafe { self.end(step, waiting) };
         }
