@@ -170,7 +170,7 @@ fn whole_windows_of_two_cross() {
 /// reported by itself, and the other waits for just that.
 #[test]
 fn who_waits_for_credit_reports() {
-    between_two(4, 2, |process, end| {
+    between_two(4, 1, |process, end| {
         (0..4).for_each(|nth| end.put(process, nth, Travel::Cell));
         assert_eq!(end.expect(process, 1), [WORDS[0]]);
         end.put(process, 4, Travel::Cell);
