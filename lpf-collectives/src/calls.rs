@@ -78,6 +78,12 @@ impl Plan {
     }
 }
 
+/// So many bytes, less what is no whole element: a division takes as long as a tenth of a short collective.
+#[inline]
+fn whole(bytes: usize, element: usize) -> usize {
+    if element.is_power_of_two() { bytes & !(element - 1) } else { bytes / element * element }
+}
+
 /// Nothing to combine with.
 fn nothing() -> impl FnMut(*const u8, *const u8, *mut u8, usize) {
     |_, _, _, _| {}
@@ -148,8 +154,9 @@ impl<'s> Collectives<'s> {
         }
         let Collectives { group, shared, kept, .. } = self;
         let shared = &mut *shared.borrow_mut();
-        let (part, hash) = (shared.cell / element * element, plan.what.stamp(mode));
-        let step = (most / element).max(1);
+        let (part, hash) = (whole(shared.cell, element), plan.what.stamp(mode));
+        let fits = plan.len.checked_mul(element).is_some_and(|bytes| bytes <= most);
+        let step = if fits { plan.len } else { (most / element).max(1) };
         let mut first = 0;
         loop {
             // An empty vector is one piece: its members still meet, as far as the algorithm has them meet.
@@ -271,9 +278,8 @@ impl<'s> Collectives<'s> {
         x: impl Target<'s, Element = T>,
     ) -> Result<()> {
         let (root, x) = (self.root(ctx, root)?, self.inside(ctx, x.view())?);
-        let v = Vector { bytes: x.len * size_of::<T>(), element: size_of::<T>() };
         // SAFETY: a view's memory is its section's, borrowed mutably during the call.
-        unsafe { self.broadcast_place(ctx, root, x.place, v) }
+        unsafe { self.broadcast_place(ctx, root, x.place, (x.len, size_of::<T>())) }
     }
 
     /// # Safety
@@ -284,8 +290,9 @@ impl<'s> Collectives<'s> {
         ctx: &mut Context<'s, L>,
         root: usize,
         x: Place,
-        v: Vector,
+        (len, element): (usize, usize),
     ) -> Result<()> {
+        let v = Vector { bytes: len * element, element };
         let way = self.preferences.broadcast.unwrap_or_else(|| {
             self.cheapest(ctx, (Collective::Broadcast, v.bytes, true), Broadcast::ALL, |way| {
                 Some(way.supersteps(self.len(), v.bytes))
@@ -293,7 +300,7 @@ impl<'s> Collectives<'s> {
         });
         let what =
             What { root, ..What::new(Collective::Broadcast, way as usize, v.bytes, v.element) };
-        let plan = Plan { what, len: v.bytes / v.element.max(1), scratch: way.scratch() };
+        let plan = Plan { what, len, scratch: way.scratch() };
         // SAFETY: the caller's promise.
         unsafe {
             let buffers = |_, first| {

@@ -470,11 +470,10 @@ impl<'s> Collectives<'s> {
     ) -> Result<T> {
         let root = self.root(ctx, root)?;
         let place = self.value_place::<L, T>(ctx)?;
-        let v = Vector { bytes: size_of::<T>(), element: size_of::<T>() };
         // SAFETY: the place is aligned to a cache line, long enough, and this object's.
         unsafe {
             place.data.cast::<T>().write(value);
-            self.broadcast_place(ctx, root, place, v)?;
+            self.broadcast_place(ctx, root, place, (1, size_of::<T>()))?;
             Ok(place.data.cast::<T>().read())
         }
     }

@@ -3,7 +3,6 @@
 use bytemuck::Pod;
 use lpf_core::{Context, Lpf, Result};
 
-use crate::algorithms::Vector;
 use crate::calls::blocks::{Layout, Rooted};
 use crate::collectives::Collectives;
 use crate::operators::Operator;
@@ -46,7 +45,7 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let root = self.root(ctx, root)?;
         // SAFETY: the caller's promise.
-        unsafe { self.broadcast_place(ctx, root, x, Vector { bytes, element: 1 }) }
+        unsafe { self.broadcast_place(ctx, root, x, (bytes, 1)) }
     }
 
     /// [`reduce`](Self::reduce) of `len` elements.
