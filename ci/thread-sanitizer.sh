@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ThreadSanitizer over the conformance suite on threads: no data race in the protocol.
+# ThreadSanitizer over the conformance suite and the collectives' on threads: no data race in the protocol.
 source "$(dirname "$0")/common.sh"
 source ci/sanitizer.sh
 # -Cunsafe-allow-abi-mismatch: the standard library was built without it.
@@ -10,4 +10,4 @@ source ci/sanitizer.sh
 export TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/ci/tsan-suppressions.txt allocator_may_return_null=1 ${TSAN_OPTIONS:-}"
 # --nocapture: the test harness's capture of output is a lock of the standard library too.
 sanitized tsan "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer --cfg tsan" \
-    -p lpf-pthreads --lib --test conformance --test rules -- --nocapture
+    -p lpf-pthreads --lib --test conformance --test rules --test collectives -- --nocapture
