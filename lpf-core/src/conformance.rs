@@ -394,6 +394,8 @@ macro_rules! conformance {
                 a_flush_of_some_links_does_not_wait_for_others,
                 a_link_that_the_peer_never_opens_is_fatal,
                 a_ring_that_is_never_given_up_is_fatal,
+                a_ring_whose_former_sender_waits_for_the_next_is_fatal,
+                a_ring_kept_by_who_waits_for_its_owner_is_fatal,
                 what_nobody_awaited_is_fatal_where_its_ring_goes_on,
             ]
             arrivals::parts: [

@@ -103,6 +103,8 @@ pub struct SenderCounts {
     pub landed: u64,
     /// The first queued put that waits for an offer.
     pub queued: Option<QueuedLanding>,
+    /// The message, counted from 1, that is first in the queue and waits for the ring.
+    pub barred: Option<u64>,
     /// Times it opened its end.
     pub opened: u64,
     /// Times it closed its end.

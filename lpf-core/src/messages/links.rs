@@ -161,6 +161,8 @@ impl OpenLink {
                 message: sent.made + self.outgoing.sent + before + 1,
                 landing: landed + 1,
             }),
+            barred: (!self.granted && !self.queue.is_empty())
+                .then_some(sent.made + self.outgoing.sent + 1),
             ..*sent
         };
         status.on_mut(self.to_me(pid)).received = ReceiverCounts {

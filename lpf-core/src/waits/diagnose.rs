@@ -46,8 +46,19 @@ impl<F: FnMut(Pid) -> Option<Status>> Round<'_, F> {
         self.answers.entry(pid).or_insert_with(|| (self.fetch)(pid)).as_ref()
     }
 
-    /// What a want comes down to: whose ring was opened but not given up waits for the one who has it.
+    /// What a want comes down to: a message that was put but has no ring waits for that ring, and whose ring
+    /// was opened but not given up waits for the one who has it.
     fn settle(&mut self, want: &Want) -> Want {
+        let mut want = *want;
+        if want.what == What::Messages
+            && let Some(sender) = self.status(want.stream.from)
+            && let counts = sender.on(want.stream).sent
+            && counts.made >= want.need
+            && counts.barred.is_some_and(|first| first <= want.need)
+        {
+            let (what, need) = (What::Opening, counts.opened);
+            want = Want { what, have: need.saturating_sub(1), need, ..want };
+        }
         if want.what == What::Opening
             && let Some(receiver) = self.status(want.stream.to)
             && let counts = receiver.on(want.stream).received
@@ -57,7 +68,7 @@ impl<F: FnMut(Pid) -> Option<Status>> Round<'_, F> {
             let stream = Stream { from, ..want.stream };
             return Want { what: What::Closing, stream, have: need.saturating_sub(1), need };
         }
-        *want
+        want
     }
 
     /// What `want` has come to at the process it awaits, if that is known and short.

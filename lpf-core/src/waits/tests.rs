@@ -68,6 +68,33 @@ fn ask_often(all: &[Status]) -> Option<String> {
     (0..10).find_map(|_| round(&mut suspicion, all))
 }
 
+/// A message was put, but the ring it goes to is still that of another sender, who waits for the message's
+/// receiver.
+#[test]
+fn a_message_without_a_ring_waits_for_who_has_the_ring() {
+    let (next, former) = (stream(2, 0), Stream { from: 1, ..stream(2, 0) });
+    let put = SenderCounts { made: 1, barred: Some(1), opened: 1, ..Default::default() };
+    let ring = ReceiverCounts { opened: 1, held_by: Some((1, 1)), ..Default::default() };
+    let on = |mut status: Status, stream, sent, received| {
+        status.counts.push((stream, Counts { sent, received }));
+        status
+    };
+    let opened_once = SenderCounts { made: 1, opened: 1, ..Default::default() };
+    let all = [
+        on(waiting(&[message(2, 0, 1)]), next, SenderCounts::default(), ring),
+        on(waiting(&[message(0, 1, 1)]), former, opened_once, ReceiverCounts::default()),
+        on(waiting(&[message(0, 2, 1)]), next, put, ReceiverCounts::default()),
+    ];
+    let text = ask_often(&all).expect("a cycle");
+    assert!(
+        text.contains("waits for process 1 to close the link that still has ring 2 at process 0"),
+        "{text}"
+    );
+    // Once the former sender is on its way, nobody is accused.
+    let on_its_way = [all[0].clone(), computing(), all[2].clone()];
+    assert_eq!(ask_often(&on_its_way), None);
+}
+
 #[test]
 fn who_waits_for_nothing_accuses_nobody() {
     let gone = Status { doing: Doing::Left, ..computing() };

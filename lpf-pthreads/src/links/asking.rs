@@ -9,7 +9,7 @@ use lpf_core::waits::{
 use lpf_core::{Awaited, Cause, Error, InboxSlot, Link, Pid, Result};
 
 use super::OpenLink;
-use super::ring::{FREE, process_of};
+use super::ring::{FREE, end, process_of};
 use crate::long_wait::PUBLISH_AFTER;
 use crate::sync::Ordering;
 use crate::threads::Threads;
@@ -75,13 +75,22 @@ impl OpenLink {
                 message: made_before_queue + before + 1,
                 landing: landed + 1,
             }),
+            barred: (!self.granted && !self.queue.is_empty()).then_some(made_before_queue + 1),
             ..*sent
         };
         status.on_mut(self.to_me(pid)).received = ReceiverCounts {
             released: received.released + self.incoming.released - self.incoming.first,
             offered: received.offered + self.offered - self.first_offer,
+            held_by: self.former_sender(),
             ..*received
         };
+    }
+
+    /// Who has the ring that ends here and was opened for another: its link before this one.
+    fn former_sender(&self) -> Option<(Pid, u64)> {
+        let holder = self.own.sender(self.ring).claim.load(Ordering::Relaxed);
+        let is_former = holder != FREE && holder != end(self.peer, self.received_before.opened);
+        is_former.then(|| process_of(holder))
     }
 
     /// What the queue of this link waits for: the ring, credit, or an offer.

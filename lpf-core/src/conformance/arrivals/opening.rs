@@ -173,6 +173,71 @@ case! {
 }
 
 case! {
+    /// The former sender does not close because it waits for the next one, which waits for the ring: a cycle,
+    /// fatal for all, naming both.
+    pub fn a_ring_whose_former_sender_waits_for_the_next_is_fatal timed [3] |ctx| {
+        fails_flushing(ctx, [1, 2], |inner| {
+            room(inner, 1, 0)?;
+            let inbox = inner.inbox(InboxShape { rings: 2, ..SHAPE })?;
+            inner.sync()?;
+            let (_kept, source) = bodies(inner, 1, 8)?;
+            match inner.pid() {
+                0 => {
+                    let link = inner.raw().open(inbox, 0, 1, 0)?;
+                    expect(inner, &[(link, 1)])?;
+                    inner.raw().close(link)?;
+                    inner.raw().open(inbox, 0, 2, 0)?;
+                }
+                1 => {
+                    let link = inner.raw().open(inbox, 0, 0, 0)?;
+                    send(inner, source, 0..8, 0, link)?;
+                    let next = inner.raw().open(inbox, 1, 2, 1)?;
+                    expect(inner, &[(next, 1)])?;
+                }
+                _ => {
+                    let link = inner.raw().open(inbox, 0, 0, 0)?;
+                    send(inner, source, 0..8, 0, link)?;
+                    inner.sync_with(SyncAttr::Flush)?;
+                    let former = inner.raw().open(inbox, 1, 1, 1)?;
+                    send(inner, source, 0..8, 1, former)?;
+                }
+            }
+            inner.sync()
+        });
+    }
+}
+
+case! {
+    /// The former sender does not close because it waits for the ring's owner, which waits for the message of
+    /// the next one: that was put, but has no ring. Fatal for all, naming the owner and the former sender.
+    pub fn a_ring_kept_by_who_waits_for_its_owner_is_fatal timed [3] |ctx| {
+        fails_flushing(ctx, [0, 1], |inner| {
+            room(inner, 1, 0)?;
+            let inbox = inner.inbox(InboxShape { rings: 2, ..SHAPE })?;
+            inner.sync()?;
+            let (_kept, source) = bodies(inner, 1, 8)?;
+            match inner.pid() {
+                0 => {
+                    let link = inner.raw().open(inbox, 0, 1, 0)?;
+                    expect(inner, &[(link, 1)])?;
+                    inner.raw().close(link)?;
+                    let next = inner.raw().open(inbox, 0, 2, 0)?;
+                    expect(inner, &[(next, 1)])?;
+                }
+                me => {
+                    let link = inner.raw().open(inbox, 0, 0, 0)?;
+                    send(inner, source, 0..8, 0, link)?;
+                    let answers = inner.raw().open(inbox, 1, 0, 1)?;
+                    // Nobody waits for the put of process 2.
+                    expect(inner, &[(if me == 1 { answers } else { link }, 1)])?;
+                }
+            }
+            inner.sync()
+        });
+    }
+}
+
+case! {
     /// A message that nobody awaited is never taken for one of the ring's next link, of the same sender or
     /// another: fatal, naming the ring's owner and who sends there next.
     pub fn what_nobody_awaited_is_fatal_where_its_ring_goes_on timed [2, 3] |ctx| {
