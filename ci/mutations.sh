@@ -11,6 +11,8 @@
 #                                      core         unit tests of lpf-core
 #                                      messages     the suite over the protocol between processes, in memory
 #                                      tcp          the suite on processes over TCP
+#                                      collectives  the collectives' suite on threads
+#                                      algorithms   unit tests of lpf-collectives
 # The mutated tree has to compile, and at least one of the tests has to fail, within a time limit: a
 # test that only hangs has found nothing. The outcome is written as a table to
 # target/mutations/table.md; that of the last complete run is in docs/src/mutations.md.
@@ -45,12 +47,14 @@ tests() {
     case "$kind" in
         loom) RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR="$target_root/mutations/loom" \
             cargo test --locked --release -p lpf-pthreads --lib "$@" ;;
-        conformance | rules) CARGO_TARGET_DIR="$target_root/mutations/plain" \
+        conformance | rules | collectives) CARGO_TARGET_DIR="$target_root/mutations/plain" \
             cargo test --locked -p lpf-pthreads --test "$kind" "$@" ;;
         core) CARGO_TARGET_DIR="$target_root/mutations/plain" \
             cargo test --locked -p lpf-core --features conformance --lib "$@" ;;
         messages) CARGO_TARGET_DIR="$target_root/mutations/plain" \
             cargo test --locked -p lpf-core --features conformance --test messages "$@" ;;
+        algorithms) CARGO_TARGET_DIR="$target_root/mutations/plain" \
+            cargo test --locked -p lpf-collectives --lib "$@" ;;
         tcp) CARGO_TARGET_DIR="$target_root/mutations/plain" \
             cargo test --locked -p lpf-tcp --test conformance "$@" ;;
         *) echo "no kind of tests: $kind"; return 1 ;;

@@ -1,6 +1,6 @@
 //! Members that call different things: *fatal*, in time, and the two that differ are named.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lpf_core::conformance::tools::{
     BOUND, assert_fatal_naming, assert_in_time, failing_rehook, sync_until_fatal,
@@ -196,5 +196,39 @@ case! {
             let (x, mut y) = (inner.local::<u32>(counts[c.me()])?, inner.local::<u32>(all)?);
             c.allgather_v(inner, &x, &counts, &mut y)
         });
+    }
+}
+
+case! {
+    /// When a call has failed in its middle, nobody writes to its member's memory any more, though another's
+    /// message was on its way there.
+    pub fn memory_is_still_when_a_call_has_failed timed [3] |ctx| {
+        const LONG: usize = 4096;
+        let (seen, outer) = failing_rehook(ctx, |inner| {
+            let mut c = world(inner, 4, 0)?;
+            let (mut x, mut y) = (inner.local::<u32>(LONG)?, inner.local::<u32>(LONG + 4)?);
+            inner.sync()?;
+            inner.write(&mut x).fill(7);
+            // Member 2 sends less than member 0 awaits, member 1 what it awaits, but late.
+            let (sent, receives) = match c.me() {
+                0 => (0, [0, LONG, 4]),
+                2 => (3, [0; 3]),
+                _ => {
+                    std::thread::sleep(Duration::from_millis(100));
+                    (LONG, [0; 3])
+                }
+            };
+            let len = receives.iter().sum::<usize>();
+            let done = c.alltoall_v(inner, (&x, ..sent), &[sent, 0, 0], (&mut y, ..len), &receives);
+            if c.me() == 0 && inner.raw().memory_is_quiet() {
+                let before = inner.read(&y).to_vec();
+                std::thread::sleep(Duration::from_millis(300));
+                assert!(inner.read(&y) == before, "written after the call");
+            }
+            Ok(done.err().unwrap_or_else(|| sync_until_fatal(inner)))
+        });
+        for error in [seen.expect("every process comes to its end"), outer] {
+            assert_fatal_naming(&error, &[0, 2]);
+        }
     }
 }

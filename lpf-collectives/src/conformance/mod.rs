@@ -101,6 +101,7 @@ macro_rules! conformance {
                 two_algorithms_are_fatal_and_both_are_named,
                 a_skipped_collective_is_fatal_and_both_are_named,
                 counts_that_differ_are_fatal_and_both_are_named,
+                memory_is_still_when_a_call_has_failed,
             ]
             faults: [
                 a_panic_in_an_operator_is_fatal_for_all,

@@ -93,6 +93,9 @@ case! {
         let mut c = Collectives::with(ctx, settings)?;
         all::<_, u64>(ctx, &mut c, |_| vec![16, 17, 97, 401])?;
         all::<_, [u32; 3]>(ctx, &mut c, |_| vec![11, 211])?;
+        // Pieces that are longer than a cell: more of them land on a link than its window lets be offered.
+        let mut c = Collectives::with(ctx, Settings { scratch_bytes: 16 << 10, ..settings })?;
+        all::<_, u64>(ctx, &mut c, |_| vec![1501])?;
     }
 }
 
