@@ -387,11 +387,16 @@ fn every_pattern_of_the_bench_runs_beside_its_limit() {
     assert!(fs::read_to_string(plot).unwrap().contains("exchange-1000x8, p = 2"));
 }
 
-/// Of one collective and length: the algorithms, the choice, and MPI's own where MPI is built in.
+/// Of one collective and length: the algorithms both ways, the choice, and MPI's own where MPI is built in.
 fn check_collectives(rows: &[Value], backend: &str, algorithms: &[&str]) {
-    let names: Vec<_> = rows.iter().map(|row| row["algorithm"].as_str().unwrap()).collect();
-    let own: &[&str] = if cfg!(feature = "mpi") { &["own"] } else { &[] };
-    assert_eq!(names, [algorithms, &["chosen"], own].concat());
+    let text = |row: &Value, field: &str| row[field].as_str().unwrap_or("none").to_owned();
+    let names: Vec<_> =
+        rows.iter().map(|row| (text(row, "algorithm"), text(row, "mode"))).collect();
+    let both = algorithms.iter().flat_map(|&name| [(name, "expected"), (name, "full")]);
+    let own = cfg!(feature = "mpi").then_some(("own", "none"));
+    let wanted = both.chain([("chosen", "expected")]).chain(own);
+    let wanted: Vec<_> = wanted.map(|(name, mode)| (name.to_owned(), mode.to_owned())).collect();
+    assert_eq!(names, wanted);
     for row in rows {
         let number = |field: &str| row[field].as_f64().unwrap();
         assert!(0.0 < number("min_ns") && number("min_ns") <= number("median_ns"), "{row}");
@@ -401,7 +406,7 @@ fn check_collectives(rows: &[Value], backend: &str, algorithms: &[&str]) {
             assert!(["openmpi", "mpich"].contains(&row["backend"].as_str().unwrap()), "{row}");
             assert!(row["mode"].is_null() && row["predicted_ns"].is_null(), "{row}");
         } else {
-            assert_eq!((&row["backend"], &row["mode"]), (&backend.into(), &"expected".into()));
+            assert_eq!(row["backend"], backend);
             assert!(number("predicted_ns") > 0.0, "{row}");
         }
     }

@@ -184,9 +184,11 @@ impl<'s> Collectives<'s> {
             Shared::new(inbox, shape, (place, scratch_bytes), schedule, ctx.closings());
         let first = shared.take_rings(nprocs).unwrap_or(0);
         let members: Rc<[Pid]> = (0..nprocs).collect();
+        // Calls of another object of this context are not this one's.
+        let id = mixed(1, inbox.number() as u64);
         let firsts = vec![first; nprocs as usize].into_boxed_slice();
         let mut all = Collectives {
-            group: Group::new(members, me, 1, firsts, false),
+            group: Group::new(members, me, id, firsts, false),
             shared: Rc::new(RefCell::new(shared)),
             preferences: Preferences::default(),
             combine_ns_per_byte: COMBINE_NS_PER_BYTE,

@@ -10,7 +10,7 @@ use super::calls::{Call, What};
 use super::elements::word;
 use super::vectors::{Room, SLOTS};
 use super::world;
-use crate::{Collectives, Max, Settings, Sum};
+use crate::{Collectives, Max, Reduce, Settings, Sum};
 
 /// Call number `salt` of a group: another collective each time.
 fn any_call<'s, L: Lpf>(
@@ -236,6 +236,28 @@ case! {
                 assert_eq!(c.allreduce_value(ctx, &Max, u64::from(me))?, all);
             }
         }
+        ctx.sync()?;
+    }
+}
+
+case! {
+    /// Two objects of one context number their calls apart: who waits in one for a member that is in the other
+    /// waits on.
+    pub fn objects_of_one_context_are_told_apart both_ways [3] |ctx| {
+        ctx.resize(SLOTS, 0)?;
+        let (mut first, mut second) = (Collectives::new(ctx)?, Collectives::new(ctx)?);
+        first.preferences_mut().reduce = Some(Reduce::Direct);
+        let (x, mut y) = (ctx.local::<u32>(1)?, ctx.local::<u32>(1)?);
+        for _ in 0..10 {
+            first.allreduce_value(ctx, &Sum, 1u32)?;
+        }
+        if ctx.pid() == 2 {
+            std::thread::sleep(Duration::from_millis(700));
+        }
+        // Member 1 waits for member 2 here, and member 0 for member 1 behind it.
+        first.reduce(ctx, 1, &Sum, &x, &mut y)?;
+        let me = ctx.pid();
+        assert_eq!(second.broadcast_value(ctx, 1, me)?, 1);
         ctx.sync()?;
     }
 }

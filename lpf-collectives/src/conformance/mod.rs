@@ -81,6 +81,7 @@ macro_rules! conformance {
                 groups_made_and_dropped_again_and_again_leave_their_room,
                 a_group_too_many_is_misuse_at_every_member,
                 groups_take_turns_in_any_order,
+                objects_of_one_context_are_told_apart,
             ]
             pending: [
                 requests_stay_pending_across_collectives,
