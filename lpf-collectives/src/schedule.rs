@@ -54,7 +54,7 @@ pub(crate) enum Step {
 
 impl Step {
     /// The link of a transfer, and whether it is out.
-    pub(crate) fn link(&self) -> Option<(bool, usize)> {
+    fn link(&self) -> Option<(bool, usize)> {
         match *self {
             Step::Send { to, .. } => Some((true, to)),
             Step::Receive { from, .. } => Some((false, from)),
@@ -63,10 +63,27 @@ impl Step {
     }
 }
 
+/// Numbers the messages of each link in a round, from 0: those of one link are side by side.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Numbering {
+    last: Option<(bool, usize)>,
+    nth: usize,
+}
+
+impl Numbering {
+    /// Which message of its link the next step is; 0 for one that is none.
+    pub(crate) fn next(&mut self, step: &Step) -> usize {
+        let link = step.link();
+        self.nth = if link.is_some() && link == self.last { self.nth + 1 } else { 0 };
+        self.last = link;
+        self.nth
+    }
+}
+
 /// What carrying out a round needs to know of its steps before it begins.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
-    /// Where its first receive is, or its end, and its end.
+    /// Where its first receive is, if it has one.
     comes: Option<usize>,
     end: usize,
     /// The most messages on one link and way, and the longest that is kept.
@@ -99,9 +116,9 @@ impl<'a> Steps<'a> {
 pub(crate) struct Schedule {
     steps: Vec<Step>,
     rounds: Vec<Round>,
-    /// The round that is being written; its last step's link, and how many messages of it came before.
+    /// The round that is being written.
     round: Round,
-    last: (Option<(bool, usize)>, usize),
+    numbering: Numbering,
 }
 
 impl Schedule {
@@ -116,7 +133,7 @@ impl Schedule {
     pub(crate) fn clear(&mut self) {
         self.steps.clear();
         self.rounds.clear();
-        (self.round, self.last) = Default::default();
+        (self.round, self.numbering) = Default::default();
     }
 
     /// Becomes as another one, if that fits its memory.
@@ -156,7 +173,7 @@ impl Schedule {
     pub(crate) fn next_round(&mut self) {
         self.round.end = self.steps.len();
         self.rounds.push(self.round);
-        (self.round, self.last) = Default::default();
+        (self.round, self.numbering) = Default::default();
     }
 
     fn push(&mut self, step: Step) {
@@ -166,10 +183,8 @@ impl Schedule {
                 self.round.longest = self.round.longest.max(bytes);
             }
         }
-        let link = step.link();
-        let nth = if link.is_some() && link == self.last.0 { self.last.1 + 1 } else { 0 };
-        self.last = (link, nth);
-        self.round.most = self.round.most.max(nth + usize::from(link.is_some()));
+        let nth = self.numbering.next(&step);
+        self.round.most = self.round.most.max(nth + usize::from(step.link().is_some()));
         self.steps.push(step);
     }
 

@@ -13,7 +13,7 @@ use lpf_core::attr::PutAttr;
 use lpf_core::{Expect, Lpf, SyncAttr};
 
 use super::{Call, Done};
-use crate::schedule::{Region, Schedule, Step, Steps, Then};
+use crate::schedule::{Numbering, Region, Schedule, Step, Steps, Then};
 
 /// A kept message longer than this goes straight to its place.
 const LANDING: usize = 4096;
@@ -56,15 +56,10 @@ pub(crate) unsafe fn expected<L: Lpf>(call: &mut Call<'_, '_, L>, schedule: &Sch
     call.flush()
 }
 
-/// The steps of a round, and which message of its link each is: those of one link are side by side.
+/// The steps of a round, and which message of its link each is.
 fn numbered(steps: Steps<'_>) -> impl Iterator<Item = (&Step, usize)> {
-    let (mut last, mut nth) = (None, 0);
-    steps.all().map(move |step| {
-        let link = step.link();
-        nth = if link.is_some() && link == last { nth + 1 } else { 0 };
-        last = link;
-        (step, nth)
-    })
+    let mut numbering = Numbering::default();
+    steps.all().map(move |step| (step, numbering.next(step)))
 }
 
 /// Whether a message is long enough for a landing, as both ends know.
