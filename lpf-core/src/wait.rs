@@ -46,6 +46,12 @@ impl Patience {
     }
 }
 
+/// A wait that takes longer sleeps, however few its looks: where other programs want the cores, a yield
+/// takes as long as they run (12 ms were seen), and four thousand of them half a minute.
+const LONGEST_AWAKE: Duration = Duration::from_millis(10);
+/// Spins between two looks at the clock.
+const SPINS_PER_CLOCK: u32 = 64;
+
 /// The longest sleep between two looks, so that no lost wake-up can hang a process.
 pub const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
@@ -77,6 +83,7 @@ pub struct Waiter {
     patience: Patience,
     looks: u32,
     sleep: Duration,
+    awake_since: Option<Instant>,
     asleep_since: Option<Instant>,
 }
 
@@ -85,7 +92,7 @@ impl Waiter {
     #[inline]
     pub fn new(patience: Patience) -> Self {
         let patience = Patience { spins: patience.spins.min(SPINS.get()), ..patience };
-        Waiter { patience, looks: 0, sleep: SHORTEST_SLEEP, asleep_since: None }
+        Waiter { patience, looks: 0, sleep: SHORTEST_SLEEP, awake_since: None, asleep_since: None }
     }
 
     /// To be called when the wait is over: the next one of this thread spins as long as was good
@@ -94,7 +101,7 @@ impl Waiter {
     pub fn learn(&self) {
         let spins = self.patience.spins;
         if spins > 0 {
-            let ended_spinning = self.looks <= spins;
+            let ended_spinning = self.looks <= spins && self.asleep_since.is_none();
             let next = if ended_spinning { spins.saturating_mul(2) } else { spins / 2 };
             SPINS.set(next.max(FEWEST_SPINS));
         }
@@ -104,11 +111,15 @@ impl Waiter {
     #[inline]
     pub fn step(&mut self) -> Step {
         self.looks = self.looks.saturating_add(1);
-        if self.looks <= self.patience.spins {
-            return Step::Spin;
-        }
-        if self.looks <= self.patience.spins.saturating_add(self.patience.yields) {
-            return Step::Yield;
+        let Patience { spins, yields } = self.patience;
+        if self.looks <= spins.saturating_add(yields) && self.asleep_since.is_none() {
+            let spins = self.looks <= spins;
+            if spins && !self.looks.is_multiple_of(SPINS_PER_CLOCK) {
+                return Step::Spin;
+            }
+            if self.awake_since.get_or_insert_with(Instant::now).elapsed() < LONGEST_AWAKE {
+                return if spins { Step::Spin } else { Step::Yield };
+            }
         }
         let sleep = self.sleep;
         self.asleep_since.get_or_insert_with(Instant::now);
@@ -157,6 +168,21 @@ mod tests {
         let steps: Vec<Step> = (0..5).map(|_| waiter.step()).collect();
         let sleep = |factor| Step::Sleep(SHORTEST_SLEEP * factor);
         assert_eq!(steps, [Step::Spin, Step::Spin, Step::Yield, sleep(1), sleep(2)]);
+    }
+
+    #[test]
+    fn a_wait_whose_looks_take_long_sleeps() {
+        for patience in [Patience { spins: 0, yields: 1_000 }, Patience { spins: 1_000, yields: 0 }]
+        {
+            let mut waiter = Waiter::new(patience);
+            let mut looks = 0;
+            while !matches!(waiter.step(), Step::Sleep(_)) {
+                std::thread::sleep(LONGEST_AWAKE / 64);
+                looks += 1;
+            }
+            assert!(looks <= 2 * SPINS_PER_CLOCK, "{looks} looks with {patience:?}");
+            assert!(matches!(waiter.step(), Step::Sleep(_)), "once asleep, it stays so");
+        }
     }
 
     #[test]
