@@ -5,9 +5,9 @@
 //! a long one        context u32, channel u24, kind u8 = 1, number of its body u32, bytes of it u64
 //! ```
 //!
-//! All frames have one tag of MPI's, so those of one sender arrive in the order in which they were
-//! sent, and are matched here. They are short enough to leave at once with the MPIs that were
-//! measured.
+//! The frames of one sender arrive in the order in which they were sent, and are matched here: all that MPI
+//! has are under one tag, and those of a process of this host go through one [ring](super::near). They are
+//! short enough to leave at once with the MPIs that were measured.
 
 use std::collections::VecDeque;
 
@@ -26,7 +26,7 @@ pub(crate) const TAG: i32 = 0;
 /// limit is twice that.
 const FRAME: usize = 4032;
 
-const HEADER: usize = 8;
+pub(crate) const HEADER: usize = 8;
 const LONG_HEADER: usize = HEADER + 12;
 
 /// A longer message has a body.
@@ -46,6 +46,13 @@ pub(crate) struct Frame<'a> {
     pub(crate) body: Option<Body>,
 }
 
+/// What a whole message begins with.
+#[inline]
+pub(crate) fn whole_header(tag: Tag) -> [u8; HEADER] {
+    begin(tag, WHOLE)
+}
+
+#[inline]
 fn begin(tag: Tag, kind: u32) -> [u8; HEADER] {
     debug_assert!(tag.channel < CHANNELS, "channel {}", tag.channel);
     let words = u64::from(tag.channel | kind << 24) << 32 | u64::from(tag.context);
@@ -59,7 +66,7 @@ fn word(bytes: &[u8]) -> Option<(u32, &[u8])> {
 
 impl<'a> Frame<'a> {
     #[inline]
-    fn read(bytes: &'a [u8]) -> Option<Self> {
+    pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let (context, rest) = word(bytes)?;
         let (channel, rest) = word(rest)?;
         let tag = Tag { context, channel: channel % CHANNELS };
@@ -77,7 +84,8 @@ impl<'a> Frame<'a> {
     }
 }
 
-fn long_header(tag: Tag, body: Body) -> [u8; LONG_HEADER] {
+/// What stands for a long message.
+pub(crate) fn long_header(tag: Tag, body: Body) -> [u8; LONG_HEADER] {
     let mut header = [0; LONG_HEADER];
     header[..HEADER].copy_from_slice(&begin(tag, LONG));
     header[HEADER..HEADER + 4].copy_from_slice(&body.number.to_le_bytes());
@@ -124,7 +132,7 @@ impl Outgoing {
         let base = self.slots[slot as usize].buffer.as_mut_ptr().cast::<u8>();
         // SAFETY: MPI does not read the buffer any more, which has room for the header and the bytes.
         unsafe {
-            base.cast::<[u8; HEADER]>().write(begin(tag, WHOLE));
+            base.cast::<[u8; HEADER]>().write(whole_header(tag));
             pieces::gather(pieces, base.add(HEADER));
         }
         self.leave(library, slot, to, HEADER + bytes)

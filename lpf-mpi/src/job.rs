@@ -52,6 +52,7 @@ pub fn join(mut world: World, by: By, beats: Beats, within: Duration) -> Result<
     let left = || within.saturating_sub(began.elapsed());
     let (rank, size) = (world.rank(), world.size());
     let hosts = world.hosts(left()).map_err(refused)?;
+    world.share_memory(&hosts, left()).map_err(refused)?;
     let mut listener = None;
     let mut invitation = Vec::new();
     if rank == 0 {

@@ -21,9 +21,10 @@
 //! ```
 //!
 //! # What travels
-//! A *frame* for every message, all under one tag of MPI's on a duplicate of the communicator: tag
-//! and bytes of a message of up to 4 KB, or tag and length of a longer one and the number of its
-//! *body*. The body is a message of MPI's from memory to memory, under its number as MPI's tag; a very
+//! A *frame* for every message: tag and bytes of a message of up to 4 KB, or tag and length of a longer one
+//! and the number of its *body*. Between hosts all frames are under one tag of MPI's on a duplicate of the
+//! communicator. On a host they go through rings in memory that its processes share, where they can have
+//! such memory: a line from core to core, where MPI takes locks and a copy more. The body is a message of MPI's from memory to memory, under its number as MPI's tag; a very
 //! long one is several, cut in the same places on both sides.
 //!
 //! # Why messages are matched here and not by MPI
@@ -81,6 +82,7 @@ mod hosts;
 mod job;
 mod library;
 mod matching;
+mod near;
 mod network;
 mod pieces;
 mod start;

@@ -8,9 +8,10 @@ use lpf_core::messages::network::Pace;
 use lpf_core::messages::{Broken, Outcome, Piece, Rank, Tag, Ticket};
 
 use super::bodies::{Buffers, Cut, Given, Layout, Sinks, Way};
-use super::frames::{Frame, Incoming, LONGEST_WHOLE, Outgoing};
+use super::frames::{self, Frame, HEADER, Incoming, LONGEST_WHOLE, Outgoing};
 use super::library::Library;
 use super::matching::{Body, Matching, Operation, Stage};
+use super::near::Near;
 use super::pieces::{gather, scatter, total};
 
 /// The longest sleep: nothing wakes a process when a message comes.
@@ -23,6 +24,10 @@ const AWAKE: Duration = Duration::from_millis(20);
 /// Frames taken in one look at most, so that it ends.
 const FRAMES_A_LOOK: usize = 256;
 
+/// Where all frames go through rings, and MPI has nothing in hand that is known of, one look in so many asks
+/// it all the same: the other side of a body may wait for the last word on it.
+const LOOKS_PER_QUESTION: u32 = 16;
+
 pub(crate) struct Network {
     pub(crate) library: Library,
     pub(crate) rank: Rank,
@@ -32,6 +37,9 @@ pub(crate) struct Network {
     matching: Matching,
     outgoing: Outgoing,
     incoming: Incoming,
+    /// The frames of processes on this host.
+    near: Option<Near>,
+    looks: u32,
     layout: Layout,
     buffers: Buffers,
     sinks: Sinks,
@@ -70,7 +78,13 @@ unsafe impl Send for Network {}
 
 impl Network {
     /// `far` says by rank who is on another host.
-    pub(crate) fn new(library: Library, rank: Rank, far: &[bool], bodies: u32) -> Outcome<Self> {
+    pub(crate) fn new(
+        library: Library,
+        rank: Rank,
+        far: &[bool],
+        near: Option<Near>,
+        bodies: u32,
+    ) -> Outcome<Self> {
         library.may_call()?;
         let peers = far.iter().map(|&is_far| Peer { is_far, ..Peer::default() });
         Ok(Network {
@@ -81,6 +95,8 @@ impl Network {
             bodies,
             matching: Matching::new(far.len()),
             outgoing: Outgoing::new(),
+            near,
+            looks: 0,
             layout: Layout::default(),
             buffers: Buffers::default(),
             sinks: Sinks::default(),
@@ -97,6 +113,12 @@ impl Network {
 
     pub(crate) fn size(&self) -> Rank {
         self.peers.len() as Rank
+    }
+
+    /// Whether all processes are on this host, and reached without MPI.
+    #[inline]
+    pub(crate) fn is_near(&self) -> bool {
+        self.near.as_ref().is_some_and(Near::is_all)
     }
 
     #[inline]
@@ -141,12 +163,43 @@ impl Network {
         self.may_use(to)?;
         self.messages += 1;
         let pieces = [Piece::of(bytes)];
-        if bytes.len() <= LONGEST_WHOLE {
-            let Network { outgoing, library, .. } = self;
+        if bytes.len() <= self.longest_whole(to) {
             // SAFETY: a slice is valid for reads.
-            return unsafe { outgoing.send_whole(library, to, tag, &pieces, bytes.len()) };
+            return unsafe { self.send_whole(to, tag, &pieces, bytes.len()) };
         }
         self.send_long_copy(to, tag, &pieces, bytes.len())
+    }
+
+    /// A longer message has a body.
+    #[inline]
+    fn longest_whole(&self, to: Rank) -> usize {
+        match &self.near {
+            Some(near) if near.has(to) => near.longest() - HEADER,
+            _ => LONGEST_WHOLE,
+        }
+    }
+
+    /// Sends a message whole.
+    ///
+    /// # Safety
+    /// The pieces are valid for reads, of no more than [`longest_whole`](Self::longest_whole) bytes in all.
+    #[inline]
+    unsafe fn send_whole(
+        &mut self,
+        to: Rank,
+        tag: Tag,
+        pieces: &[Piece],
+        bytes: usize,
+    ) -> Outcome<()> {
+        let Network { outgoing, near, library, .. } = self;
+        // SAFETY: the caller's promise.
+        unsafe {
+            match near.as_mut().filter(|near| near.has(to)) {
+                Some(near) => near.send(to, &frames::whole_header(tag), pieces, HEADER + bytes),
+                None => outgoing.send_whole(library, to, tag, pieces, bytes)?,
+            }
+        }
+        Ok(())
     }
 
     #[cold]
@@ -176,12 +229,13 @@ impl Network {
         let bytes = total(pieces).ok_or_else(too_long)?;
         self.messages += 1;
         let place = self.matching.operation(true, to, tag, self.pace.now());
-        let Network { outgoing, library, matching, buffers, .. } = self;
+        let longest = self.longest_whole(to);
+        let Network { matching, buffers, .. } = self;
         let operation = &mut matching.operations[place];
-        if bytes <= LONGEST_WHOLE {
+        if bytes <= longest {
             (operation.stage, operation.bytes) = (Stage::Finished, bytes);
             // SAFETY: the caller's promise.
-            unsafe { outgoing.send_whole(library, to, tag, pieces, bytes) }?;
+            unsafe { self.send_whole(to, tag, pieces, bytes) }?;
             return Ok(self.ticket(place));
         }
         match buffers.for_pieces(pieces, bytes) {
@@ -208,7 +262,14 @@ impl Network {
         let operation = &self.matching.operations[place];
         let (to, tag) = (operation.peer, operation.tag);
         let body = self.next_body(to, bytes);
-        self.outgoing.send_long(&self.library, to, tag, body)?;
+        match self.near.as_mut().filter(|near| near.has(to)) {
+            Some(near) => {
+                let header = frames::long_header(tag, body);
+                // SAFETY: no pieces.
+                unsafe { near.send(to, &header, &[], header.len()) };
+            }
+            None => self.outgoing.send_long(&self.library, to, tag, body)?,
+        }
         self.transfer(place, body)
     }
 
@@ -302,43 +363,30 @@ impl Network {
         self.transfer(place, body)
     }
 
-    /// A frame has come.
+    /// Takes a frame that has come through a ring, of `first` if there is one.
     #[inline]
+    fn take_near(&mut self, first: Option<Rank>) -> Outcome<bool> {
+        let Network { near: Some(near), matching, peers, .. } = self else { return Ok(false) };
+        let Some((from, bytes)) = near.next(first) else { return Ok(false) };
+        let length = bytes.len();
+        let delivered = deliver(matching, peers, from, Frame::read(bytes));
+        near.taken(from, length);
+        self.delivered(from, delivered)
+    }
+
+    /// Takes a frame that MPI has.
     fn take(&mut self) -> Outcome<bool> {
         let Network { library, incoming, matching, peers, .. } = self;
         let Some((from, frame)) = incoming.next(library)? else { return Ok(false) };
-        let mut begins = None;
-        let is_broken = peers.get(from as usize).is_none_or(|peer| peer.broken.is_some());
-        let outcome = match frame {
-            Some(Frame { body, .. }) if is_broken => {
-                begins = body.map(|body| (None, body));
-                Ok(())
-            }
-            Some(Frame { tag, bytes, body }) => match matching.take_receive(from, tag) {
-                Some(receive) => {
-                    let operation = &mut matching.operations[receive];
-                    let length = body.map_or(bytes.len(), |body| body.bytes);
-                    let fits = fits(operation, length);
-                    if let (Ok(()), None) = (&fits, body) {
-                        // SAFETY: a receive that waited: its memory is valid by its caller's promise.
-                        unsafe { scatter(bytes.as_ptr(), length, &operation.pieces) };
-                        (operation.stage, operation.bytes) = (Stage::Finished, length);
-                    }
-                    if fits.is_err() {
-                        operation.stage = Stage::Lost;
-                    }
-                    begins = body.map(|body| (fits.is_ok().then_some(receive), body));
-                    fits
-                }
-                None if matching.is_forgotten(tag.context) => {
-                    begins = body.map(|body| (None, body));
-                    Ok(())
-                }
-                None => matching.keep(from, tag, bytes, body),
-            },
-            None => Err(format!("process {from} sent what is no frame of this protocol")),
-        };
+        let delivered = deliver(matching, peers, from, frame);
         incoming.taken(library)?;
+        self.delivered(from, delivered)
+    }
+
+    /// Goes on with what a frame has begun.
+    #[inline]
+    fn delivered(&mut self, from: Rank, delivered: Delivered) -> Outcome<bool> {
+        let Delivered { outcome, begins } = delivered;
         if let Err(reason) = outcome {
             self.break_off(from, reason);
         }
@@ -354,10 +402,17 @@ impl Network {
     /// and goes on with what nobody asks about.
     #[inline]
     fn look(&mut self, asked: Option<u32>) -> Outcome<()> {
+        let first = asked.map(|place| self.matching.operations[place].peer);
+        let asks_mpi = self.asks_mpi();
         for _ in 0..FRAMES_A_LOOK {
-            if !self.take()? {
-                self.incoming.post_again(&self.library)?;
-                self.outgoing.look(&self.library)?;
+            if !self.take_near(first)? && !(asks_mpi && self.take()?) {
+                if let Some(near) = &mut self.near {
+                    near.let_go();
+                }
+                if asks_mpi {
+                    self.incoming.post_again(&self.library)?;
+                    self.outgoing.look(&self.library)?;
+                }
                 break;
             }
             // To learn that there is no other frame would cost as much as this one.
@@ -370,6 +425,16 @@ impl Network {
             self.look_after_orphans()?;
         }
         if self.unfinished.is_empty() { Ok(()) } else { self.go_on() }
+    }
+
+    /// Whether MPI has to be asked in this look.
+    #[inline]
+    fn asks_mpi(&mut self) -> bool {
+        self.looks = self.looks.wrapping_add(1);
+        self.moving > 0
+            || self.looks.is_multiple_of(LOOKS_PER_QUESTION)
+            || !self.is_near()
+            || !self.sinks.is_empty()
     }
 
     /// Gives more of the bodies of which MPI has not had all, whoever is asked about.
@@ -453,6 +518,55 @@ impl Network {
             std::thread::sleep(time.min(LONGEST_SLEEP));
         }
     }
+}
+
+/// What came of a frame: whether its sender has kept to the protocol, and the body that begins with it, with
+/// the receive that it is for.
+struct Delivered {
+    outcome: Result<(), String>,
+    begins: Option<(Option<u32>, Body)>,
+}
+
+/// Brings a frame to who wants it.
+#[inline]
+fn deliver(
+    matching: &mut Matching,
+    peers: &[Peer],
+    from: Rank,
+    frame: Option<Frame<'_>>,
+) -> Delivered {
+    let mut begins = None;
+    let is_broken = peers.get(from as usize).is_none_or(|peer| peer.broken.is_some());
+    let outcome = match frame {
+        Some(Frame { body, .. }) if is_broken => {
+            begins = body.map(|body| (None, body));
+            Ok(())
+        }
+        Some(Frame { tag, bytes, body }) => match matching.take_receive(from, tag) {
+            Some(receive) => {
+                let operation = &mut matching.operations[receive];
+                let length = body.map_or(bytes.len(), |body| body.bytes);
+                let fits = fits(operation, length);
+                if let (Ok(()), None) = (&fits, body) {
+                    // SAFETY: a receive that waited: its memory is valid by its caller's promise.
+                    unsafe { scatter(bytes.as_ptr(), length, &operation.pieces) };
+                    (operation.stage, operation.bytes) = (Stage::Finished, length);
+                }
+                if fits.is_err() {
+                    operation.stage = Stage::Lost;
+                }
+                begins = body.map(|body| (fits.is_ok().then_some(receive), body));
+                fits
+            }
+            None if matching.is_forgotten(tag.context) => {
+                begins = body.map(|body| (None, body));
+                Ok(())
+            }
+            None => matching.keep(from, tag, bytes, body),
+        },
+        None => Err(format!("process {from} sent what is no frame of this protocol")),
+    };
+    Delivered { outcome, begins }
 }
 
 /// Whether a message fits into a receive.

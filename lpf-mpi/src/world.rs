@@ -11,6 +11,7 @@ use mpi::ffi;
 use super::Mpi;
 use super::hosts::{Hosts, Lodging};
 use super::library::{Comm, Library, OffSwitch, Request, byte, check, no_request};
+use super::near::{Identity, Name, Near, Shared};
 use super::network::Network;
 use super::start::{broken, duplicate, is_over, is_up, is_whole, only_thread, tag_limit, wait};
 
@@ -26,6 +27,8 @@ pub struct World {
     is_ours: bool,
     /// Who is known to be on another host, by rank.
     far: Vec<bool>,
+    /// Between the processes of this host.
+    near: Option<Near>,
 }
 
 // SAFETY: a communicator may be used by any thread, one at a time, and `Library` sees to it that no
@@ -110,7 +113,7 @@ impl World {
             library.judge(ffi::MPI_Comm_size(library.comm, &mut size), "MPI_Comm_size", None)?;
         }
         let far = vec![false; size as usize];
-        Ok(World { library, rank: rank as Rank, size: size as Rank, is_ours, far })
+        Ok(World { library, rank: rank as Rank, size: size as Rank, is_ours, far, near: None })
     }
 
     /// This process.
@@ -166,20 +169,52 @@ impl World {
         let end = deadline(Instant::now(), within);
         self.library.may_call()?;
         let own = Lodging::own(self.host_name()?);
-        let mut all = own.bytes().to_vec();
-        all.resize(Lodging::BYTES * (1 + self.size as usize), 0);
-        let all = self.collective("exchange of host names", all, end, |comm, bytes, request| {
-            let (own, all) = bytes.split_at_mut(Lodging::BYTES);
-            let (own, all) = (own.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());
-            let each = Lodging::BYTES as c_int;
-            // SAFETY: there is room for one from each; `collective` keeps it until it is complete.
-            unsafe { ffi::MPI_Iallgather(own, each, byte(), all, each, byte(), comm, request) }
-        })?;
-        let all = all.chunks_exact(Lodging::BYTES).skip(1).map(Lodging::read);
-        let hosts = Hosts::of(&all.collect::<Vec<_>>(), self.rank as usize);
+        let all = self.gather_everywhere("exchange of host names", &own.bytes(), end)?;
+        let all: Vec<Lodging> = all.iter().map(|bytes| Lodging::read(bytes)).collect();
+        let hosts = Hosts::of(&all, self.rank as usize);
         let own = hosts.numbers[self.rank as usize];
         self.far = hosts.numbers.iter().map(|&host| host != own).collect();
         Ok(hosts)
+    }
+
+    /// Gives the processes of each host memory that they share, for short messages between them; those that
+    /// cannot have it send by MPI. Collective.
+    ///
+    /// # Errors
+    /// Where MPI fails or may not be called, and where the others do not come in time.
+    pub fn share_memory(&mut self, hosts: &Hosts, within: Duration) -> Outcome<()> {
+        let end = deadline(Instant::now(), within);
+        let own = hosts.numbers[self.rank as usize];
+        let is_here = |rank: &Rank| hosts.numbers[*rank as usize] == own;
+        let ranks: Vec<Rank> = (0..self.size).filter(is_here).collect();
+        // The first process of a host has the name.
+        let names = self.gather_everywhere("exchange of names", &Name::new().0, end)?;
+        let shared = Shared::open(&Name::of(&names[ranks[0] as usize]), ranks.len()).ok();
+        // Hosts that look the same may have memory of their own.
+        let identity = shared.as_ref().map_or(Identity::default(), |shared| shared.identity);
+        let all = self.gather_everywhere("exchange of memory", &identity.bytes(), end);
+        let Some(shared) = shared else { return all.map(|_| ()) };
+        shared.forget_name();
+        let all = all?;
+        if ranks.iter().all(|&rank| all[rank as usize] == identity.bytes()) {
+            self.near = Some(Near::new(shared, self.rank, self.size, ranks));
+        }
+        Ok(())
+    }
+
+    /// What all processes give, by rank: as many bytes each.
+    fn gather_everywhere(&mut self, what: &str, own: &[u8], end: Instant) -> Outcome<Vec<Vec<u8>>> {
+        let each = own.len();
+        let mut all = own.to_vec();
+        all.resize(each * (1 + self.size as usize), 0);
+        let all = self.collective(what, all, end, |comm, bytes, request| {
+            let (own, all) = bytes.split_at_mut(each);
+            let (own, all) = (own.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());
+            let each = each as c_int;
+            // SAFETY: there is room for one from each; `collective` keeps it until it is complete.
+            unsafe { ffi::MPI_Iallgather(own, each, byte(), all, each, byte(), comm, request) }
+        })?;
+        Ok(all.chunks_exact(each).skip(1).map(<[u8]>::to_vec).collect())
     }
 
     /// A number for the name of this process's host.
@@ -249,6 +284,7 @@ impl World {
     #[must_use]
     pub fn as_if_apart(mut self) -> Self {
         self.far.fill(true);
+        self.near = None;
         self
     }
 
@@ -258,9 +294,9 @@ impl World {
     /// # Errors
     /// Where MPI fails or may not be called.
     pub fn network<C: Control>(self, control: C) -> Outcome<Mpi<C>> {
-        let World { library, rank, is_ours, far, .. } = self;
+        let World { library, rank, is_ours, far, near, .. } = self;
         let bodies = tag_limit(&library)?;
-        Ok(Mpi { network: Network::new(library, rank, &far, bodies)?, control, is_ours })
+        Ok(Mpi { network: Network::new(library, rank, &far, near, bodies)?, control, is_ours })
     }
 
     /// Ends the use of MPI, as [`Mpi::finish`].
@@ -336,7 +372,7 @@ impl<C: Control> Mpi<C> {
         leave(&mut network)?;
         let (rank, size) = (network.rank, network.size());
         let (library, far) = (network.library.share(), Vec::new());
-        let world = World { library, rank, size, is_ours, far };
+        let world = World { library, rank, size, is_ours, far, near: None };
         // What still comes for an ended context is dropped: until then its sender does not come.
         world.meet(end, || match control.stays_open() {
             true => Err(broken("another process cannot end its use of MPI")),

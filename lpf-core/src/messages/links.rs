@@ -29,6 +29,13 @@ use crate::waits::{
 use control::{Early, Postbox};
 use inboxes::Inbox;
 
+/// So many waits at most find what they await before there is progress on everything: who has to be told
+/// something waits for it no longer.
+const AT_ONCE: u32 = 64;
+
+/// A wait of more looks reports all releases. It does so before it sleeps.
+const SHORT_WAIT: u32 = 32;
+
 /// The links of one process of a section.
 #[derive(Debug)]
 pub(super) struct Links {
@@ -37,6 +44,8 @@ pub(super) struct Links {
     pub(super) members: Box<[Rank]>,
     places: Vec<Place>,
     open: usize,
+    /// Waits that found what they awaited since there was progress on everything.
+    at_once: u32,
     call: Call,
     inboxes: Vec<Option<Inbox>>,
     /// Inboxes below this number are active.
@@ -203,6 +212,7 @@ impl Links {
             members,
             places: Vec::new(),
             open: 0,
+            at_once: 0,
             call: Call::default(),
             inboxes: Vec::new(),
             active: 0,
@@ -282,6 +292,7 @@ impl Links {
         if self.active == 0 {
             return Ok(());
         }
+        self.at_once = 0;
         self.hear(net)?;
         for at in 0..self.places.len() {
             let Some(mut link) = self.places[at].link.take() else { continue };
@@ -304,10 +315,33 @@ impl Links {
         if link.incoming.must_report(link.shape.window, link.incoming.awaited) {
             self.report(net, link)?;
         }
-        self.finish_sends(net, link)?;
+        Self::finish_sends(net, link)?;
         if !link.queue.is_empty() && !self.send_queued(net, local, link)? {
             // Who waits for credit reports all it owes: else two full windows wait for each other.
             self.report(net, link)?;
+        }
+        Ok(())
+    }
+
+    /// After a wait that found what it awaited: progress on the links that it named, and from time to time
+    /// on all, however many waits follow each other and find theirs.
+    #[inline]
+    fn at_once<T: Transport>(
+        &mut self,
+        net: &mut T,
+        local: &Local,
+        awaited: Awaited<'_>,
+    ) -> std::result::Result<(), Stop> {
+        self.at_once += 1;
+        if self.at_once >= AT_ONCE {
+            return self.progress(net, local);
+        }
+        let Awaited::Messages(messages) = awaited else { return Ok(()) };
+        for expect in messages {
+            let Some(link) = self.find(expect.link) else { continue };
+            if link.incoming.must_report(link.shape.window, link.incoming.awaited) {
+                self.report_at(net, expect.link.number())?;
+            }
         }
         Ok(())
     }
@@ -380,13 +414,19 @@ impl<T: Transport> Process<T> {
         let mut shared = network.lock();
         let Process { local, links, watch, .. } = self;
         let mut what = InExpected { local, links, awaited };
+        let mut looks = 0;
         let waited = watch.wait(&mut shared.net, &mut what, |what, net| {
-            what.links.progress(net, what.local)?;
+            // Asked about first: a look at the network ends with what it finds then.
             if what.links.is_there(net, what.local, what.awaited)? {
+                what.links.at_once(net, what.local, what.awaited)?;
                 return Ok(true);
             }
-            // A report is owed to whoever may wait for it while this process does.
-            what.links.report_all(net)?;
+            what.links.progress(net, what.local)?;
+            // A report is owed to whoever may wait for it while this process does, but is a message more.
+            looks += 1;
+            if looks >= SHORT_WAIT {
+                what.links.report_all(net)?;
+            }
             Ok(false)
         });
         waited.map_err(|error| self.die(&mut shared.net, error))

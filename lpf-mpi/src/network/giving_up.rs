@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use lpf_core::messages::{Broken, Outcome, Rank, Ticket};
 
 use super::super::matching::{Body, Stage};
+use super::super::near::Near;
 use super::super::start::is_over;
 use super::Network;
 
@@ -102,7 +103,8 @@ impl Network {
     /// Whether everything of this process has left, and nothing more is to be dropped.
     pub(crate) fn is_done(&mut self) -> Outcome<bool> {
         self.progress()?;
-        let left = self.outgoing.have_left(&self.library)?;
+        let left = self.near.as_mut().is_none_or(Near::let_go);
+        let left = self.outgoing.have_left(&self.library)? && left;
         Ok(left && self.orphans.is_empty() && self.sinks.is_empty())
     }
 

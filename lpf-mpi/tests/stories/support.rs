@@ -18,8 +18,12 @@ pub(crate) static APART: AtomicBool = AtomicBool::new(false);
 
 /// A network of all processes on a communicator of its own.
 pub(crate) fn new_network() -> Net {
-    let world = new_world();
-    let world = if APART.load(Relaxed) { world.as_if_apart() } else { world };
+    let mut world = new_world();
+    if APART.load(Relaxed) {
+        return world.as_if_apart().network(NoControl).unwrap();
+    }
+    let hosts = world.hosts(PATIENCE).unwrap();
+    world.share_memory(&hosts, PATIENCE).unwrap();
     world.network(NoControl).unwrap()
 }
 

@@ -272,13 +272,18 @@ impl Links {
 
     /// Reports all releases.
     pub(in super::super) fn report_all<T: Transport>(&mut self, net: &mut T) -> Result<(), Stop> {
-        for at in 0..self.places.len() {
-            let Some(mut link) = self.places[at].link.take() else { continue };
-            let done = self.report(net, &mut link);
-            self.places[at].link = Some(link);
-            done?;
-        }
-        Ok(())
+        (0..self.places.len()).try_for_each(|place| self.report_at(net, place))
+    }
+
+    pub(super) fn report_at<T: Transport>(
+        &mut self,
+        net: &mut T,
+        place: usize,
+    ) -> Result<(), Stop> {
+        let Some(mut link) = self.places[place].link.take() else { return Ok(()) };
+        let done = self.report(net, &mut link);
+        self.places[place].link = Some(link);
+        done
     }
 
     pub(super) fn tell_offer<T: Transport>(

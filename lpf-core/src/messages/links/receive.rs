@@ -173,9 +173,17 @@ impl Links {
         awaited: Awaited<'_>,
     ) -> std::result::Result<bool, Stop> {
         match awaited {
-            Awaited::Flushed => Ok(self.open_links().all(OpenLink::is_flushed)),
+            Awaited::Flushed => {
+                let open = self.places.iter_mut().filter_map(|place| place.link.as_deref_mut());
+                Self::are_flushed(net, open)
+            }
             Awaited::FlushedOn(links) => {
-                Ok(links.iter().all(|&link| self.find(link).is_none_or(OpenLink::is_flushed)))
+                for &link in links {
+                    if !Self::are_flushed(net, self.find_mut(link))? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
             }
             Awaited::Messages(messages) => {
                 let mut ready = true;
@@ -192,6 +200,19 @@ impl Links {
                 Ok(ready)
             }
         }
+    }
+
+    fn are_flushed<'a, T: Transport>(
+        net: &mut T,
+        links: impl IntoIterator<Item = &'a mut OpenLink>,
+    ) -> std::result::Result<bool, Stop> {
+        for link in links {
+            Self::finish_sends(net, link)?;
+            if !link.is_flushed() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether all awaited messages of a link are there; checks their stamps.

@@ -45,8 +45,12 @@ impl<T: Transport> Process<T> {
         let mut shared = network.lock();
         let net = &mut shared.net;
         let (local, links) = (&self.local, &mut self.links);
-        let sent = links.hear(net).and_then(|()| links.send_on(net, local, link));
-        sent.map_err(|stop| {
+        let sent = links.send_on(net, local, link).and_then(|all| match all {
+            true => Ok(true),
+            // What it waits for may have come.
+            false => links.hear(net).and_then(|()| links.send_on(net, local, link)),
+        });
+        sent.map(|_| ()).map_err(|stop| {
             let error = self.watch.stopped(net.control(), self.local.superstep, stop);
             self.die(net, error)
         })
@@ -59,11 +63,11 @@ impl Links {
         net: &mut T,
         local: &Local,
         link: Link,
-    ) -> std::result::Result<(), Stop> {
-        let Some(mut open) = self.places[link.number()].link.take() else { return Ok(()) };
+    ) -> std::result::Result<bool, Stop> {
+        let Some(mut open) = self.places[link.number()].link.take() else { return Ok(true) };
         let sent = self.send_queued(net, local, &mut open);
         self.places[link.number()].link = Some(open);
-        sent.map(|_| ())
+        sent
     }
 
     /// Lets queued puts leave; whether the queue is empty then.
@@ -88,7 +92,7 @@ impl Links {
             }
             if link.in_flight.len() >= link.shape.window as usize {
                 // Heads are used again a window later.
-                self.finish_sends(net, link)?;
+                Self::finish_sends(net, link)?;
                 if link.in_flight.len() >= link.shape.window as usize {
                     break;
                 }
@@ -147,7 +151,6 @@ impl Links {
 
     /// Forgets the sends that are over, oldest first.
     pub(super) fn finish_sends<T: Transport>(
-        &mut self,
         net: &mut T,
         link: &mut OpenLink,
     ) -> std::result::Result<(), Stop> {

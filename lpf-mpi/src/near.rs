@@ -1,0 +1,266 @@
+//! Frames between processes of one host: rings in memory that they share.
+//!
+//! Open MPI takes 230 ns for a short message each way where a second thread is in the process (90 of them
+//! for locks), a look that finds nothing 57, and each process has one more copy; through a ring the same
+//! frame is one cache line from core to core. Bodies stay with MPI, which moves them in one copy.
+//!
+//! Where the memory cannot be had, by any of them, MPI has the frames.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::ptr;
+
+use lpf_core::messages::network::{RingReceiver, RingSender};
+use lpf_core::messages::{Piece, Rank};
+
+use super::pieces::gather;
+
+/// Bytes of the ring from one process to another: 1000 short messages, or two of 32 KB. Those take 1.3 us
+/// through it, with both copies, and 6 to 8 as bodies of Open MPI's.
+const RING: usize = 64 << 10;
+/// Of one of many: a frame of Open MPI's has room.
+const SHORT_RING: usize = 12 << 10;
+const MANY: usize = 16;
+/// More is left to MPI: 147 processes on a host.
+const MOST: usize = 256 << 20;
+
+/// A name that nobody else has thought of, for memory that is to be shared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Name(pub(crate) [u8; 16]);
+
+impl Name {
+    /// All noughts where the system has no random numbers.
+    pub(crate) fn new() -> Self {
+        let mut name = Name::default();
+        if getrandom::fill(&mut name.0).is_err() {
+            name = Name::default();
+        }
+        name
+    }
+
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        Name(bytes.try_into().unwrap_or_default())
+    }
+}
+
+/// Which file of which system the memory of all is; where it has none, nothing else is equal to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+impl Identity {
+    pub(crate) const BYTES: usize = 16;
+
+    pub(crate) fn bytes(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&self.device.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.inode.to_le_bytes());
+        bytes
+    }
+}
+
+/// Memory that processes of one host share, while its file has a name.
+pub(crate) struct Shared {
+    memory: Mapping,
+    path: PathBuf,
+    pub(crate) identity: Identity,
+}
+
+struct Mapping {
+    base: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: an address; who may touch the memory is said where it is used.
+unsafe impl Send for Mapping {}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `Shared::open`; the rings in it go with it.
+        unsafe { libc::munmap(self.base.cast(), self.bytes) };
+    }
+}
+
+fn ring_bytes(processes: usize) -> usize {
+    if processes <= MANY { RING } else { SHORT_RING }
+}
+
+impl Shared {
+    /// The memory of so many processes that have agreed on a name: whoever comes first makes it.
+    ///
+    /// # Errors
+    /// Where the system does not have it.
+    pub(crate) fn open(name: &Name, processes: usize) -> io::Result<Self> {
+        let bytes = processes * processes * ring_bytes(processes);
+        if bytes > MOST || *name == Name::default() {
+            return Err(io::Error::from(io::ErrorKind::OutOfMemory));
+        }
+        // A file in memory.
+        let name: String = name.0.iter().map(|byte| format!("{byte:02x}")).collect();
+        let path = PathBuf::from(format!("/dev/shm/lpf-{name}"));
+        let file = File::options().read(true).write(true).create(true).mode(0o600).open(&path)?;
+        Self::map(&file, bytes, path.clone()).inspect_err(|_| drop(std::fs::remove_file(path)))
+    }
+
+    fn map(file: &File, bytes: usize, path: PathBuf) -> io::Result<Self> {
+        // All of it now: what is not there when it is touched ends the process.
+        // SAFETY: an open file.
+        match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) } {
+            0 => {}
+            code => return Err(io::Error::from_raw_os_error(code)),
+        }
+        let about = file.metadata()?;
+        // SAFETY: the system chooses a place that nothing is at.
+        let base = unsafe {
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            libc::mmap(ptr::null_mut(), bytes, access, libc::MAP_SHARED, file.as_raw_fd(), 0)
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let identity = Identity { device: about.dev(), inode: about.ino() };
+        Ok(Shared { memory: Mapping { base: base.cast(), bytes }, path, identity })
+    }
+
+    /// Takes the name from the file, which all of them have opened, or never will.
+    pub(crate) fn forget_name(&self) {
+        // Another may have done it.
+        drop(std::fs::remove_file(&self.path));
+    }
+}
+
+/// The rings of one process.
+pub(crate) struct Near {
+    /// By rank.
+    peers: Vec<Option<Peer>>,
+    /// Who has rings: the processes of this host, this one among them.
+    ranks: Vec<Rank>,
+    longest: usize,
+    /// Where the next look begins.
+    turn: usize,
+    /// Frames that wait for room.
+    waiting: usize,
+    _memory: Mapping,
+}
+
+struct Peer {
+    sender: RingSender,
+    receiver: RingReceiver,
+    /// What had no room.
+    waiting: VecDeque<Box<[u8]>>,
+}
+
+impl Near {
+    /// The rings between process `rank` of `size` and all of `ranks`, itself among them.
+    pub(crate) fn new(shared: Shared, rank: Rank, size: Rank, ranks: Vec<Rank>) -> Self {
+        let (count, memory) = (ranks.len(), shared.memory);
+        let bytes = ring_bytes(count);
+        let own = ranks.iter().position(|&other| other == rank).unwrap_or(0);
+        let ring = |from: usize, to: usize| memory.base.wrapping_add((from * count + to) * bytes);
+        let mut peers: Vec<_> = (0..size).map(|_| None).collect();
+        for (at, &other) in ranks.iter().enumerate() {
+            // SAFETY: the file was made of noughts, and has room for the rings of all pairs; all of them
+            // have agreed on who is which, so each ring has these two ends, and the memory goes with them.
+            peers[other as usize] = Some(unsafe {
+                Peer {
+                    sender: RingSender::new(ring(own, at), bytes),
+                    receiver: RingReceiver::new(ring(at, own), bytes),
+                    waiting: VecDeque::new(),
+                }
+            });
+        }
+        let longest = peers.iter().flatten().map(|peer| peer.sender.longest()).min().unwrap_or(0);
+        Near { peers, ranks, longest, turn: 0, waiting: 0, _memory: memory }
+    }
+
+    #[inline]
+    pub(crate) fn has(&self, rank: Rank) -> bool {
+        matches!(self.peers.get(rank as usize), Some(Some(_)))
+    }
+
+    /// The longest frame.
+    #[inline]
+    pub(crate) fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// Whether nobody is elsewhere.
+    pub(crate) fn is_all(&self) -> bool {
+        self.ranks.len() == self.peers.len()
+    }
+
+    /// Sends a frame to a process that [has](Self::has) rings.
+    ///
+    /// # Safety
+    /// The pieces are valid for reads, of so many bytes with `head`.
+    #[inline]
+    pub(crate) unsafe fn send(&mut self, to: Rank, head: &[u8], pieces: &[Piece], bytes: usize) {
+        let Some(Some(peer)) = self.peers.get_mut(to as usize) else { return };
+        // SAFETY: the caller's promise.
+        if peer.waiting.is_empty() && unsafe { peer.sender.send(head, pieces, bytes) } {
+            return;
+        }
+        let mut frame = vec![0; bytes].into_boxed_slice();
+        frame[..head.len()].copy_from_slice(head);
+        // SAFETY: the caller's promise; there is room for them.
+        unsafe { gather(pieces, frame.as_mut_ptr().add(head.len())) };
+        peer.waiting.push_back(frame);
+        self.waiting += 1;
+    }
+
+    /// Lets frames go for which there is room now. Whether all have gone.
+    #[inline]
+    pub(crate) fn let_go(&mut self) -> bool {
+        self.waiting == 0 || self.let_some_go()
+    }
+
+    #[cold]
+    fn let_some_go(&mut self) -> bool {
+        for peer in self.peers.iter_mut().flatten() {
+            while let Some(frame) = peer.waiting.front() {
+                // SAFETY: no pieces.
+                if !unsafe { peer.sender.send(frame, &[], frame.len()) } {
+                    break;
+                }
+                peer.waiting.pop_front();
+                self.waiting -= 1;
+            }
+        }
+        self.waiting == 0
+    }
+
+    /// A frame that has come, of `first` if there is one. To be followed by [`taken`](Self::taken).
+    #[inline]
+    pub(crate) fn next(&mut self, first: Option<Rank>) -> Option<(Rank, &[u8])> {
+        let mut from = first.filter(|&rank| self.has_come(rank));
+        for _ in 0..self.ranks.len() {
+            if from.is_some() {
+                break;
+            }
+            self.turn = if self.turn + 1 < self.ranks.len() { self.turn + 1 } else { 0 };
+            from = Some(self.ranks[self.turn]).filter(|&rank| self.has_come(rank));
+        }
+        let peer = self.peers[from? as usize].as_mut()?;
+        Some((from?, peer.receiver.next()?))
+    }
+
+    #[inline]
+    fn has_come(&mut self, from: Rank) -> bool {
+        let Some(Some(peer)) = self.peers.get_mut(from as usize) else { return false };
+        peer.receiver.next().is_some()
+    }
+
+    /// The frame that [`next`](Self::next) gave is done with; its length was this.
+    #[inline]
+    pub(crate) fn taken(&mut self, from: Rank, bytes: usize) {
+        if let Some(Some(peer)) = self.peers.get_mut(from as usize) {
+            peer.receiver.taken(bytes);
+        }
+    }
+}
