@@ -23,6 +23,30 @@ use crate::scratch::Scratch;
 use crate::shared::{Place, Shared};
 use crate::ways::*;
 
+/// What tells an operator from others: its name and its elements', as the compiler has them. Two are the same
+/// here where their text lies in one place, which is soon compared; else where it has the same hash.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OperatorName(&'static str);
+
+impl OperatorName {
+    /// Nothing is combined.
+    pub(crate) const NONE: Self = OperatorName("");
+
+    /// Of its text.
+    pub(crate) fn hash(self) -> u64 {
+        self.0.bytes().fold(0, |hash, byte| mixed(hash, u64::from(byte)))
+    }
+}
+
+impl PartialEq for OperatorName {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0, other.0)
+    }
+}
+
+impl Eq for OperatorName {}
+
 /// One call: what its messages' stamp is made of. Calls of a member that are the same have the same schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct What {
@@ -36,6 +60,8 @@ pub(crate) struct What {
     element: usize,
     /// Whether operands may change places.
     commutes: bool,
+    /// What combines them.
+    pub(crate) operator: OperatorName,
     /// Whether all that its schedule depends on is here: not so with counts.
     pub(crate) is_exact: bool,
 }
@@ -43,14 +69,17 @@ pub(crate) struct What {
 impl What {
     /// Of this collective by algorithm number `way`, on `size` bytes of elements of `element`.
     fn new(kind: Collective, way: usize, size: usize, element: usize) -> Self {
-        What { kind, way, root: 0, size, element, commutes: true, is_exact: true }
+        let operator = OperatorName::NONE;
+        What { kind, way, root: 0, size, element, commutes: true, operator, is_exact: true }
     }
 
-    fn stamp(&self, mode: Mode) -> u32 {
+    /// `operator` is its operator's hash.
+    fn stamp(&self, mode: Mode, operator: u64) -> u32 {
         let What { kind, way, root, size, element, commutes, .. } = *self;
         let small =
             kind as u64 | (way as u64) << 8 | u64::from(commutes) << 16 | (mode as u64) << 17;
         let hash = mixed(mixed(mixed(small, root as u64), size as u64), element as u64);
+        let hash = mixed(hash, operator);
         (hash ^ hash >> 32) as u32
     }
 }
@@ -84,6 +113,16 @@ fn whole(bytes: usize, element: usize) -> usize {
     if element.is_power_of_two() { bytes & !(element - 1) } else { bytes / element * element }
 }
 
+#[cold]
+fn other_length(has: usize, needs: usize) -> String {
+    match needs {
+        usize::MAX => {
+            format!("a vector of length {has} where this call needs more than there is memory")
+        }
+        needs => format!("a vector of length {has} where this call needs exactly {needs}"),
+    }
+}
+
 /// Nothing to combine with.
 fn nothing() -> impl FnMut(*const u8, *const u8, *mut u8, usize) {
     |_, _, _, _| {}
@@ -99,31 +138,37 @@ fn combining<T: Pod, O: Operator<T>>(
 
 impl<'s> Collectives<'s> {
     #[cold]
+    #[track_caller]
     fn misuse<L: Lpf>(&self, ctx: &Context<'s, L>, text: String) -> Error {
-        Error::misuse(ctx.pid(), ctx.superstep(), Cause::Arrivals(text))
+        let error = Error::misuse(ctx.pid(), ctx.superstep(), Cause::Arrivals(text));
+        error.at(std::panic::Location::caller().into())
     }
 
     #[inline]
+    #[track_caller]
     fn inside<L: Lpf>(&self, ctx: &Context<'s, L>, view: View) -> Result<View> {
         match view.outside {
             None => Ok(view),
             Some((start, end, len)) => {
-                Err(self.misuse(ctx, format!("elements {start}..{end} of an area of {len}")))
+                let backwards = if end < start { ", which end before they begin" } else { "" };
+                let text = format!("elements {start}..{end} of an area of {len}{backwards}");
+                Err(self.misuse(ctx, text))
             }
         }
     }
 
     #[inline]
+    #[track_caller]
     fn as_long<L: Lpf>(&self, ctx: &Context<'s, L>, view: View, len: usize) -> Result<View> {
         let view = self.inside(ctx, view)?;
         if view.len != len {
-            let text = format!("{} elements where the collective has {len}", view.len);
-            return Err(self.misuse(ctx, text));
+            return Err(self.misuse(ctx, other_length(view.len, len)));
         }
         Ok(view)
     }
 
     #[inline]
+    #[track_caller]
     fn root<L: Lpf>(&self, ctx: &Context<'s, L>, root: usize) -> Result<usize> {
         if root >= self.len() {
             let text = format!("root {root} of a group of {}", self.len());
@@ -138,6 +183,7 @@ impl<'s> Collectives<'s> {
     /// # Safety
     /// The buffers are registered memory of this process, as long as the schedules' regions reach, which
     /// nobody else touches until it returns.
+    #[track_caller]
     unsafe fn carry_out<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -154,7 +200,8 @@ impl<'s> Collectives<'s> {
         }
         let Collectives { group, shared, kept, .. } = self;
         let shared = &mut *shared.borrow_mut();
-        let (part, hash) = (whole(shared.cell, element), plan.what.stamp(mode));
+        let operator = kept.hash(&plan.what);
+        let (part, hash) = (whole(shared.cell, element), plan.what.stamp(mode, operator));
         let fits = plan.len.checked_mul(element).is_some_and(|bytes| bytes <= most);
         let step = if fits { plan.len } else { (most / element).max(1) };
         let mut first = 0;
@@ -173,7 +220,7 @@ impl<'s> Collectives<'s> {
                 }
             };
             let mut raw = ctx.raw();
-            let stamp = group.enter(&mut raw, shared.names[plan.what.kind as usize], hash);
+            let which = group.enter(&mut raw, shared.names[plan.what.kind as usize], hash);
             let at_front = plan.scratch.kept * len * element;
             let buffers = buffers(member, first);
             let mut call = Call { raw: &mut raw, group, shared, buffers, combine, part };
@@ -181,7 +228,7 @@ impl<'s> Collectives<'s> {
             let run = AssertUnwindSafe(|| unsafe {
                 match mode {
                     Mode::Expected => expected(&mut call, schedule),
-                    Mode::Full => full(&mut call, schedule, at_front, stamp),
+                    Mode::Full => full(&mut call, schedule, at_front, which),
                 }
             });
             let done = match catch_unwind(run) {
@@ -209,6 +256,7 @@ impl<'s> Collectives<'s> {
     }
 
     #[cold]
+    #[track_caller]
     fn no_room<L: Lpf>(&self, ctx: &Context<'s, L>, element: usize) -> Error {
         self.misuse(ctx, format!(
             "elements of {element} bytes do not fit what the collectives have for them; see Settings::scratch_bytes"
@@ -217,6 +265,7 @@ impl<'s> Collectives<'s> {
 
     /// How this call's rounds end.
     #[inline]
+    #[track_caller]
     fn mode<L: Lpf>(&self, ctx: &Context<'s, L>) -> Result<Mode> {
         match (self.preferences.mode, self.strict) {
             (None | Some(Mode::Expected), false) => Ok(Mode::Expected),
@@ -224,6 +273,7 @@ impl<'s> Collectives<'s> {
         }
     }
 
+    #[track_caller]
     fn slow_mode<L: Lpf>(&self, ctx: &Context<'s, L>, mode: Option<Mode>) -> Result<Mode> {
         let is_all = self.len() == ctx.nprocs() as usize;
         if mode == Some(Mode::Full) && !is_all {
@@ -235,6 +285,7 @@ impl<'s> Collectives<'s> {
     }
 
     #[inline]
+    #[track_caller]
     fn fits<L: Lpf>(&self, ctx: &Context<'s, L>, element: usize) -> Result<()> {
         let cell = self.shared.borrow().cell;
         if element > cell {
@@ -247,6 +298,7 @@ impl<'s> Collectives<'s> {
     }
 
     /// The cheapest of some ways to do a collective on so many bytes; those that cannot be used have no cost.
+    #[track_caller]
     fn cheapest<L: Lpf, W: Copy>(
         &self,
         ctx: &Context<'s, L>,
@@ -271,6 +323,7 @@ impl<'s> Collectives<'s> {
     /// # Errors
     /// *Misuse* for a root that is no member or a range outside its area; *fatal* where members called
     /// different collectives, or the section failed.
+    #[track_caller]
     pub fn broadcast<L: Lpf, T: Pod>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -285,6 +338,7 @@ impl<'s> Collectives<'s> {
     /// # Safety
     /// The place is registered memory of this process, as long as the vector, which nobody else touches
     /// until it returns.
+    #[track_caller]
     unsafe fn broadcast_place<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -324,6 +378,7 @@ impl<'s> Collectives<'s> {
     /// # Errors
     /// As [`broadcast`](Self::broadcast), and *misuse* where `y` is not as long as `x`, or elements are
     /// longer than a cell.
+    #[track_caller]
     pub fn reduce<L: Lpf, T: Pod>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -343,11 +398,12 @@ impl<'s> Collectives<'s> {
     /// # Safety
     /// The places are registered memory of this process, as long as the vectors, which nobody else touches
     /// until it returns.
+    #[track_caller]
     unsafe fn reduce_places<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
         root: usize,
-        RawOperator { element, commutes, combine }: RawOperator<'_>,
+        RawOperator { element, commutes, name, combine }: RawOperator<'_>,
         (x, y, len): (Place, Place, usize),
     ) -> Result<()> {
         self.fits(ctx, element)?;
@@ -358,7 +414,7 @@ impl<'s> Collectives<'s> {
         });
         let way = if way == Reduce::Ring && !commutes { Reduce::Transpose } else { way };
         let what = What::new(Collective::Reduce, way as usize, len * element, element);
-        let what = What { root, commutes, ..what };
+        let what = What { root, commutes, operator: OperatorName(name), ..what };
         let plan = Plan { what, len, scratch: way.scratch(self.len()) };
         // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {
@@ -385,6 +441,7 @@ impl<'s> Collectives<'s> {
     ///
     /// # Errors
     /// As [`reduce`](Self::reduce).
+    #[track_caller]
     pub fn allreduce<L: Lpf, T: Pod>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -401,6 +458,7 @@ impl<'s> Collectives<'s> {
     ///
     /// # Errors
     /// As [`reduce`](Self::reduce).
+    #[track_caller]
     pub fn allreduce_in_place<L: Lpf, T: Pod>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -411,6 +469,7 @@ impl<'s> Collectives<'s> {
         self.allreduce_typed(ctx, operator, (x.place, x.place, x.len))
     }
 
+    #[track_caller]
     fn allreduce_typed<L: Lpf, T: Pod, O: Operator<T>>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -426,10 +485,11 @@ impl<'s> Collectives<'s> {
 
     /// # Safety
     /// As [`reduce_places`](Self::reduce_places).
+    #[track_caller]
     unsafe fn allreduce_places<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
-        RawOperator { element, commutes, combine }: RawOperator<'_>,
+        RawOperator { element, commutes, name, combine }: RawOperator<'_>,
         (x, y, len): (Place, Place, usize),
     ) -> Result<()> {
         self.fits(ctx, element)?;
@@ -446,7 +506,8 @@ impl<'s> Collectives<'s> {
         });
         let way = if way == Allreduce::Ring && !commutes { Allreduce::Transpose } else { way };
         let what = What::new(Collective::Allreduce, way as usize, len * element, element);
-        let plan = Plan { what: What { commutes, ..what }, len, scratch: way.scratch() };
+        let what = What { commutes, operator: OperatorName(name), ..what };
+        let plan = Plan { what, len, scratch: way.scratch() };
         // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {
             let buffers = |_, first| Buffers {
@@ -469,13 +530,14 @@ impl<'s> Collectives<'s> {
     ///
     /// # Errors
     /// As [`reduce`](Self::reduce), and *misuse* for an element of more than 4096 bytes.
+    #[track_caller]
     pub fn allreduce_value<L: Lpf, T: Pod>(
         &mut self,
         ctx: &mut Context<'s, L>,
         operator: &impl Operator<T>,
         value: T,
     ) -> Result<T> {
-        let place = self.value_place::<L, T>(ctx)?;
+        let (place, _) = self.value_places::<L, T>(ctx)?;
         // SAFETY: the place is aligned to a cache line, long enough, and this object's.
         unsafe { place.data.cast::<T>().write(value) };
         self.allreduce_typed(ctx, operator, (place, place, 1))?;
@@ -487,6 +549,7 @@ impl<'s> Collectives<'s> {
     ///
     /// # Errors
     /// As [`reduce`](Self::reduce), and *misuse* where `x` is not p times as long as `y`.
+    #[track_caller]
     pub fn reduce_scatter<L: Lpf, T: Pod>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -505,10 +568,11 @@ impl<'s> Collectives<'s> {
 
     /// # Safety
     /// As [`reduce_places`](Self::reduce_places), for vectors of a block of `block` elements each.
+    #[track_caller]
     unsafe fn reduce_scatter_places<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
-        RawOperator { element, commutes, combine }: RawOperator<'_>,
+        RawOperator { element, commutes, name, combine }: RawOperator<'_>,
         (x, y, block): (Place, Place, usize),
     ) -> Result<()> {
         self.fits(ctx, element)?;
@@ -523,6 +587,7 @@ impl<'s> Collectives<'s> {
         });
         let way = if commutes { way } else { ReduceScatter::Direct };
         let what = What::new(Collective::ReduceScatter, way as usize, total, element);
+        let what = What { operator: OperatorName(name), ..what };
         let plan = Plan { what, len: block, scratch: way.scratch(self.len()) };
         // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {
@@ -542,6 +607,7 @@ impl<'s> Collectives<'s> {
     ///
     /// # Errors
     /// As [`reduce`](Self::reduce).
+    #[track_caller]
     pub fn scan<L: Lpf, T: Pod>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -558,6 +624,7 @@ impl<'s> Collectives<'s> {
     ///
     /// # Errors
     /// As [`reduce`](Self::reduce).
+    #[track_caller]
     pub fn exscan<L: Lpf, T: Pod>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -576,6 +643,55 @@ impl<'s> Collectives<'s> {
         self.scan_typed(ctx, operator, (x.place, y.place, x.len), true)
     }
 
+    /// The elements of members 0 to i, combined, at member i.
+    ///
+    /// # Errors
+    /// As [`allreduce_value`](Self::allreduce_value).
+    #[track_caller]
+    pub fn scan_value<L: Lpf, T: Pod>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        operator: &impl Operator<T>,
+        value: T,
+    ) -> Result<T> {
+        self.scan_one(ctx, operator, value, false)
+    }
+
+    /// The elements of members 0 to i-1, combined, at member i; the operator's identity at member 0. With a
+    /// pass over each member's own elements before and after it, this is a scan of what is spread over them.
+    ///
+    /// # Errors
+    /// As [`allreduce_value`](Self::allreduce_value).
+    #[track_caller]
+    pub fn exscan_value<L: Lpf, T: Pod>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        operator: &impl Operator<T>,
+        value: T,
+    ) -> Result<T> {
+        self.scan_one(ctx, operator, value, true)
+    }
+
+    #[track_caller]
+    fn scan_one<L: Lpf, T: Pod>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        operator: &impl Operator<T>,
+        value: T,
+        exclusive: bool,
+    ) -> Result<T> {
+        let (x, y) = self.value_places::<L, T>(ctx)?;
+        // SAFETY: both places are aligned to a cache line, long enough, and this object's; the call writes
+        // the result but at the first member of an exscan.
+        unsafe {
+            x.data.cast::<T>().write(value);
+            y.data.cast::<T>().write(operator.identity());
+            self.scan_typed(ctx, operator, (x, y, 1), exclusive)?;
+            Ok(y.data.cast::<T>().read())
+        }
+    }
+
+    #[track_caller]
     fn scan_typed<L: Lpf, T: Pod, O: Operator<T>>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -591,10 +707,11 @@ impl<'s> Collectives<'s> {
 
     /// # Safety
     /// As [`reduce_places`](Self::reduce_places). The first member's `y` holds the identity in an exscan.
+    #[track_caller]
     unsafe fn scan_places<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
-        RawOperator { element, combine, .. }: RawOperator<'_>,
+        RawOperator { element, name, combine, .. }: RawOperator<'_>,
         (x, y, len): (Place, Place, usize),
         exclusive: bool,
     ) -> Result<()> {
@@ -606,6 +723,7 @@ impl<'s> Collectives<'s> {
             })
         });
         let what = What::new(kind, way as usize, len * element, element);
+        let what = What { operator: OperatorName(name), ..what };
         let plan = Plan { what, len, scratch: way.scratch(self.len()) };
         // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {

@@ -16,7 +16,7 @@ use crate::kept::Kept;
 use crate::operators;
 use crate::run::{Buffers, Call, expected, leave};
 use crate::schedule::Schedule;
-use crate::shared::{LINE, Place, Shared, VALUE};
+use crate::shared::{LINE, Place, Shared, TAIL};
 use crate::ways::{Allgather, Allreduce, Alltoall, Broadcast, Gather, Reduce, ReduceScatter, Scan};
 
 /// What collectives of a context reserve, once.
@@ -67,7 +67,7 @@ impl Settings {
 
     /// Half of the least is kept for what a member has to have on lines of its own.
     fn scratch(&self, nprocs: Pid) -> usize {
-        let least = VALUE + 2 * LINE * (nprocs as usize + 4);
+        let least = TAIL + 2 * LINE * (nprocs as usize + 3);
         self.scratch_bytes.max(least).next_multiple_of(LINE)
     }
 }

@@ -7,7 +7,7 @@ use lpf_core::attr::PutAttr;
 use lpf_core::{Expect, Lpf, Pid, Raw, Result, SyncAttr};
 
 use crate::algorithms::{Member, doublings};
-use crate::shared::{Shared, Stamp};
+use crate::shared::Shared;
 
 /// One process's view of a group.
 #[derive(Debug)]
@@ -135,11 +135,11 @@ impl Group {
         raw: &mut Raw<'_, L>,
         name: CallName,
         hash: u32,
-    ) -> Stamp {
+    ) -> Call {
         self.calls += 1;
-        let number = self.calls;
-        raw.enter(Call { group: self.id, number, stamp: hash, name });
-        Stamp { number, hash }
+        let call = Call { group: self.id, number: self.calls, stamp: hash, name };
+        raw.enter(call);
+        call
     }
 
     /// Links and rings, given up.

@@ -14,9 +14,6 @@ use bytemuck::Pod;
 /// struct Compose;
 ///
 /// impl Operator<[i64; 2]> for Compose {
-///     fn commutes(&self) -> bool {
-///         false
-///     }
 ///     fn identity(&self) -> [i64; 2] {
 ///         [1, 0]
 ///     }
@@ -26,9 +23,10 @@ use bytemuck::Pod;
 /// }
 /// ```
 pub trait Operator<T: Pod> {
-    /// Whether `a · b` is `b · a`. If not, operands keep the order of their members.
+    /// Whether `a · b` is `b · a`: then there are more ways, and faster ones. If not, operands keep the order
+    /// of their members.
     fn commutes(&self) -> bool {
-        true
+        false
     }
 
     /// What combined with anything leaves it: what the first member gets of an exscan.
@@ -80,6 +78,10 @@ pub struct MaxAt;
 macro_rules! operator {
     ($name:ident on $($type:ty),* : $identity:expr, |$left:ident, $right:ident| $combine:expr) => {
         $(impl Operator<$type> for $name {
+            fn commutes(&self) -> bool {
+                true
+            }
+
             #[inline(always)]
             fn identity(&self) -> $type {
                 $identity
@@ -124,6 +126,10 @@ macro_rules! located {
         unsafe impl Pod for At<$type> {}
 
         impl Operator<At<$type>> for MinAt {
+            fn commutes(&self) -> bool {
+                true
+            }
+
             fn identity(&self) -> At<$type> {
                 At { value: $greatest, place: $greatest }
             }
@@ -136,6 +142,10 @@ macro_rules! located {
         }
 
         impl Operator<At<$type>> for MaxAt {
+            fn commutes(&self) -> bool {
+                true
+            }
+
             fn identity(&self) -> At<$type> {
                 At { value: $least, place: $greatest }
             }

@@ -38,13 +38,8 @@ pub(crate) const LINE: usize = 64;
 /// The longest single element that is worked on.
 pub(crate) const VALUE: usize = 4096;
 
-/// Which call a process is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub(crate) struct Stamp {
-    pub(crate) number: u32,
-    pub(crate) hash: u32,
-}
+/// What lies at the end of scratch: two elements, and two stamps.
+pub(crate) const TAIL: usize = 2 * VALUE + 2 * LINE;
 
 /// Where a buffer begins: an address in memory that a slot names, and its offset there.
 #[derive(Clone, Copy, Debug)]
@@ -95,17 +90,18 @@ impl Shared {
         }
     }
 
-    /// Where a single element is.
-    pub(crate) fn value(&self) -> Place {
-        self.scratch.from(self.scratch_bytes - 2 * LINE - VALUE)
+    /// Where a single element is, and where the result of one is that needs a place of its own.
+    pub(crate) fn values(&self) -> (Place, Place) {
+        let value = self.scratch.from(self.scratch_bytes - TAIL);
+        (value, value.from(VALUE))
     }
 
     /// Scratch for algorithms: all but where stamps and single elements are, and what blocks are longer for beginning on lines.
     pub(crate) fn room(&self, members: usize) -> usize {
-        self.scratch_bytes - 2 * LINE - VALUE - (members + 2) * LINE
+        self.scratch_bytes - TAIL - (members + 2) * LINE
     }
 
-    /// Where the own stamp is in scratch, and where another's comes.
+    /// Where the word of the own call is in scratch, and where another's comes.
     pub(crate) fn stamp_places(&self) -> (usize, usize) {
         (self.scratch_bytes - 2 * LINE, self.scratch_bytes - LINE)
     }

@@ -33,7 +33,7 @@ fn on_bytes_collectives_do_what_they_do_on_elements() {
         };
         macro_rules! operator {
             () => {
-                RawOperator { element: 5, commutes: true, combine: &mut add }
+                RawOperator { element: 5, commutes: true, name: "add", combine: &mut add }
             };
         }
         // SAFETY: the buffers are registered, and nobody else touches them.

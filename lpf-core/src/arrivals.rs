@@ -139,6 +139,22 @@ impl Call {
     pub fn word(&self) -> u64 {
         u64::from(self.number) << 32 | u64::from(self.stamp)
     }
+
+    /// The sentence for process `own`, which is in this call, and `peer`, whose message carries another `word`.
+    pub fn differs(&self, own: Pid, peer: Pid, word: u64) -> String {
+        let Call { number, stamp, name, .. } = self;
+        let (theirs, other) = (word >> 32, word as u32);
+        let why = match u64::from(*number) == theirs {
+            true => {
+                "which is another collective, or the same with another size, root, operator or algorithm"
+            }
+            false => "so one of them has made more calls than the other",
+        };
+        format!(
+            "process {own} is in call {number} ({name}, stamp {stamp:08x}), but process {peer} in call {theirs} \
+             (stamp {other:08x}), {why}"
+        )
+    }
 }
 
 /// A message that has arrived.

@@ -1,6 +1,7 @@
 //! Collectives that move blocks and combine nothing.
 
 use bytemuck::Pod;
+use lpf_core::error::AtCaller;
 use lpf_core::{Context, Lpf, Result};
 
 use super::{Plan, What, nothing};
@@ -77,6 +78,7 @@ impl Layout<'_> {
 
 impl<'s> Collectives<'s> {
     /// Where blocks of these many elements end, in a vector kept for it.
+    #[track_caller]
     fn ends<L: Lpf>(
         &self,
         ctx: &Context<'s, L>,
@@ -101,6 +103,7 @@ impl<'s> Collectives<'s> {
     }
 
     /// Runs `f` with blocks of these many elements, and their sum.
+    #[track_caller]
     fn with_counts<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -111,13 +114,14 @@ impl<'s> Collectives<'s> {
         let layout = Layout::Any(&ends);
         let done = f(self, ctx, layout, layout.total(counts.len()));
         self.give_back(0, ends);
-        done
+        done.at_caller()
     }
 
     /// Everybody's `x`, one behind the other in the members' order, becomes everybody's `y`.
     ///
     /// # Errors
     /// As [`broadcast`](Self::broadcast), and *misuse* where `y` is not p times as long as `x`.
+    #[track_caller]
     pub fn allgather<L: Lpf, T: Pod>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -136,6 +140,7 @@ impl<'s> Collectives<'s> {
     ///
     /// # Errors
     /// As [`broadcast`](Self::broadcast), and *misuse* where `x` is not as long as its count, or `y` as all.
+    #[track_caller]
     pub fn allgather_v<L: Lpf, T: Pod>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -154,6 +159,7 @@ impl<'s> Collectives<'s> {
     /// # Safety
     /// The places are registered memory of this process, as long as the blocks, which nobody else touches
     /// until it returns.
+    #[track_caller]
     pub(super) unsafe fn allgather_places<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -191,6 +197,7 @@ impl<'s> Collectives<'s> {
     ///
     /// # Errors
     /// As [`broadcast`](Self::broadcast), and *misuse* where the root's `y` is not p times as long as `x`.
+    #[track_caller]
     pub fn gather<L: Lpf, T: Pod>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -220,6 +227,7 @@ impl<'s> Collectives<'s> {
     /// # Errors
     /// As [`broadcast`](Self::broadcast), and *misuse* where `x` is not as long as its count, or the root's `y`
     /// as all.
+    #[track_caller]
     pub fn gather_v<L: Lpf, T: Pod>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -248,6 +256,7 @@ impl<'s> Collectives<'s> {
     /// # Safety
     /// The places are registered memory of this process, as long as the blocks, which nobody else touches
     /// until it returns.
+    #[track_caller]
     pub(super) unsafe fn rooted_places<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -285,6 +294,7 @@ impl<'s> Collectives<'s> {
     }
 
     /// The tree is for blocks of one length.
+    #[track_caller]
     fn gather_way<L: Lpf>(
         &self,
         ctx: &Context<'s, L>,
@@ -307,6 +317,7 @@ impl<'s> Collectives<'s> {
     ///
     /// # Errors
     /// As [`broadcast`](Self::broadcast), and *misuse* where the root's `x` is not p times as long as `y`.
+    #[track_caller]
     pub fn scatter<L: Lpf, T: Pod>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -335,6 +346,7 @@ impl<'s> Collectives<'s> {
     /// # Errors
     /// As [`broadcast`](Self::broadcast), and *misuse* where `y` is not as long as its count, or the root's `x`
     /// as all.
+    #[track_caller]
     pub fn scatter_v<L: Lpf, T: Pod>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -365,6 +377,7 @@ impl<'s> Collectives<'s> {
     /// # Errors
     /// As [`broadcast`](Self::broadcast), and *misuse* where `y` is not as long as `x`, or that is no
     /// multiple of p.
+    #[track_caller]
     pub fn alltoall<L: Lpf, T: Pod>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -380,6 +393,7 @@ impl<'s> Collectives<'s> {
 
     /// # Safety
     /// As [`allgather_places`](Self::allgather_places).
+    #[track_caller]
     pub(super) unsafe fn alltoall_places<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -409,6 +423,7 @@ impl<'s> Collectives<'s> {
     }
 
     /// The elements of a block, a p-th of a vector.
+    #[track_caller]
     pub(super) fn block<L: Lpf>(&self, ctx: &Context<'s, L>, x: View) -> Result<usize> {
         if !x.len.is_multiple_of(self.len()) {
             let text =
@@ -424,6 +439,7 @@ impl<'s> Collectives<'s> {
     /// # Errors
     /// As [`broadcast`](Self::broadcast), and *misuse* where `x` or `y` are not as long as their counts; *fatal*
     /// where a member sends another number than its receiver awaits.
+    #[track_caller]
     pub fn alltoall_v<L: Lpf, T: Pod>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -462,6 +478,7 @@ impl<'s> Collectives<'s> {
     ///
     /// # Errors
     /// As [`broadcast`](Self::broadcast), and *misuse* for an element of more than 4096 bytes.
+    #[track_caller]
     pub fn broadcast_value<L: Lpf, T: Pod>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -469,7 +486,7 @@ impl<'s> Collectives<'s> {
         value: T,
     ) -> Result<T> {
         let root = self.root(ctx, root)?;
-        let place = self.value_place::<L, T>(ctx)?;
+        let (place, _) = self.value_places::<L, T>(ctx)?;
         // SAFETY: the place is aligned to a cache line, long enough, and this object's.
         unsafe {
             place.data.cast::<T>().write(value);
@@ -478,8 +495,12 @@ impl<'s> Collectives<'s> {
         }
     }
 
-    /// Where a single element is worked on.
-    pub(super) fn value_place<L: Lpf, T: Pod>(&self, ctx: &Context<'s, L>) -> Result<Place> {
+    /// Where a single element is worked on, and where a result is that needs a place of its own.
+    #[track_caller]
+    pub(super) fn value_places<L: Lpf, T: Pod>(
+        &self,
+        ctx: &Context<'s, L>,
+    ) -> Result<(Place, Place)> {
         if size_of::<T>() > VALUE {
             let bytes = size_of::<T>();
             let text = format!(
@@ -487,7 +508,7 @@ impl<'s> Collectives<'s> {
             );
             return Err(self.misuse(ctx, text));
         }
-        Ok(self.shared.borrow().value())
+        Ok(self.shared.borrow().values())
     }
 }
 

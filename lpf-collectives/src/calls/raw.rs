@@ -15,6 +15,8 @@ pub struct RawOperator<'a> {
     pub element: usize,
     /// Whether operands may change places.
     pub commutes: bool,
+    /// Members that call with another one differ, which is *fatal*. May be empty.
+    pub name: &'static str,
     /// `combine(left, right, into, bytes)`, on whole elements: `into` is one of the operands or overlaps
     /// neither. They are as aligned as the buffers are, up to 32.
     pub combine: &'a mut dyn FnMut(*const u8, *const u8, *mut u8, usize),
@@ -22,8 +24,9 @@ pub struct RawOperator<'a> {
 
 impl<'a> RawOperator<'a> {
     /// Of a typed operator, for which `combine` is made of it.
-    pub(super) fn of<T: Pod>(operator: &impl Operator<T>, combine: Combine<'a>) -> Self {
-        RawOperator { element: size_of::<T>(), commutes: operator.commutes(), combine }
+    pub(super) fn of<T: Pod, O: Operator<T>>(operator: &O, combine: Combine<'a>) -> Self {
+        let name = std::any::type_name::<(&O, T)>();
+        RawOperator { element: size_of::<T>(), commutes: operator.commutes(), name, combine }
     }
 }
 
@@ -36,6 +39,7 @@ impl<'a> RawOperator<'a> {
 #[allow(clippy::missing_safety_doc)] // above, once for all
 impl<'s> Collectives<'s> {
     /// [`broadcast`](Self::broadcast) of `bytes` bytes.
+    #[track_caller]
     pub unsafe fn broadcast_raw<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -49,6 +53,7 @@ impl<'s> Collectives<'s> {
     }
 
     /// [`reduce`](Self::reduce) of `len` elements.
+    #[track_caller]
     pub unsafe fn reduce_raw<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -62,6 +67,7 @@ impl<'s> Collectives<'s> {
     }
 
     /// [`allreduce`](Self::allreduce) of `len` elements; `x` may be `y`.
+    #[track_caller]
     pub unsafe fn allreduce_raw<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -73,6 +79,7 @@ impl<'s> Collectives<'s> {
     }
 
     /// [`reduce_scatter`](Self::reduce_scatter) of blocks of `block` elements.
+    #[track_caller]
     pub unsafe fn reduce_scatter_raw<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -85,6 +92,7 @@ impl<'s> Collectives<'s> {
 
     /// [`scan`](Self::scan) of `len` elements, or [`exscan`](Self::exscan), which leaves the first member's
     /// `y` as it is.
+    #[track_caller]
     pub unsafe fn scan_raw<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -97,6 +105,7 @@ impl<'s> Collectives<'s> {
     }
 
     /// [`gather`](Self::gather) of `bytes` bytes of every member.
+    #[track_caller]
     pub unsafe fn gather_raw<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -109,6 +118,7 @@ impl<'s> Collectives<'s> {
     }
 
     /// [`scatter`](Self::scatter) of `bytes` bytes to every member.
+    #[track_caller]
     pub unsafe fn scatter_raw<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -121,6 +131,7 @@ impl<'s> Collectives<'s> {
     }
 
     /// [`allgather`](Self::allgather) of `bytes` bytes of every member.
+    #[track_caller]
     pub unsafe fn allgather_raw<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -131,6 +142,7 @@ impl<'s> Collectives<'s> {
     }
 
     /// [`alltoall`](Self::alltoall) of `bytes` bytes from every member to every member.
+    #[track_caller]
     pub unsafe fn alltoall_raw<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,

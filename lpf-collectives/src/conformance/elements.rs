@@ -42,10 +42,6 @@ impl Element for u128 {
 pub(super) struct Compose;
 
 impl Operator<[u64; 2]> for Compose {
-    fn commutes(&self) -> bool {
-        false
-    }
-
     fn identity(&self) -> [u64; 2] {
         [1, 0]
     }
@@ -65,10 +61,6 @@ impl Element for [u64; 2] {
 
 /// The same on half as many bits, with a count of maps behind it: twelve bytes.
 impl Operator<[u32; 3]> for Compose {
-    fn commutes(&self) -> bool {
-        false
-    }
-
     fn identity(&self) -> [u32; 3] {
         [1, 0, 0]
     }
@@ -91,6 +83,10 @@ impl Element for [u32; 3] {
 pub(super) struct Range;
 
 impl Operator<[f64; 3]> for Range {
+    fn commutes(&self) -> bool {
+        true
+    }
+
     fn identity(&self) -> [f64; 3] {
         [0.0, f64::INFINITY, f64::NEG_INFINITY]
     }
@@ -114,6 +110,10 @@ impl Element for [f64; 3] {
 pub(super) struct Nothing;
 
 impl Operator<[u64; 0]> for Nothing {
+    fn commutes(&self) -> bool {
+        true
+    }
+
     fn identity(&self) -> [u64; 0] {
         []
     }

@@ -118,6 +118,53 @@ case! {
 }
 
 case! {
+    /// Process 1 combines with something else, or elements of another type and the same size.
+    pub fn two_operators_are_fatal_and_both_are_named timed [2, 3] |ctx| {
+        for mode in [Mode::Full, Mode::Expected] {
+            differ(ctx, |inner, c| {
+                c.preferences_mut().mode = Some(mode);
+                match c.me() {
+                    1 => c.allreduce_value(inner, &Max, 1u64).map(|_| ()),
+                    _ => c.allreduce_value(inner, &Sum, 1u64).map(|_| ()),
+                }
+            });
+        }
+        // What was known before is told apart, too.
+        differ(ctx, |inner, c| {
+            for _ in 0..3 {
+                c.allreduce_value(inner, &Max, 1u64)?;
+                c.allreduce_value(inner, &Sum, 1u64)?;
+            }
+            match c.me() {
+                1 => c.allreduce_value(inner, &Sum, 1.0f64).map(|_| ()),
+                _ => c.allreduce_value(inner, &Sum, 1u64).map(|_| ()),
+            }
+        });
+        differ(ctx, |inner, c| {
+            let (x, mut y) = (inner.local::<u64>(6)?, inner.local::<u64>(6)?);
+            match c.me() {
+                1 => c.scan(inner, &Min, &x, &mut y),
+                _ => c.scan(inner, &Max, &x, &mut y),
+            }
+        });
+        differ(ctx, |inner, c| {
+            let (x, mut y) = (inner.local::<u64>(2 * c.len())?, inner.local::<u64>(2)?);
+            match c.me() {
+                1 => c.reduce_scatter(inner, &Min, &x, &mut y),
+                _ => c.reduce_scatter(inner, &Max, &x, &mut y),
+            }
+        });
+        differ(ctx, |inner, c| {
+            let (x, mut y) = (inner.local::<u64>(6)?, inner.local::<u64>(6)?);
+            match c.me() {
+                1 => c.reduce(inner, 0, &Min, &x, &mut y),
+                _ => c.reduce(inner, 0, &Max, &x, &mut y),
+            }
+        });
+    }
+}
+
+case! {
     /// Members with other preferences.
     pub fn two_algorithms_are_fatal_and_both_are_named timed [2, 3] |ctx| {
         for odd in [Mode::Full, Mode::Expected] {

@@ -25,7 +25,9 @@ impl Operator<Long> for Longest {
 /// Asserts that a call is a misuse whose text has these words.
 fn refused<T: std::fmt::Debug>(result: lpf_core::Result<T>, words: &str) {
     let error = result.expect_err(words);
-    assert!(error.is_misuse() && error.to_string().contains(words), "{words}: {error}");
+    let text = error.to_string();
+    assert!(error.is_misuse() && text.contains(words), "{words}: {text}");
+    assert!(text.contains("(called at ") && text.contains("misuse.rs:"), "no place: {text}");
 }
 
 case! {
@@ -73,7 +75,7 @@ case! {
         refused(c.allgather(ctx, (&x, len..len + 2), &mut y), &out);
         refused(c.alltoall(ctx, (&x, ..len + 1), &mut y), &out);
         refused(c.scatter(ctx, 0, &x, (&mut y, len..len + 2)), &out);
-        let other = "where the collective has";
+        let other = "where this call needs";
         refused(c.allreduce(ctx, &Sum, (&x, 1..), &mut y), other);
         refused(c.scan(ctx, &Sum, (&x, 1..), &mut y), other);
         refused(c.exscan(ctx, &Sum, &x, (&mut y, 1..)), other);
@@ -143,8 +145,8 @@ case! {
         ctx.write(&mut x).fill(me as u64);
         for clumsy in 0..q {
             if me == clumsy {
-                refused(c.allreduce(ctx, &Sum, &x, (&mut y, 1..)), "where the collective has");
-                refused(c.gather(ctx, me, (&x, ..1), (&mut y, 1..)), "where the collective has");
+                refused(c.allreduce(ctx, &Sum, &x, (&mut y, 1..)), "where this call needs");
+                refused(c.gather(ctx, me, (&x, ..1), (&mut y, 1..)), "where this call needs");
                 refused(c.broadcast(ctx, q, &mut y), "of a group of");
             }
             c.allreduce(ctx, &Sum, &x, &mut y)?;

@@ -99,6 +99,7 @@ macro_rules! conformance {
                 two_roots_are_fatal_and_both_are_named,
                 two_lengths_are_fatal_and_both_are_named,
                 two_collectives_are_fatal_and_both_are_named,
+                two_operators_are_fatal_and_both_are_named,
                 two_algorithms_are_fatal_and_both_are_named,
                 a_skipped_collective_is_fatal_and_both_are_named,
                 counts_that_differ_are_fatal_and_both_are_named,

@@ -48,6 +48,10 @@ case! {
         let all = (0..ctx.nprocs()).map(|pid| [u64::from(pid) + 2, 1]);
         let composed = all.reduce(|a, b| Compose.combine(a, b)).expect("somebody");
         assert_eq!(c.allreduce_value(ctx, &Compose, own)?, composed);
+        let all = (0..ctx.nprocs()).map(|pid| [u64::from(pid) + 2, 1]);
+        let up_to = |end: u32| all.clone().take(end as usize).fold([1, 0], |a, b| Compose.combine(a, b));
+        assert_eq!(c.scan_value(ctx, &Compose, own)?, up_to(ctx.pid() + 1));
+        assert_eq!(c.exscan_value(ctx, &Compose, own)?, up_to(ctx.pid()));
         ctx.sync()?;
     }
 }

@@ -4,13 +4,14 @@
 //! returned: no two processes have to agree on where the user's memory is. What the caller has pending is set
 //! aside meanwhile. In the first superstep everybody tells the next one which call it is in.
 
+use lpf_core::arrivals;
 use lpf_core::attr::PutAttr;
 use lpf_core::error::Cause;
 use lpf_core::{Error, GlobalSlot, Lpf, SyncAttr};
 
 use super::{Call, Done};
 use crate::schedule::{Region, Schedule, Step, Then};
-use crate::shared::{LINE, Stamp};
+use crate::shared::LINE;
 
 /// Carries out the steps of a schedule whose messages wait behind `kept` bytes of scratch. All processes of
 /// the context are members.
@@ -21,12 +22,12 @@ pub(crate) unsafe fn full<L: Lpf>(
     call: &mut Call<'_, '_, L>,
     schedule: &Schedule,
     kept: usize,
-    stamp: Stamp,
+    which: arrivals::Call,
 ) -> Done {
     call.raw.set_aside()?;
     let waiting = kept.next_multiple_of(LINE);
     // SAFETY: the caller's promise.
-    let done = unsafe { call.rounds(schedule, waiting, stamp) };
+    let done = unsafe { call.rounds(schedule, waiting, which) };
     call.raw.take_up();
     done
 }
@@ -34,19 +35,24 @@ pub(crate) unsafe fn full<L: Lpf>(
 impl<L: Lpf> Call<'_, '_, L> {
     /// # Safety
     /// As [`full`].
-    unsafe fn rounds(&mut self, schedule: &Schedule, waiting: usize, stamp: Stamp) -> Done {
+    unsafe fn rounds(
+        &mut self,
+        schedule: &Schedule,
+        waiting: usize,
+        which: arrivals::Call,
+    ) -> Done {
         for (round, steps) in schedule.rounds().enumerate() {
             for step in steps.before {
                 // SAFETY: the caller's promise.
                 unsafe { self.begin(step, waiting)? };
             }
             if round == 0 {
-                self.tell(stamp)?;
+                self.tell(which.word())?;
             }
             // What waits has a place of its own.
             self.raw.sync(SyncAttr::NoConflict)?;
             if round == 0 {
-                self.compare(stamp)?;
+                self.compare(which)?;
             }
             for step in steps.after {
                 // SAFETY: the caller's promise.
@@ -116,41 +122,34 @@ impl<L: Lpf> Call<'_, '_, L> {
         unsafe { GlobalSlot::from_bits(self.shared.scratch.slot.to_bits()) }
     }
 
-    /// Puts the stamp of this call to the next process.
-    fn tell(&mut self, stamp: Stamp) -> Done {
+    /// Puts the word of this call to the next process.
+    fn tell(&mut self, word: u64) -> Done {
         let member = self.group.member();
         if member.members == 1 {
             return Ok(());
         }
         let next = self.group.pid((member.me + 1) % member.members);
         let (own, other) = self.shared.stamp_places();
-        // SAFETY: two words of scratch that nothing else uses; no request names the first one.
-        unsafe { self.shared.scratch.data.add(own).cast::<Stamp>().write(stamp) };
+        // SAFETY: a word of scratch that nothing else uses; no request names the first one.
+        unsafe { self.shared.scratch.data.add(own).cast::<u64>().write(word) };
         let (slot, scratch) = (self.shared.scratch.slot, self.global_scratch());
-        self.raw.put(slot, own, next, scratch, other, size_of::<Stamp>(), PutAttr::Default)
+        self.raw.put(slot, own, next, scratch, other, size_of::<u64>(), PutAttr::Default)
     }
 
     /// The process before is in the same call.
-    fn compare(&mut self, stamp: Stamp) -> Done {
+    fn compare(&mut self, which: arrivals::Call) -> Done {
         let member = self.group.member();
         if member.members == 1 {
             return Ok(());
         }
         let (_, other) = self.shared.stamp_places();
         // SAFETY: the sync has returned.
-        let theirs = unsafe { self.shared.scratch.data.add(other).cast::<Stamp>().read() };
-        if theirs == stamp {
+        let theirs = unsafe { self.shared.scratch.data.add(other).cast::<u64>().read() };
+        if theirs == which.word() {
             return Ok(());
         }
         let before = self.group.pid((member.me + member.members - 1) % member.members);
-        let text = format!(
-            "process {} is in call {} of the collectives (stamp {:08x}), and process {before} in call {} (stamp {:08x})",
-            self.raw.pid(),
-            stamp.number,
-            stamp.hash,
-            theirs.number,
-            theirs.hash
-        );
+        let text = which.differs(self.raw.pid(), before, theirs);
         let error = Error::fatal(before, self.raw.superstep(), Cause::Deadlock(text));
         Err(self.raw.fail(error))
     }

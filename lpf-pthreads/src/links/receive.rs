@@ -112,15 +112,7 @@ impl Threads {
 
     #[cold]
     fn stamps_differ(&mut self, call: Call, peer: Pid, stamp: u64) -> Error {
-        let pid = self.pid;
-        let text = format!(
-            "process {pid} is in call {} ({}, stamp {:08x}), but a message of process {peer} is of call {} (stamp {:08x})",
-            call.number,
-            call.name,
-            call.stamp,
-            stamp >> 32,
-            stamp as u32
-        );
+        let text = call.differs(self.pid, peer, stamp);
         let error = Error::fatal(peer, self.superstep, Cause::Deadlock(text));
         self.fail_before(self.meeting + 1, error)
     }

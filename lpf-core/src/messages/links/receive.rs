@@ -285,14 +285,6 @@ impl Links {
 
 #[cold]
 fn stamps_differ(local: &Local, call: Call, peer: crate::Pid, stamp: u64) -> Error {
-    let pid = local.pid;
-    let text = format!(
-        "process {pid} is in call {} ({}, stamp {:08x}), but a message of process {peer} is of call {} (stamp {:08x})",
-        call.number,
-        call.name,
-        call.stamp,
-        stamp >> 32,
-        stamp as u32
-    );
+    let text = call.differs(local.pid, peer, stamp);
     Error::fatal(peer, local.superstep, Cause::Deadlock(text))
 }
