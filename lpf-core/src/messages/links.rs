@@ -323,6 +323,18 @@ impl Links {
         Ok(())
     }
 
+    /// Whether a flush has nothing to wait for, as is known without the network.
+    #[inline]
+    fn is_flushed(&self, awaited: Awaited<'_>) -> bool {
+        match awaited {
+            Awaited::Flushed => self.open_links().all(OpenLink::is_flushed),
+            Awaited::FlushedOn(links) => {
+                links.iter().all(|&link| self.find(link).is_none_or(OpenLink::is_flushed))
+            }
+            Awaited::Messages(_) => false,
+        }
+    }
+
     /// After a wait that found what it awaited: progress on the links that it named, and from time to time
     /// on all, however many waits follow each other and find theirs.
     #[inline]
@@ -410,9 +422,11 @@ impl<T: Transport> Process<T> {
     pub(super) fn wait_for(&mut self, awaited: Awaited<'_>) -> Result<()> {
         self.alive()?;
         self.links.check_links(&self.local, awaited)?;
-        let network = self.network.clone();
+        let Process { network, local, links, watch, .. } = self;
+        if links.is_flushed(awaited) {
+            return Ok(());
+        }
         let mut shared = network.lock();
-        let Process { local, links, watch, .. } = self;
         let mut what = InExpected { local, links, awaited };
         let mut looks = 0;
         let waited = watch.wait(&mut shared.net, &mut what, |what, net| {
@@ -429,7 +443,8 @@ impl<T: Transport> Process<T> {
             }
             Ok(false)
         });
-        waited.map_err(|error| self.die(&mut shared.net, error))
+        drop(shared);
+        waited.map_err(|error| self.end_with(error))
     }
 
     /// Progress, and whether the awaited is there.

@@ -217,6 +217,14 @@ impl<T: Transport> Process<T> {
         self.dead.get_or_insert(report).clone()
     }
 
+    /// As [`die`](Self::die), where the network is not at hand.
+    #[cold]
+    pub(super) fn end_with(&mut self, report: Error) -> Error {
+        let network = self.network.clone();
+        let mut shared = network.lock();
+        self.die(&mut shared.net, report)
+    }
+
     /// Keeps for ever the memory of this context's own that the network will not let go of.
     pub(super) fn keep_unless_quiet(&mut self) {
         if !self.quiet {

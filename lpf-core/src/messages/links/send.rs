@@ -1,5 +1,7 @@
 //! The sender's side: puts leave as grants, credits and offers allow.
 
+use std::mem::MaybeUninit;
+
 use super::super::local::Local;
 use super::super::process::Process;
 use super::super::tags;
@@ -41,19 +43,18 @@ impl<T: Transport> Process<T> {
         let made = open.outgoing.make(link, bytes, travel, open.shape, open.queue.len());
         made.map_err(|cause| local.misuse(cause))?;
         open.queue.push(Queued { slot: src, address, bytes, travel, stamp });
-        let network = self.network.clone();
+        let Process { network, local, links, watch, .. } = self;
         let mut shared = network.lock();
         let net = &mut shared.net;
-        let (local, links) = (&self.local, &mut self.links);
         let sent = links.send_on(net, local, link).and_then(|all| match all {
             true => Ok(true),
             // What it waits for may have come.
             false => links.hear(net).and_then(|()| links.send_on(net, local, link)),
         });
-        sent.map(|_| ()).map_err(|stop| {
-            let error = self.watch.stopped(net.control(), self.local.superstep, stop);
-            self.die(net, error)
-        })
+        let Err(stop) = sent else { return Ok(()) };
+        let error = watch.stopped(net.control(), local.superstep, stop);
+        drop(shared);
+        Err(self.end_with(error))
     }
 }
 
@@ -128,14 +129,16 @@ impl Links {
             link.peer_offers.pop_front();
             link.landed += 1;
         } else if put.bytes <= COPIED {
-            let mut message = [0; HEAD + COPIED];
-            message[..HEAD].copy_from_slice(&head);
-            // SAFETY: the put checked its source, which nobody writes before the flush.
-            unsafe {
-                let to = message.as_mut_ptr().add(HEAD);
-                std::ptr::copy_nonoverlapping(put.address, to, put.bytes);
-            }
-            net.send_copy(rank, cells, &message[..HEAD + put.bytes])?;
+            let mut message = MaybeUninit::<[u8; HEAD + COPIED]>::uninit();
+            let base = message.as_mut_ptr().cast::<u8>();
+            // SAFETY: the put checked its source, which nobody writes before the flush; there is room for the
+            // head and so many bytes, which are all that is read.
+            let message = unsafe {
+                base.cast::<[u8; HEAD]>().write(head);
+                std::ptr::copy_nonoverlapping(put.address, base.add(HEAD), put.bytes);
+                std::slice::from_raw_parts(base, HEAD + put.bytes)
+            };
+            net.send_copy(rank, cells, message)?;
         } else {
             let at = (number % u64::from(link.shape.window)) as usize * HEAD;
             let place = link.heads.piece(at..at + HEAD);
