@@ -92,7 +92,8 @@ impl Mode {
 }
 
 /// Which algorithms a group uses; nothing: the one that the machine's g and l make cheapest. The same at
-/// every member.
+/// every member. Where an algorithm cannot be used, for an operator that does not commute or for blocks of
+/// different lengths, another one is, and nothing says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)] // their names say it
 pub struct Preferences {
@@ -111,8 +112,13 @@ pub struct Preferences {
 
 /// The collectives of a group of processes: the whole context, or a part of it ([`split`](Self::split)).
 ///
-/// Every member calls the same collectives of its group in the same order, with the same sizes, root and
-/// operator: what differs is *fatal*, naming both. Groups do not wait for each other.
+/// Every member calls the same collectives of its group in the same order, with the same sizes, root,
+/// algorithm, element type and operator (by its type): what differs is *fatal*, naming both. A *misuse* is
+/// found at the call, before anything is sent: who made it makes the right call instead, for which the others
+/// wait. Groups do not wait for each other.
+///
+/// One for a section: what it reserves is given back when the section ends, not when it is dropped. Functions
+/// take it with the section's lifetime: `all: &mut Collectives<'s>` beside `ctx: &mut Context<'s, L>`.
 ///
 /// ```
 /// use lpf_collectives::{Collectives, Sum};
@@ -141,7 +147,8 @@ pub struct Collectives<'s> {
 }
 
 impl<'s> Collectives<'s> {
-    /// Of the whole context, with the usual settings. Collective; two full syncs.
+    /// Of the whole context, with the usual settings. Collective; two full syncs, which complete what the
+    /// caller has pending.
     ///
     /// # Errors
     /// *Mitigable* where memory is refused.
@@ -150,7 +157,7 @@ impl<'s> Collectives<'s> {
         Self::with(ctx, settings)
     }
 
-    /// Of the whole context. Collective; two full syncs.
+    /// Of the whole context. Collective; two full syncs, which complete what the caller has pending.
     ///
     /// # Errors
     /// *Mitigable* where memory is refused, *misuse* for settings that cannot be.
