@@ -44,9 +44,10 @@ pub(crate) enum Then {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// To a member. `kept` says that the receiver keeps the message as it is; `stage` is where it
-    /// waits in a full superstep, in the receiver's scratch.
+    /// waits in a full superstep, in the receiver's scratch: bytes from behind the part that the algorithm
+    /// keeps there ([`Scratch::kept`](crate::scratch::Scratch)), the same number at both ends.
     Send { to: usize, from: Region, kept: bool, stage: usize },
-    /// From a member.
+    /// From a member. Messages of one round have stages that do not overlap.
     Receive { from: usize, bytes: usize, stage: usize, then: Then },
     /// Inside the member.
     Copy { from: Region, to: Region },

@@ -5,9 +5,9 @@ use crate::ways::*;
 /// How many times what is worked on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scratch {
-    /// Kept by the algorithm.
+    /// Kept by the algorithm, at the front.
     pub(crate) kept: usize,
-    /// Waiting at most, in a full superstep.
+    /// Waiting at most, in a full superstep: behind what is kept, from where a step's `stage` counts.
     pub(crate) waiting: usize,
     /// On expected arrivals a message of it is one part, because a round sends and writes the same memory.
     pub(crate) one_part: bool,
