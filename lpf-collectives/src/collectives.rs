@@ -113,8 +113,8 @@ pub struct Preferences {
 /// The collectives of a group of processes: the whole context, or a part of it ([`split`](Self::split)).
 ///
 /// Every member calls the same collectives of its group in the same order, with the same sizes, root,
-/// algorithm, element type and operator (by its type): what differs is *fatal*, naming both. A *misuse* is
-/// found at the call, before anything is sent: who made it makes the right call instead, for which the others
+/// algorithm and operator, known by its type and its elements': what differs is *fatal*, naming both. A *misuse*
+/// is found at the call, before anything is sent: who made it makes the right call instead, for which the others
 /// wait. Groups do not wait for each other.
 ///
 /// One for a section: what it reserves is given back when the section ends, not when it is dropped. Functions
