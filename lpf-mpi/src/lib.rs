@@ -21,11 +21,12 @@
 //! ```
 //!
 //! # What travels
-//! A *frame* for every message: tag and bytes of a message of up to 4 KB, or tag and length of a longer one
-//! and the number of its *body*. Between hosts all frames are under one tag of MPI's on a duplicate of the
-//! communicator. On a host they go through rings in memory that its processes share, where they can have
-//! such memory: a line from core to core, where MPI takes locks and a copy more. The body is a message of MPI's from memory to memory, under its number as MPI's tag; a very
-//! long one is several, cut in the same places on both sides.
+//! A *frame* for every message: its tag and its bytes, or of a long one tag and length and the number of its
+//! *body*. Between hosts all frames are under one tag of MPI's on a duplicate of the communicator, and up to
+//! 4 KB long. On a host they go through rings in memory that its processes share, up to 256 KB long, where they
+//! can have such memory: a line goes from core to core, where MPI takes locks and a copy more. The body is a
+//! message of MPI's from memory to memory, under its number as MPI's tag; a very long one is several, cut in the
+//! same places on both sides.
 //!
 //! # Why messages are matched here and not by MPI
 //! MPI's tags are small (28 bits with MPICH, 15 are all that it promises), and the protocol counts

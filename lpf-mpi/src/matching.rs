@@ -22,6 +22,8 @@ const OVERHEAD: usize = 256;
 
 /// Buffers of messages that are kept for the next ones.
 const SPARE: usize = 64;
+/// And as much memory.
+const SPARE_BYTES: usize = 4 << 20;
 
 /// Longer lists are not kept for the next message.
 const KEPT_PIECES: usize = 1 << 14;
@@ -130,6 +132,7 @@ pub(crate) struct Matching {
     /// What waiting messages count for, by sender.
     held: Vec<usize>,
     spare: Vec<Vec<u8>>,
+    spare_bytes: usize,
     /// All names that there were, until their context is forgotten: most come again at once.
     queues: HashMap<Name, Queue, BuildHasherDefault<NameHasher>>,
     forgotten: Forgotten,
@@ -142,6 +145,7 @@ impl Matching {
             messages: Slab::new(),
             held: vec![0; size],
             spare: Vec::with_capacity(SPARE),
+            spare_bytes: 0,
             queues: HashMap::default(),
             forgotten: Forgotten::default(),
         }
@@ -207,7 +211,9 @@ impl Matching {
         let mut gone = std::mem::take(&mut self.messages[message]);
         self.messages.give_back(message);
         self.held[from as usize] -= gone.charge;
-        if gone.bytes.capacity() > 0 && self.spare.len() < SPARE {
+        let bytes = gone.bytes.capacity();
+        if bytes > 0 && self.spare.len() < SPARE && self.spare_bytes + bytes <= SPARE_BYTES {
+            self.spare_bytes += bytes;
             gone.bytes.clear();
             self.spare.push(gone.bytes);
         }
@@ -237,6 +243,7 @@ impl Matching {
         let mut buffer = Vec::new();
         if !bytes.is_empty() {
             buffer = self.spare.pop().unwrap_or_default();
+            self.spare_bytes -= buffer.capacity();
             buffer.extend_from_slice(bytes);
         }
         let place = self.messages.take();

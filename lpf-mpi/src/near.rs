@@ -19,12 +19,14 @@ use lpf_core::messages::{Piece, Rank};
 
 use super::pieces::gather;
 
-/// Bytes of the ring from one process to another: 1000 short messages, or two of 32 KB. Those take 1.3 us
-/// through it, with both copies, and 6 to 8 as bodies of Open MPI's.
-const RING: usize = 64 << 10;
-/// Of one of many: a frame of Open MPI's has room.
-const SHORT_RING: usize = 12 << 10;
-const MANY: usize = 16;
+/// Bytes of the ring from one process to another, where they are few: two messages of 256 KB, or 8000 short
+/// ones. Of 128 KB an all-gather takes 12 us through it, with both copies, and 35 as bodies of Open MPI's.
+const LONGEST_RING: usize = 512 << 10;
+/// Of one of many: room for a frame of Open MPI's, wherever it begins.
+const SHORTEST_RING: usize = 12 << 10;
+/// The rings of all together, as far as they are not the shortest.
+const ALL_RINGS: usize = 32 << 20;
+const PAGE: usize = 4 << 10;
 /// More is left to MPI: 147 processes on a host.
 const MOST: usize = 256 << 20;
 
@@ -88,7 +90,8 @@ impl Drop for Mapping {
 }
 
 fn ring_bytes(processes: usize) -> usize {
-    if processes <= MANY { RING } else { SHORT_RING }
+    let each = ALL_RINGS / (processes * processes).max(1) / PAGE * PAGE;
+    each.clamp(SHORTEST_RING, LONGEST_RING)
 }
 
 impl Shared {

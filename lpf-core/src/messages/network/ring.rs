@@ -7,8 +7,10 @@
 //!
 //! The word says how many bytes follow, and is written last: a message of up to 56 bytes is one line that
 //! goes from core to core. Nought is a message that is not there yet; the sender has written it behind each
-//! message before it lets that go, so the receiver never takes old bytes for a word. What it has taken it
-//! says a quarter of a ring at a time, and when it finds nothing more.
+//! message before it lets that go, so the receiver never takes old bytes for a word. It does so for many lines
+//! at a time: the receiver has each of them from the round before, and to get them back one by one takes as
+//! long as the messages. What the receiver has taken it says a quarter of a ring at a time, and when it finds
+//! nothing more.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,6 +20,9 @@ const LINE: usize = 64;
 const WORD: usize = size_of::<u64>();
 /// Processors fetch lines in pairs.
 const TAKEN: usize = 2 * LINE;
+
+/// Lines whose words are made nought at a time.
+const CLEARED: u64 = 32;
 
 /// Not there yet.
 const NOTHING: u64 = 0;
@@ -76,6 +81,8 @@ pub struct RingSender {
     next: u64,
     /// What the receiver had taken when it was last looked.
     taken: u64,
+    /// The words of all lines from `next` to here are nought.
+    cleared: u64,
 }
 
 /// The end that messages come out of.
@@ -101,7 +108,8 @@ impl RingSender {
     /// # Panics
     /// Where `base` is not aligned, or there are less than 320 bytes.
     pub unsafe fn new(base: *mut u8, bytes: usize) -> Self {
-        RingSender { place: Place::new(base, bytes), next: 0, taken: 0 }
+        let place = Place::new(base, bytes);
+        RingSender { place, next: 0, taken: 0, cleared: place.bytes }
     }
 
     /// The longest message: any ring that is empty has room for it.
@@ -133,7 +141,9 @@ impl RingSender {
             }
         }
         let begin = self.next + skipped;
-        place.word(begin + need).store(NOTHING, Ordering::Relaxed);
+        if begin + need >= self.cleared {
+            self.clear(begin + need);
+        }
         let mut to = place.line(begin).wrapping_add(WORD);
         for piece in [Piece::of(head)].iter().chain(pieces) {
             // SAFETY: the pieces are valid by the caller's promise; the receiver has taken what was here
@@ -149,6 +159,18 @@ impl RingSender {
         }
         self.next = begin + need;
         true
+    }
+
+    /// Makes words nought from a position on, as far as lines are known to be taken, but not many.
+    fn clear(&mut self, from: u64) {
+        let line = LINE as u64;
+        let end = (from + CLEARED * line).min(self.taken + self.place.bytes);
+        let mut position = from;
+        while position < end {
+            self.place.word(position).store(NOTHING, Ordering::Relaxed);
+            position += line;
+        }
+        self.cleared = end;
     }
 }
 
