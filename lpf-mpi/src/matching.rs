@@ -71,6 +71,8 @@ impl Default for Operation {
 pub(crate) enum Stage {
     /// A receive in its queue.
     Waiting,
+    /// A receive that is in no queue any more, and begins soon.
+    Met,
     /// In MPI's hands.
     Moving,
     /// A receive whose message does not fit: in no queue, and never finished.

@@ -49,6 +49,9 @@ pub(crate) struct Network {
     /// given.
     moving: usize,
     unfinished: Vec<u32>,
+    /// Receives that have met their bodies in the last look. They begin in the next one: MPI moves a body
+    /// before it returns, and meanwhile what came with it waits, perhaps the word to send one the other way.
+    met: Vec<(u32, Body)>,
     moved: Instant,
     pace: Pace,
     gave_up: Option<Instant>,
@@ -103,6 +106,7 @@ impl Network {
             orphans: Vec::new(),
             moving: 0,
             unfinished: Vec::new(),
+            met: Vec::new(),
             moved: Instant::now(),
             pace: Pace::new(),
             gave_up: None,
@@ -391,7 +395,10 @@ impl Network {
             self.break_off(from, reason);
         }
         match begins {
-            Some((Some(receive), body)) => self.begin_receive(receive, body)?,
+            Some((Some(receive), body)) => {
+                self.matching.operations[receive].stage = Stage::Met;
+                self.met.push((receive, body));
+            }
             Some((None, body)) => self.drop_body(from, body),
             None => {}
         }
@@ -403,6 +410,9 @@ impl Network {
     #[inline]
     fn look(&mut self, asked: Option<u32>) -> Outcome<()> {
         let first = asked.map(|place| self.matching.operations[place].peer);
+        while let Some((receive, body)) = self.met.pop() {
+            self.begin_receive(receive, body)?;
+        }
         let asks_mpi = self.asks_mpi();
         for _ in 0..FRAMES_A_LOOK {
             if !self.take_near(first)? && !(asks_mpi && self.take()?) {

@@ -25,6 +25,7 @@ impl Network {
         match operation.stage {
             Stage::Finished | Stage::Lost => {}
             Stage::Waiting => self.matching.withdraw(place),
+            Stage::Met => self.part(place),
             Stage::Moving => {
                 if operation.packed.is_some() {
                     // MPI has a buffer of ours.
@@ -40,6 +41,16 @@ impl Network {
         }
         self.matching.end(place);
         true
+    }
+
+    /// Gives up a receive whose body has not begun, which nobody wants then.
+    #[cold]
+    fn part(&mut self, place: u32) {
+        let from = self.matching.operations[place].peer;
+        if let Some(at) = self.met.iter().position(|(receive, _)| *receive == place) {
+            let (_, body) = self.met.swap_remove(at);
+            self.drop_body(from, body);
+        }
     }
 
     /// Waits for the end of what is given up, but not long.
