@@ -100,6 +100,16 @@ front_door() {
     done
 }
 
+# without_memory LAUNCHER: where /dev/shm has no room for the rings between the processes of a host, MPI has
+# their messages. Its own shared memory is elsewhere.
+without_memory() {
+    local program="$CARGO_TARGET_DIR/debug/examples/sample_sort"
+    [ "${BUILD_ONLY:-0}" = 0 ] || return 0
+    as_expected "$1 without shared memory" sample_sort env OMPI_MCA_btl_vader_backing_directory=/tmp unshare -m \
+        sh -c 'mount -t tmpfs -o size=100k none /dev/shm; exec "$@"' sh \
+        timeout 60 "$1" -n 4 --oversubscribe --allow-run-as-root "$program"
+}
+
 # death LAUNCHER: a process that is killed under a plain launcher, which ends the others then: who was the
 # first is said before, unless the launcher is faster, which MPICH's sometimes is.
 death() {
@@ -135,6 +145,7 @@ for name in "${!compilers[@]}"; do
     leaves_nothing cargo test --locked -p lpf-cli --features mpi --test faults -- --ignored
     hook_mpi "${launchers[$name]}"
     front_door "${launchers[$name]}"
+    [ "$name" = mpich ] || without_memory "${launchers[$name]}"
     leaves_nothing death "${launchers[$name]}"
     # Signals, and all else that lpf run does, with a launcher of MPI between.
     leaves_nothing cargo test --locked -p lpf-cli --features mpi --test run
