@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use lpf::Pid;
 use lpf::collectives::Collective;
-use lpf::collectives::cost::COMBINE_NS_PER_BYTE;
+use lpf::collectives::cost::{COMBINE_NS_PER_BYTE, Vector};
 use lpf::machine::{Growth, Machine, Origin, Parameters};
 use lpf::settings::Settings;
 use lpf::tables::{self, Table};
@@ -62,9 +62,10 @@ pub(crate) fn run(options: &Cost) -> Result<()> {
 }
 
 fn rows(collective: Collective, options: &Cost, p: Pid, source: &Source) -> Vec<Row> {
-    let (members, bytes) = (p as usize, options.n.saturating_mul(options.element));
-    let chosen = collective.cheapest(&source.machine, members, bytes, COMBINE_NS_PER_BYTE).name;
-    let all = collective.algorithms(members, bytes).into_iter();
+    let (members, element) = (p as usize, options.element);
+    let v = Vector { bytes: options.n.saturating_mul(element), element };
+    let chosen = collective.cheapest(&source.machine, members, v, COMBINE_NS_PER_BYTE).name;
+    let all = collective.algorithms(members, v).into_iter();
     all.map(|one| Row {
         backend: source.backend.clone(),
         p,

@@ -29,11 +29,17 @@ pub(crate) enum Blocks<'a> {
     Any { ends: &'a [usize], element: usize, first: usize, most: usize },
 }
 
+/// What stays together where so many bytes of elements are divided: an element, or a line of them where all
+/// members have one.
+pub(crate) fn granule(bytes: usize, element: usize, members: usize) -> usize {
+    let lined = LINE.is_multiple_of(element) && bytes / LINE >= members;
+    if lined { LINE } else { element.max(1) }
+}
+
 impl Blocks<'_> {
     /// `bytes` bytes of elements of `element` bytes, divided evenly.
     pub(crate) fn even(bytes: usize, element: usize, members: usize) -> Self {
-        let lined = LINE.is_multiple_of(element) && bytes >= members * LINE;
-        let granule = if lined { LINE } else { element.max(1) };
+        let granule = granule(bytes, element, members);
         Blocks::Even { whole: Span { start: 0, bytes }, granule, members }
     }
 

@@ -4,7 +4,7 @@ use lpf_core::machine::Machine;
 use lpf_core::{Context, Lpf, Pid};
 
 use crate::collectives::{Collectives, Preferences};
-use crate::cost::{Supersteps, choose};
+use crate::cost::{Supersteps, Vector, choose};
 use crate::ways::*;
 
 /// A collective.
@@ -86,32 +86,31 @@ impl Collective {
     }
 
     /// Its algorithms among `p` members of which each (where there is a root that sends: that one)
-    /// contributes `bytes` bytes in all.
-    pub fn algorithms(self, p: usize, bytes: usize) -> Vec<Algorithm> {
-        let everything = bytes.saturating_mul(p);
+    /// contributes this vector in all.
+    pub fn algorithms(self, p: usize, v: impl Into<Vector>) -> Vec<Algorithm> {
+        let v = v.into();
+        let everything = Vector { bytes: v.bytes.saturating_mul(p), ..v };
         match self {
             Collective::Broadcast => {
-                all(Broadcast::ALL, Broadcast::name, |way| way.supersteps(p, bytes))
+                all(Broadcast::ALL, Broadcast::name, |way| way.supersteps(p, v))
             }
-            Collective::Reduce => all(Reduce::ALL, Reduce::name, |way| way.supersteps(p, bytes)),
+            Collective::Reduce => all(Reduce::ALL, Reduce::name, |way| way.supersteps(p, v)),
             Collective::Allreduce => {
-                all(Allreduce::ALL, Allreduce::name, |way| way.supersteps(p, bytes))
+                all(Allreduce::ALL, Allreduce::name, |way| way.supersteps(p, v))
             }
             Collective::ReduceScatter => {
-                all(ReduceScatter::ALL, ReduceScatter::name, |way| way.supersteps(p, bytes))
+                all(ReduceScatter::ALL, ReduceScatter::name, |way| way.supersteps(p, v))
             }
-            Collective::Scan => all(Scan::ALL, Scan::name, |way| way.supersteps(p, bytes, false)),
-            Collective::Exscan => all(Scan::ALL, Scan::name, |way| way.supersteps(p, bytes, true)),
+            Collective::Scan => all(Scan::ALL, Scan::name, |way| way.supersteps(p, v, false)),
+            Collective::Exscan => all(Scan::ALL, Scan::name, |way| way.supersteps(p, v, true)),
             Collective::Gather => {
                 all(Gather::ALL, Gather::name, |way| way.supersteps(p, everything))
             }
-            Collective::Scatter => all(Gather::ALL, Gather::name, |way| way.supersteps(p, bytes)),
+            Collective::Scatter => all(Gather::ALL, Gather::name, |way| way.supersteps(p, v)),
             Collective::Allgather => {
                 all(Allgather::ALL, Allgather::name, |way| way.supersteps(p, everything))
             }
-            Collective::Alltoall => {
-                all(Alltoall::ALL, Alltoall::name, |way| way.supersteps(p, bytes))
-            }
+            Collective::Alltoall => all(Alltoall::ALL, Alltoall::name, |way| way.supersteps(p, v)),
         }
     }
 
@@ -121,10 +120,10 @@ impl Collective {
         self,
         machine: &Machine,
         p: usize,
-        bytes: usize,
+        v: impl Into<Vector>,
         combine_ns_per_byte: f64,
     ) -> Algorithm {
-        let all = self.algorithms(p, bytes);
+        let all = self.algorithms(p, v);
         let seconds =
             |one: Algorithm| one.supersteps.seconds(machine, p as Pid, combine_ns_per_byte);
         all[choose(&all, seconds)]

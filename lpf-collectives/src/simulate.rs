@@ -58,6 +58,8 @@ pub(crate) struct Superstep {
     pub(crate) h: usize,
     /// The most messages that a member sends or receives.
     pub(crate) messages: usize,
+    /// The most bytes that a member combines.
+    pub(crate) combined: usize,
 }
 
 /// Checks that the rounds of all members fit each other, and says what they move.
@@ -88,8 +90,10 @@ fn superstep(all: &[Schedule], round: usize) -> Superstep {
             }
         }
     }
+    let mut combined = 0;
     for (me, schedule) in all.iter().enumerate() {
         let mut staged: Vec<Span> = Vec::new();
+        let mut own = 0;
         for step in schedule.rounds().nth(round).expect("there are as many").all() {
             let Step::Receive { from, bytes, stage, then, .. } = *step else { continue };
             let queue = sent.get_mut(&(from, me)).expect("somebody sends in this round");
@@ -100,11 +104,13 @@ fn superstep(all: &[Schedule], round: usize) -> Superstep {
             assert!(!staged.iter().any(meets), "stages overlap: {here:?} {staged:?}");
             staged.push(here);
             into[me] = (into[me].0 + bytes, into[me].1 + 1);
+            own += if kept { 0 } else { bytes };
         }
+        combined = combined.max(own);
     }
     assert!(sent.values().all(VecDeque::is_empty), "a message that nobody receives");
     let most = |f: fn(&(usize, usize)) -> usize| out.iter().chain(&into).map(f).max().unwrap_or(0);
-    Superstep { h: most(|x| x.0), messages: most(|x| x.1) }
+    Superstep { h: most(|x| x.0), messages: most(|x| x.1), combined }
 }
 
 /// Carries out all schedules, each step as early as it can be.

@@ -24,7 +24,7 @@ pub(crate) use reduce::*;
 pub(crate) use reduce_scatter::*;
 pub(crate) use scan::*;
 
-use crate::blocks::{Blocks, Span};
+use crate::blocks::{Blocks, Span, granule};
 use crate::schedule::{Buffer, Region};
 
 /// Whose schedule it is.
@@ -58,28 +58,33 @@ impl Member {
     }
 }
 
-/// A vector that every member contributes, and what the operator needs to know of it.
+/// A vector that every member contributes, and what the operator needs to know of it; bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Vector {
-    pub(crate) bytes: usize,
+pub struct Vector {
+    /// Of all elements.
+    pub bytes: usize,
     /// Of one element.
-    pub(crate) element: usize,
+    pub element: usize,
+}
+
+/// Bytes that may be divided anywhere.
+impl From<usize> for Vector {
+    fn from(bytes: usize) -> Self {
+        Vector { bytes, element: 1 }
+    }
 }
 
 impl Vector {
-    fn span(self) -> Span {
+    pub(crate) fn span(self) -> Span {
         Span { start: 0, bytes: self.bytes }
     }
 
-    fn blocks(self, members: usize) -> Blocks<'static> {
+    pub(crate) fn blocks(self, members: usize) -> Blocks<'static> {
         Blocks::even(self.bytes, self.element, members)
     }
 
-    fn granule(self) -> usize {
-        match self.blocks(1) {
-            Blocks::Even { granule, .. } => granule,
-            _ => self.element.max(1),
-        }
+    pub(crate) fn granule(self) -> usize {
+        granule(self.bytes, self.element, 1)
     }
 }
 
