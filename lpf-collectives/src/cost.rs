@@ -352,7 +352,8 @@ pub(crate) fn choose<W: Copy>(ways: &[W], cost: impl Fn(W) -> f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithms::*;
+    use crate::algorithms::tests::*;
+    use crate::algorithms::{Member, Results};
     use crate::schedule::{Buffer, Schedule};
     use crate::simulate::{Superstep, schedules, supersteps};
 
@@ -404,37 +405,20 @@ mod tests {
     fn formulas_say_what_schedules_do_to_whole_vectors() {
         for (p, v) in MEMBERS.flat_map(|p| vectors(p).map(move |v| (p, v))) {
             for &way in Broadcast::ALL {
-                same(way.name(), p, v, way.supersteps(p, v), |s, m| match way {
-                    Broadcast::Direct => broadcast_direct(s, m, 0, v),
-                    Broadcast::Binomial => broadcast_binomial(s, m, 0, v),
-                    Broadcast::Square => broadcast_square(s, m, 0, v),
-                    Broadcast::TwoPhase => broadcast_two_phase(s, m, 0, v),
-                });
+                let write = |s: &mut _, m| broadcast(way, s, m, 0, v);
+                same(way.name(), p, v, way.supersteps(p, v), write);
             }
             for &way in Reduce::ALL {
-                same(way.name(), p, v, way.supersteps(p, v), |s, m| match way {
-                    Reduce::Direct => reduce_direct(s, m, 0, v),
-                    Reduce::Transpose => reduce_transpose(s, m, 0, v),
-                    Reduce::Square => reduce_square(s, m, 0, v, true),
-                    Reduce::Binomial => reduce_binomial(s, m, 0, v, true),
-                    Reduce::Rabenseifner => reduce_rabenseifner(s, m, 0, v),
-                    Reduce::Radix => reduce_radix(s, m, 0, v),
-                    Reduce::Ring => reduce_ring(s, m, 0, v),
-                });
+                let write = |s: &mut _, m| reduce((way, true), s, m, 0, v);
+                same(way.name(), p, v, way.supersteps(p, v), write);
             }
             for &way in Allreduce::ALL {
-                same(way.name(), p, v, way.supersteps(p, v), |s, m| match way {
-                    Allreduce::Doubling => allreduce_doubling(s, m, v),
-                    Allreduce::Ring => allreduce_ring(s, m, v),
-                    Allreduce::Rabenseifner => allreduce_rabenseifner(s, m, v),
-                    Allreduce::Transpose => allreduce_transpose(s, m, v),
-                });
+                let write = |s: &mut _, m| allreduce(way, s, m, v);
+                same(way.name(), p, v, way.supersteps(p, v), write);
             }
             for (&way, exclusive) in Scan::ALL.iter().flat_map(|way| [(way, false), (way, true)]) {
-                same(way.name(), p, v, way.supersteps(p, v, exclusive), |s, m| match way {
-                    Scan::Direct => scan_direct(s, m, v, exclusive),
-                    Scan::Tree => scan_tree(s, m, v, exclusive),
-                });
+                let write = |s: &mut _, m| scan(way, s, m, v, exclusive);
+                same(way.name(), p, v, way.supersteps(p, v, exclusive), write);
             }
         }
     }
@@ -442,35 +426,23 @@ mod tests {
     #[test]
     fn formulas_say_what_schedules_do_to_blocks() {
         for (p, (v, blocks)) in MEMBERS.flat_map(|p| blocks(p).map(move |all| (p, all))) {
-            let place = Results::Place(Buffer::Output);
             for &way in ReduceScatter::ALL {
-                same(way.name(), p, v, way.supersteps(p, v), |s, m| match way {
-                    ReduceScatter::Direct => reduce_scatter_direct(s, m, blocks, place),
-                    ReduceScatter::Ring => reduce_scatter_ring(s, m, blocks, place),
-                });
+                let place = Results::Place(Buffer::Output);
+                let write = |s: &mut _, m| reduce_scatter(way, s, m, blocks, place);
+                same(way.name(), p, v, way.supersteps(p, v), write);
             }
             for &way in Gather::ALL {
-                same(way.name(), p, v, way.supersteps(p, v), |s, m| match way {
-                    Gather::Direct => gather_direct(s, m, 0, blocks),
-                    Gather::Binomial => gather_binomial(s, m, 0, blocks),
-                });
-                same(way.name(), p, v, way.supersteps(p, v), |s, m| match way {
-                    Gather::Direct => scatter_direct(s, m, 0, blocks),
-                    Gather::Binomial => scatter_binomial(s, m, 0, blocks),
-                });
+                let cost = way.supersteps(p, v);
+                same(way.name(), p, v, cost, |s, m| gather(way, s, m, 0, blocks));
+                same(way.name(), p, v, cost, |s, m| scatter(way, s, m, 0, blocks));
             }
             for &way in Allgather::ALL {
-                same(way.name(), p, v, way.supersteps(p, v), |s, m| match way {
-                    Allgather::Direct => allgather_direct(s, m, blocks),
-                    Allgather::Bruck => allgather_bruck(s, m, blocks),
-                    Allgather::Ring => allgather_ring(s, m, blocks),
-                });
+                let write = |s: &mut _, m| allgather(way, s, m, blocks);
+                same(way.name(), p, v, way.supersteps(p, v), write);
             }
             for &way in Alltoall::ALL {
-                same(way.name(), p, v, way.supersteps(p, v), |s, m| match way {
-                    Alltoall::Direct => alltoall_direct(s, m, blocks, blocks),
-                    Alltoall::Bruck => alltoall_bruck(s, m, blocks, blocks),
-                });
+                let write = |s: &mut _, m| alltoall(way, s, m, blocks);
+                same(way.name(), p, v, way.supersteps(p, v), write);
             }
         }
     }

@@ -117,4 +117,4 @@ pub(crate) fn side(members: usize) -> usize {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -4,7 +4,94 @@ use super::*;
 use crate::blocks::Blocks;
 use crate::schedule::Schedule;
 use crate::simulate::{Memory, run, schedules, supersteps};
-use crate::ways::Alltoall;
+use crate::ways::*;
+
+// A way that is missing here does not compile; those in `ALL` are tested.
+
+pub(crate) fn broadcast(way: Broadcast, s: &mut Schedule, m: Member, root: usize, v: Vector) {
+    match way {
+        Broadcast::Direct => broadcast_direct(s, m, root, v),
+        Broadcast::Binomial => broadcast_binomial(s, m, root, v),
+        Broadcast::Square => broadcast_square(s, m, root, v),
+        Broadcast::TwoPhase => broadcast_two_phase(s, m, root, v),
+    }
+}
+
+pub(crate) fn reduce(
+    (way, commutes): (Reduce, bool),
+    s: &mut Schedule,
+    m: Member,
+    root: usize,
+    v: Vector,
+) {
+    match way {
+        Reduce::Direct => reduce_direct(s, m, root, v),
+        Reduce::Transpose => reduce_transpose(s, m, root, v),
+        Reduce::Square => reduce_square(s, m, root, v, commutes),
+        Reduce::Binomial => reduce_binomial(s, m, root, v, commutes),
+        Reduce::Rabenseifner => reduce_rabenseifner(s, m, root, v),
+        Reduce::Radix => reduce_radix(s, m, root, v),
+        Reduce::Ring => reduce_ring(s, m, root, v),
+    }
+}
+
+pub(crate) fn allreduce(way: Allreduce, s: &mut Schedule, m: Member, v: Vector) {
+    match way {
+        Allreduce::Doubling => allreduce_doubling(s, m, v),
+        Allreduce::Ring => allreduce_ring(s, m, v),
+        Allreduce::Rabenseifner => allreduce_rabenseifner(s, m, v),
+        Allreduce::Transpose => allreduce_transpose(s, m, v),
+    }
+}
+
+pub(crate) fn reduce_scatter(
+    way: ReduceScatter,
+    s: &mut Schedule,
+    m: Member,
+    blocks: Blocks<'_>,
+    into: Results,
+) {
+    match way {
+        ReduceScatter::Direct => reduce_scatter_direct(s, m, blocks, into),
+        ReduceScatter::Ring => reduce_scatter_ring(s, m, blocks, into),
+    }
+}
+
+pub(crate) fn scan(way: Scan, s: &mut Schedule, m: Member, v: Vector, exclusive: bool) {
+    match way {
+        Scan::Direct => scan_direct(s, m, v, exclusive),
+        Scan::Tree => scan_tree(s, m, v, exclusive),
+    }
+}
+
+pub(crate) fn gather(way: Gather, s: &mut Schedule, m: Member, root: usize, blocks: Blocks<'_>) {
+    match way {
+        Gather::Direct => gather_direct(s, m, root, blocks),
+        Gather::Binomial => gather_binomial(s, m, root, blocks),
+    }
+}
+
+pub(crate) fn scatter(way: Gather, s: &mut Schedule, m: Member, root: usize, blocks: Blocks<'_>) {
+    match way {
+        Gather::Direct => scatter_direct(s, m, root, blocks),
+        Gather::Binomial => scatter_binomial(s, m, root, blocks),
+    }
+}
+
+pub(crate) fn allgather(way: Allgather, s: &mut Schedule, m: Member, blocks: Blocks<'_>) {
+    match way {
+        Allgather::Direct => allgather_direct(s, m, blocks),
+        Allgather::Bruck => allgather_bruck(s, m, blocks),
+        Allgather::Ring => allgather_ring(s, m, blocks),
+    }
+}
+
+pub(crate) fn alltoall(way: Alltoall, s: &mut Schedule, m: Member, blocks: Blocks<'_>) {
+    match way {
+        Alltoall::Direct => alltoall_direct(s, m, blocks, blocks),
+        Alltoall::Bruck => alltoall_bruck(s, m, blocks, blocks),
+    }
+}
 
 /// Maps x -> a x + b, composed: associative, and does not commute.
 fn compose(left: &[u8], right: &[u8]) -> Vec<u8> {
@@ -81,37 +168,37 @@ fn combining(
 
 #[test]
 fn reduces_combine_in_order() {
-    combining("direct", compose, false, reduce_direct);
-    combining("binomial", compose, false, |s, m, root, v| reduce_binomial(s, m, root, v, false));
-    combining("binomial", add, false, |s, m, root, v| reduce_binomial(s, m, root, v, true));
-    combining("square", compose, false, |s, m, root, v| reduce_square(s, m, root, v, false));
-    combining("square", add, false, |s, m, root, v| reduce_square(s, m, root, v, true));
-    combining("transpose", compose, false, reduce_transpose);
-    combining("rabenseifner", compose, false, reduce_rabenseifner);
-    combining("radix", compose, false, reduce_radix);
-    combining("ring", add, false, reduce_ring);
+    for &way in Reduce::ALL {
+        combining(way.name(), add, false, |s, m, root, v| reduce((way, true), s, m, root, v));
+        if way != Reduce::Ring {
+            let write = |s: &mut _, m, root, v| reduce((way, false), s, m, root, v);
+            combining(way.name(), compose, false, write);
+        }
+    }
 }
 
 #[test]
 fn allreduces_combine_in_order() {
-    combining("doubling", compose, true, |s, m, _, v| allreduce_doubling(s, m, v));
-    combining("rabenseifner", compose, true, |s, m, _, v| allreduce_rabenseifner(s, m, v));
-    combining("transpose", compose, true, |s, m, _, v| allreduce_transpose(s, m, v));
-    combining("ring", add, true, |s, m, _, v| allreduce_ring(s, m, v));
+    for &way in Allreduce::ALL {
+        let op = if way == Allreduce::Ring { add } else { compose as Op };
+        combining(way.name(), op, true, |s, m, _, v| allreduce(way, s, m, v));
+    }
+}
+
+/// The operator that a reduce-scatter is tested with: a ring's has to commute.
+fn op_of(way: ReduceScatter) -> Op {
+    if way == ReduceScatter::Ring { add } else { compose }
 }
 
 #[test]
 fn reduce_scatters_leave_everybody_its_block() {
-    for (op, write) in [
-        (compose as Op, reduce_scatter_direct as fn(&mut Schedule, Member, Blocks<'_>, Results)),
-        (add as Op, reduce_scatter_ring),
-    ] {
+    for (way, op) in ReduceScatter::ALL.iter().map(|&way| (way, op_of(way))) {
         for members in MEMBERS {
             for elements in sizes(members) {
                 let v = Vector { bytes: 8 * elements, element: 8 };
                 let blocks = v.blocks(members);
                 let all = schedules(members, |s, m| {
-                    write(s, m, blocks, Results::Place(Buffer::Scratch));
+                    reduce_scatter(way, s, m, blocks, Results::Place(Buffer::Scratch));
                 });
                 supersteps(&all);
                 let mut memory: Vec<Memory> = (0..members)
@@ -135,16 +222,14 @@ fn reduce_scatters_leave_everybody_its_block() {
 
 #[test]
 fn reduce_scatters_of_equal_blocks_leave_the_own_one_in_front() {
-    for (op, write) in [
-        (compose as Op, reduce_scatter_direct as fn(&mut Schedule, Member, Blocks<'_>, Results)),
-        (add as Op, reduce_scatter_ring),
-    ] {
+    for (way, op) in ReduceScatter::ALL.iter().map(|&way| (way, op_of(way))) {
         for members in MEMBERS {
             for len in [0, 1, 5] {
                 // Some elements of longer blocks: a piece of the vector.
                 let (first, bytes, stride) = (8, 8 * len, 8 * len + 24);
                 let blocks = Blocks::Equal { first, stride, bytes };
-                let all = schedules(members, |s, m| write(s, m, blocks, Results::Front));
+                let all =
+                    schedules(members, |s, m| reduce_scatter(way, s, m, blocks, Results::Front));
                 supersteps(&all);
                 let mut memory: Vec<Memory> = (0..members)
                     .map(|me| Memory {
@@ -165,14 +250,12 @@ fn reduce_scatters_of_equal_blocks_leave_the_own_one_in_front() {
 
 #[test]
 fn scans_combine_what_comes_before() {
-    type Way = fn(&mut Schedule, Member, Vector, bool);
-    let all_ways: [(&str, Way); 2] = [("direct", scan_direct), ("tree", scan_tree)];
-    for (name, write) in all_ways {
+    for &way in Scan::ALL {
         for exclusive in [false, true] {
             for members in MEMBERS {
                 for elements in sizes(members) {
                     let v = Vector { bytes: 8 * elements, element: 8 };
-                    let all = schedules(members, |s, m| write(s, m, v, exclusive));
+                    let all = schedules(members, |s, m| scan(way, s, m, v, exclusive));
                     supersteps(&all);
                     let mut memory: Vec<Memory> = (0..members)
                         .map(|me| Memory {
@@ -186,7 +269,7 @@ fn scans_combine_what_comes_before() {
                         let end = if exclusive { me } else { me + 1 };
                         if end > 0 {
                             let expected = all_of(0..end, v.bytes, compose);
-                            assert_eq!(memory.result(), expected, "{name}, {me} of {members}");
+                            assert_eq!(memory.result(), expected, "{way}, {me} of {members}");
                         }
                     }
                 }
@@ -197,21 +280,19 @@ fn scans_combine_what_comes_before() {
 
 #[test]
 fn broadcasts_reach_everybody() {
-    let all_ways: [fn(&mut Schedule, Member, usize, Vector); 4] =
-        [broadcast_direct, broadcast_binomial, broadcast_square, broadcast_two_phase];
-    for (way, write) in all_ways.into_iter().enumerate() {
+    for &way in Broadcast::ALL {
         for members in MEMBERS {
             for elements in sizes(members) {
                 let v = Vector { bytes: 8 * elements, element: 8 };
                 for root in [0, members / 2, members - 1] {
-                    let all = schedules(members, |s, m| write(s, m, root, v));
+                    let all = schedules(members, |s, m| broadcast(way, s, m, root, v));
                     supersteps(&all);
                     let mut memory = vec![Memory::default(); members];
                     memory.iter_mut().for_each(|one| one.output = Some(vec![0; v.bytes]));
                     memory[root].output = Some(own(root, v.bytes));
                     run(&all, &mut memory, compose);
                     for memory in &memory {
-                        assert_eq!(memory.result(), own(root, v.bytes), "way {way}, {members}");
+                        assert_eq!(memory.result(), own(root, v.bytes), "{way} of {members}");
                     }
                 }
             }
@@ -236,70 +317,84 @@ fn ends(lengths: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-#[test]
-fn gathers_and_allgathers_put_every_block_at_its_place() {
+/// Blocks of lengths that may differ, and where they do not the same ones as blocks of one length.
+fn for_all_blocks(mut check: impl FnMut(&[usize], Blocks<'_>, &[u8])) {
     for members in MEMBERS {
         for equal in [None, Some(0), Some(1), Some(5)] {
             let lengths = lengths(members, equal);
             let ends = ends(&lengths);
-            let total = 8 * ends[members - 1];
             let any = Blocks::Any { ends: &ends, element: 8, first: 0, most: 1 << 20 };
             let same = equal.map(|len| Blocks::Equal { first: 0, stride: 8 * len, bytes: 8 * len });
-            let expected: Vec<u8> = (0..members).flat_map(|me| own(me, 8 * lengths[me])).collect();
+            let whole: Vec<u8> = (0..members).flat_map(|me| own(me, 8 * lengths[me])).collect();
             for blocks in [Some(any), same].into_iter().flatten() {
-                let fresh = |me: usize| Memory {
-                    input: own(me, 8 * lengths[me]),
-                    output: Some(vec![0; total]),
-                    scratch: vec![0; total],
-                };
-                for (to_all, way) in [(false, 0), (false, 1), (true, 0), (true, 1), (true, 2)] {
-                    if way == 1 && !to_all && matches!(blocks, Blocks::Any { .. }) {
-                        continue; // the tree is for blocks of one length
-                    }
-                    for root in [0, members / 2, members - 1] {
-                        let all = schedules(members, |s, m| match (to_all, way) {
-                            (false, 0) => gather_direct(s, m, root, blocks),
-                            (false, _) => gather_binomial(s, m, root, blocks),
-                            (true, 0) => allgather_direct(s, m, blocks),
-                            (true, 1) => allgather_ring(s, m, blocks),
-                            (true, _) => allgather_bruck(s, m, blocks),
-                        });
-                        supersteps(&all);
-                        let mut memory: Vec<Memory> = (0..members).map(fresh).collect();
-                        for (me, memory) in memory.iter_mut().enumerate() {
-                            let (block, own) = (blocks.of(me), memory.input.clone());
-                            let output = memory.output.as_mut().unwrap();
-                            if to_all {
-                                output[block.start..block.end()].copy_from_slice(&own);
-                            }
-                        }
-                        run(&all, &mut memory, compose);
-                        for (me, memory) in memory.iter().enumerate() {
-                            if to_all || me == root {
-                                assert_eq!(memory.result(), expected, "{way}: {me} of {members}");
-                            }
-                        }
-                        let scatter = schedules(members, |s, m| match way {
-                            1 if !to_all => scatter_binomial(s, m, root, blocks),
-                            _ => scatter_direct(s, m, root, blocks),
-                        });
-                        supersteps(&scatter);
-                        let mut memory: Vec<Memory> = (0..members)
-                            .map(|me| Memory {
-                                input: if me == root { expected.clone() } else { vec![] },
-                                output: Some(vec![0; 8 * lengths[me]]),
-                                scratch: vec![0; total],
-                            })
-                            .collect();
-                        run(&scatter, &mut memory, compose);
-                        for (me, memory) in memory.iter().enumerate() {
-                            assert_eq!(memory.result(), own(me, 8 * lengths[me]));
-                        }
-                    }
-                }
+                check(&lengths, blocks, &whole);
             }
         }
     }
+}
+
+/// The tree is for blocks of one length.
+fn takes(way: Gather, blocks: Blocks<'_>) -> bool {
+    way == Gather::Direct || !matches!(blocks, Blocks::Any { .. })
+}
+
+#[test]
+fn gathers_put_every_block_at_its_place_and_scatters_bring_it_back() {
+    for_all_blocks(|lengths, blocks, whole| {
+        let members = lengths.len();
+        for &way in Gather::ALL.iter().filter(|&&way| takes(way, blocks)) {
+            for root in [0, members / 2, members - 1] {
+                let gathers = schedules(members, |s, m| gather(way, s, m, root, blocks));
+                let scatters = schedules(members, |s, m| scatter(way, s, m, root, blocks));
+                supersteps(&gathers);
+                supersteps(&scatters);
+                let scratch = vec![0; whole.len()];
+                let mut memory: Vec<Memory> = (0..members)
+                    .map(|me| Memory {
+                        input: own(me, 8 * lengths[me]),
+                        output: Some(vec![0; whole.len()]),
+                        scratch: scratch.clone(),
+                    })
+                    .collect();
+                run(&gathers, &mut memory, compose);
+                assert_eq!(memory[root].result(), whole, "{way}: {root} of {members}");
+                let mut memory: Vec<Memory> = (0..members)
+                    .map(|me| Memory {
+                        input: if me == root { whole.to_vec() } else { vec![] },
+                        output: Some(vec![0; 8 * lengths[me]]),
+                        scratch: scratch.clone(),
+                    })
+                    .collect();
+                run(&scatters, &mut memory, compose);
+                for (me, memory) in memory.iter().enumerate() {
+                    let expected = own(me, 8 * lengths[me]);
+                    assert_eq!(memory.result(), expected, "{way}: {me} of {members}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn allgathers_put_every_block_at_its_place_at_everybody() {
+    for_all_blocks(|lengths, blocks, whole| {
+        let members = lengths.len();
+        for &way in Allgather::ALL {
+            let all = schedules(members, |s, m| allgather(way, s, m, blocks));
+            supersteps(&all);
+            let mut memory = vec![Memory::default(); members];
+            for (me, memory) in memory.iter_mut().enumerate() {
+                let block = blocks.of(me);
+                let mut output = vec![0; whole.len()];
+                output[block.start..block.end()].copy_from_slice(&own(me, block.bytes));
+                memory.output = Some(output);
+            }
+            run(&all, &mut memory, compose);
+            for (me, memory) in memory.iter().enumerate() {
+                assert_eq!(memory.result(), whole, "{way}: {me} of {members}");
+            }
+        }
+    });
 }
 
 #[test]
@@ -309,23 +404,20 @@ fn alltoalls_transpose() {
             let bytes = 8 * len;
             let blocks = Blocks::Equal { first: 0, stride: bytes, bytes };
             let block = |from: usize, to: usize| own(from * members + to, bytes);
-            for bruck in [false, true] {
-                let all = schedules(members, |s, m| match bruck {
-                    false => alltoall_direct(s, m, blocks, blocks),
-                    true => alltoall_bruck(s, m, blocks, blocks),
-                });
+            for &way in Alltoall::ALL {
+                let all = schedules(members, |s, m| alltoall(way, s, m, blocks));
                 supersteps(&all);
                 let mut memory: Vec<Memory> = (0..members)
                     .map(|me| Memory {
                         input: (0..members).flat_map(|to| block(me, to)).collect(),
                         output: Some(vec![0; members * bytes]),
-                        scratch: vec![0; Alltoall::Bruck.scratch(members).kept * bytes],
+                        scratch: vec![0; way.scratch(members).kept * bytes],
                     })
                     .collect();
                 run(&all, &mut memory, compose);
                 for (me, memory) in memory.iter().enumerate() {
                     let expected: Vec<u8> = (0..members).flat_map(|from| block(from, me)).collect();
-                    assert_eq!(memory.result(), expected);
+                    assert_eq!(memory.result(), expected, "{way}: {me} of {members}");
                 }
             }
         }
