@@ -19,10 +19,14 @@ pub(super) use crate::bench::limits::between::Bare;
 pub(crate) struct Bytes {
     pub(super) network: Bare,
     pub(super) crowded: bool,
+    /// Everybody sends and receives; else process 0 sends and the next one receives.
+    pub(super) all: bool,
+    /// A message goes in pieces of so many bytes.
+    pub(super) piece: usize,
     pub(super) lengths: Vec<usize>,
 }
 
-/// One message to the next process, and one from the last, at once.
+/// One message to the next process, and one from the last, at once; or one message alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Messages;
 
@@ -66,8 +70,9 @@ fn of_all<L: Lpf, N: Network>(
         let longest = order.lengths.iter().copied().max().unwrap_or(0);
         let (out, into) = (vec![Words::default(); p], vec![Words::default(); p]);
         let (sources, destinations) = (vec![1; longest], vec![1; longest]);
-        let words = (out, into);
-        let mut messages = Bytewise { ctx, line, network, sources, destinations, words, bytes: 0 };
+        let (words, &Bytes { all, piece, .. }) = ((out, into), order);
+        let mut messages =
+            Bytewise { ctx, line, network, sources, destinations, words, all, piece, bytes: 0 };
         for &length in &order.lengths {
             messages.bytes = length;
             let timed = harness::time(&mut messages, &pacing(length, order.crowded))?;
@@ -79,7 +84,7 @@ fn of_all<L: Lpf, N: Network>(
 }
 
 fn pacing(length: usize, crowded: bool) -> Pacing {
-    let repetitions = if length > 1 << 20 { 2 } else { 10 };
+    let repetitions = if length > 1 << 20 { 5 } else { 10 };
     let window_ns = if crowded { 1_000_000 } else { 200_000 };
     Pacing { repetitions, warm_up: 1, window_ns, crowded }
 }
@@ -91,6 +96,8 @@ struct Bytewise<'c, 's, L: Lpf, N> {
     sources: Vec<u8>,
     destinations: Vec<u8>,
     words: (Vec<Words>, Vec<Words>),
+    all: bool,
+    piece: usize,
     bytes: usize,
 }
 
@@ -113,11 +120,19 @@ impl<L: Lpf, N: Network> Side for Bytewise<'_, '_, L, N> {
             return self.network.meet(&self.words.0, &mut self.words.1).map_err(failed);
         }
         let (me, p) = (self.ctx.pid() as usize, self.ctx.nprocs() as usize);
-        let out = vec![IoSlice::new(&self.sources[..self.bytes])];
-        let into = vec![IoSliceMut::new(&mut self.destinations[..self.bytes])];
-        let out = vec![Outgoing { to: (me + 1) % p, pieces: out }];
-        let into = vec![Incoming { from: (me + p - 1) % p, pieces: into }];
-        self.network.exchange(out, into).map_err(failed)
+        let (sends, receives) = (self.all || me == 0, self.all || me == 1);
+        let sources = self.sources[..self.bytes].chunks(self.piece);
+        let destinations = self.destinations[..self.bytes].chunks_mut(self.piece);
+        for (source, destination) in sources.zip(destinations) {
+            let out = Outgoing { to: (me + 1) % p, pieces: vec![IoSlice::new(source)] };
+            let pieces = vec![IoSliceMut::new(destination)];
+            let into = Incoming { from: (me + p - 1) % p, pieces };
+            let out = sends.then_some(out).into_iter().collect();
+            self.network
+                .exchange(out, receives.then_some(into).into_iter().collect())
+                .map_err(failed)?;
+        }
+        Ok(())
     }
 
     fn gather(&mut self, own: &[u64]) -> Result<Vec<u64>> {

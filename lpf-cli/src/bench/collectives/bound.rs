@@ -1,27 +1,31 @@
 //! The lower bound that a collective's time is held against, measured in the same run.
 //!
 //! A collective of p processes has to carry C bytes from one process to another, however it is done
-//! ([`Shape::carried`]), B of them to or from the busiest of them ([`Shape::busiest`]), and some own bytes from
-//! its source to its destination ([`Shape::kept`]). Its bound is
+//! ([`Shape::carried`]), so many that the work of one of them is B bytes at the least, with the others' help
+//! ([`Shape::busiest`]); and in some each has own bytes to bring from its source to its destination
+//! ([`Shape::kept`]). Its bound is
 //!
 //! ```text
 //! max{ B bytes at one core's rate, C bytes at the machine's rate } + own bytes at a core's own rate + one way
 //! ```
 //!
-//! - One core's rate is that at which one process copies what another one has just rewritten, while
-//!   nobody else copies anything; by memcpy or by non-temporal stores, whichever is faster. (Two cores that
-//!   share one process's bytes between them could be faster. None of these collectives does that.)
-//! - Its own rate is that at which it copies what it has itself just rewritten.
+//! - A message is copied by one of its ends, either of them: the blocks that a root gathers come from as many
+//!   cores as there are senders, while the root moves its own. (The ends of one message could share it. None
+//!   of these collectives does that.)
+//! - One core's rate is that at which one process copies what another one has just rewritten, or what it has
+//!   just rewritten to another one, while nobody else copies anything; by memcpy or by non-temporal stores:
+//!   whichever is fastest.
+//! - Its own rate is that at which it copies what it has itself just rewritten to a place of its own.
 //! - The machine's rate is that at which all processes (as many as there are cores, where there are fewer
 //!   of those) do so at once.
 //! - One way is what a word takes from one process to another: half of the round trip of a cache line
 //!   between two threads, or of a message. One is needed, since nobody is done before the last one's part
 //!   has reached it; none of these collectives needs two, one behind the other.
 //!
-//! Rates depend on how much is copied, since caches do: they are measured for several lengths and taken from
-//! the nearest. Of messages (tcp, mpi) they are those of the bare network: one message to the next process,
-//! and one from the last, at once; of two processes for one core's. Who waits looks again, or lets another
-//! process have its core in between, whichever is faster.
+//! Of several measurements the least counts, which says what the machine can do. Rates depend on how much is
+//! copied, since caches do: they are measured for several lengths, and of the two nearest the faster is taken. Of messages (tcp, mpi) they are those of the bare network: one message to
+//! the next process, and one from the last, at once; for one core's one message alone. Who waits looks again,
+//! or lets another process have its core in between, whichever is faster.
 
 use std::sync::atomic::{
     AtomicU32,
@@ -44,10 +48,32 @@ use crate::bench::limits::team::{Team, Timed};
 use crate::failure::Result;
 use crate::place::Place;
 
-/// Lengths that rates are measured for, bytes.
-const LENGTHS: [usize; 5] = [4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20];
-/// Ways to copy: by streams or not.
-const WAYS: [bool; 2] = [false, true];
+/// Lengths that rates are measured for, bytes: up to 16 MiB.
+fn lengths() -> impl Iterator<Item = usize> {
+    (12..=24).map(|power| 1 << power)
+}
+
+/// How a thread copies.
+#[derive(Clone, Copy)]
+struct Way {
+    /// What it has to the next thread's place, rather than what the last one has to its own.
+    pushes: bool,
+    by_streams: bool,
+}
+
+/// All ways.
+const WAYS: [Way; 4] = [
+    Way { pushes: false, by_streams: false },
+    Way { pushes: false, by_streams: true },
+    Way { pushes: true, by_streams: false },
+    Way { pushes: true, by_streams: true },
+];
+/// What was measured of each way to copy, or to wait, where it is messages.
+type ByWay = [Samples; WAYS.len()];
+
+/// Of a message over sockets, so that who receives begins while who sends has more; and of one that goes as it is.
+const PIECE: usize = 128 << 10;
+const WHOLE: usize = usize::MAX;
 /// Batches of a length in one pass.
 const BATCHES: usize = 3;
 
@@ -56,20 +82,19 @@ pub(super) struct Bound {
     p: Pid,
     /// Processes that copy at the same time.
     at_once: usize,
-    /// By the ways to wait.
-    one_way: [Samples; 2],
+    one_way: ByWay,
     rates: Vec<Rate>,
 }
 
-/// What the copies of a length take, nanoseconds, by the ways to copy (to wait, where it is messages).
+/// What the copies of a length take, nanoseconds.
 struct Rate {
     length: usize,
     /// One process, of what is its own.
-    own: [Samples; 2],
+    own: ByWay,
     /// One process alone.
-    alone: [Samples; 2],
+    alone: ByWay,
     /// All at once.
-    together: [Samples; 2],
+    together: ByWay,
 }
 
 impl Rate {
@@ -83,10 +108,10 @@ impl Rate {
     }
 }
 
-/// The median of the faster way.
-fn fastest(ways: &[Samples; 2]) -> f64 {
-    let medians = ways.iter().filter(|samples| !samples.is_empty()).map(Samples::median);
-    medians.min_by(f64::total_cmp).unwrap_or(0.0)
+/// The least of the fastest way: what it can do. What else the machine does only makes it longer.
+fn fastest(ways: &ByWay) -> f64 {
+    let least = ways.iter().filter(|samples| !samples.is_empty()).map(Samples::min);
+    least.min_by(f64::total_cmp).unwrap_or(0.0)
 }
 
 impl Bound {
@@ -98,7 +123,7 @@ impl Bound {
         let longest =
             shapes.map(|shape| shape.busiest().max(shape.carried() / at_once)).max().unwrap_or(0);
         let wanted = |&(nth, length): &(usize, usize)| nth == 0 || length <= longest;
-        let lengths = LENGTHS.into_iter().enumerate().filter(wanted);
+        let lengths = lengths().enumerate().filter(wanted);
         let rates = lengths.map(|(_, length)| Rate::new(length));
         Bound { p, at_once, one_way: Default::default(), rates: rates.collect() }
     }
@@ -116,8 +141,9 @@ impl Bound {
         }
         let one = Team::new(1);
         for Rate { length, own, .. } in &mut self.rates {
-            for (way, by_streams) in WAYS.into_iter().enumerate() {
-                own[way].extend(copy(&one, BATCHES, *length, true, by_streams));
+            // Alone, what one pushes and what one pulls is the same.
+            for (nth, way) in WAYS.into_iter().enumerate().filter(|(_, way)| !way.pushes) {
+                own[nth].extend(copy(&one, BATCHES, *length, true, way));
             }
         }
         Ok(())
@@ -131,25 +157,31 @@ impl Bound {
         }
         let team = Team::new(self.at_once);
         for Rate { length, alone, together, .. } in &mut self.rates {
-            for (way, by_streams) in WAYS.into_iter().enumerate() {
-                alone[way].extend(copy(&pair, BATCHES, *length, false, by_streams));
-                together[way].extend(copy(&team, BATCHES, *length, true, by_streams));
+            for (nth, way) in WAYS.into_iter().enumerate() {
+                alone[nth].extend(copy(&pair, BATCHES, *length, false, way));
+                together[nth].extend(copy(&team, BATCHES, *length, true, way));
             }
         }
     }
 
     fn measure_messages(&mut self, place: &mut Place) -> Result<()> {
         let crowded = self.p as usize > lpf::settings::cores();
-        let networks: &[Bare] = match (place.backend, crowded) {
-            ("mpi", _) => &[Bare::Mpi],
-            (_, true) => &[Bare::Sockets(Idle::Yielding)],
-            (_, false) => &[Bare::Sockets(Idle::Yielding), Bare::Sockets(Idle::Polling)],
+        let sockets = |idle, piece| (Bare::Sockets(idle), piece);
+        let networks = match (place.backend, crowded) {
+            ("mpi", _) => vec![(Bare::Mpi, WHOLE)],
+            (_, true) => vec![sockets(Idle::Yielding, WHOLE), sockets(Idle::Sleeping, WHOLE)],
+            (_, false) => vec![
+                sockets(Idle::Yielding, WHOLE),
+                sockets(Idle::Polling, WHOLE),
+                sockets(Idle::Sleeping, WHOLE),
+                sockets(Idle::Yielding, PIECE),
+            ],
         };
         let lengths: Vec<usize> = self.rates.iter().map(|rate| rate.length).collect();
-        for (way, &network) in networks.iter().enumerate() {
+        for (way, (network, piece)) in networks.into_iter().enumerate() {
             let with_none = [&[0], &lengths[..]].concat();
-            let alone = Bytes { network, crowded: false, lengths: with_none };
-            let together = Bytes { network, crowded, lengths: lengths.clone() };
+            let alone = Bytes { network, piece, crowded: false, all: false, lengths: with_none };
+            let together = Bytes { network, piece, crowded, all: true, lengths: lengths.clone() };
             let mut alone = place.measure::<bare::Messages>(2, &alone, unwatched())?.into_iter();
             let together = place.measure::<bare::Messages>(self.p, &together, unwatched())?;
             self.one_way[way].extend(alone.next().unwrap_or_default());
@@ -171,23 +203,27 @@ impl Bound {
         one.max(all) + self.time(shape.kept(), 0.0, |rate| fastest(&rate.own)) + one_way
     }
 
-    /// So many bytes at the rate of the nearest length, of whose time so much is no copying.
+    /// So many bytes at the faster rate of the lengths on either side, of whose time so much is no copying.
     fn time(&self, bytes: usize, before: f64, of: fn(&Rate) -> f64) -> f64 {
-        let distance = |length: usize| (length as f64 / bytes.max(1) as f64).ln().abs();
-        let nearest =
-            self.rates.iter().min_by(|a, b| distance(a.length).total_cmp(&distance(b.length)));
-        nearest.map_or(0.0, |rate| (of(rate) - before).max(0.0) / rate.length as f64 * bytes as f64)
+        let below = self.rates.iter().rev().find(|rate| rate.length <= bytes);
+        let above = self.rates.iter().find(|rate| rate.length >= bytes);
+        let of_a_byte = |rate: &Rate| (of(rate) - before).max(0.0) / rate.length as f64;
+        let fastest = [below, above].into_iter().flatten().map(of_a_byte).min_by(f64::total_cmp);
+        fastest.unwrap_or(0.0) * bytes as f64
     }
 }
 
-/// A copy of what the thread before has just rewritten: by thread 0, or by all at once. Nanoseconds at
-/// thread 0.
-fn copy(team: &Team, batches: usize, bytes: usize, everybody: bool, by_streams: bool) -> Vec<f64> {
+/// A copy of what a thread has just rewritten to where another one has just read, by one of them: by thread 0,
+/// or by all at once. Nanoseconds at thread 0.
+fn copy(team: &Team, batches: usize, bytes: usize, everybody: bool, way: Way) -> Vec<f64> {
     let threads = team.threads();
     let (barrier, memory) = (Barrier::new(team), Memory::new(threads, bytes, 64));
     team.time(batches, Timed::Inside, |me| {
         let (memory, mut member) = (&memory, barrier.member(me));
-        let last = (me + threads - 1) % threads;
+        let (source, destination) = match way.pushes {
+            true => (me, (me + 1) % threads),
+            false => ((me + threads - 1) % threads, me),
+        };
         memory.settle(me);
         let mut value = 0u8;
         move || {
@@ -196,11 +232,11 @@ fn copy(team: &Team, batches: usize, bytes: usize, everybody: bool, by_streams: 
             member.wait();
             let start = Instant::now();
             if everybody || me == 0 {
-                // SAFETY: areas of that size, a multiple of 64, aligned to 128; between the barriers nobody writes a source and only this
-                // thread its destinations.
+                // SAFETY: areas of that size, a multiple of 64, aligned to 128; between the barriers nobody
+                // writes a source, and each destination is one thread's to write.
                 unsafe {
-                    let (from, to) = (memory.sources(last), memory.destinations(me));
-                    if by_streams {
+                    let (from, to) = (memory.sources(source), memory.destinations(destination));
+                    if way.by_streams {
                         streaming::copy(from, to, bytes);
                     } else {
                         std::ptr::copy_nonoverlapping(from, to, bytes);
@@ -248,7 +284,7 @@ mod tests {
     fn a_bound_is_the_slower_of_one_core_and_the_machine_and_one_way() {
         let broadcast = |bytes| Shape::new(Collective::Broadcast, 4, bytes);
         let mut bound = Bound::new(4, 2, [broadcast(64 << 20)].into_iter());
-        assert_eq!(bound.rates.len(), LENGTHS.len());
+        assert_eq!(bound.rates.len(), lengths().count());
         bound.one_way[0].push(100.0);
         for Rate { length, own, alone, together } in &mut bound.rates {
             own[0].push(0.5 * *length as f64);
@@ -256,12 +292,19 @@ mod tests {
             together[0].push(100.0 + 2.5 * *length as f64);
             together[1].push(100.0 + 1.5 * *length as f64);
         }
+        let is = |shape, expected: f64| {
+            let ns = bound.ns(shape);
+            assert!((ns - expected).abs() < 1e-6, "{ns}, not {expected}");
+        };
         // Three vectors are carried, by two cores at once; the busiest gets one.
-        assert_eq!(bound.ns(broadcast(64 << 10)), 1.5 * f64::from(3 * (64 << 10)) / 2.0 + 100.0);
-        // Three vectors go to the root, one after the other, and its own to its place.
+        is(broadcast(64 << 10), 1.5 * f64::from(3 * (64 << 10)) / 2.0 + 100.0);
+        // Each of three vectors goes to the root by itself, while that moves its own.
         let gather = Shape::new(Collective::Gather, 4, 64 << 10);
-        assert_eq!(bound.ns(gather), 3.5 * f64::from(64 << 10) + 100.0);
-        assert_eq!(bound.ns(broadcast(0)), 100.0);
+        is(gather, 1.5 * f64::from(3 * (64 << 10)) / 2.0 + 100.0);
+        // Everybody gets three, and moves its own.
+        let allgather = Shape::new(Collective::Allgather, 4, 64 << 10);
+        is(allgather, 9.5 * f64::from(64 << 10) + 100.0);
+        is(broadcast(0), 100.0);
     }
 
     #[test]
@@ -270,6 +313,22 @@ mod tests {
         if pair.cores() == 2 {
             assert!(round_trip(&pair, 1)[0] > 0.0);
         }
-        assert!(copy(&pair, 1, 4096, true, true)[0] > 0.0);
+        for way in WAYS {
+            assert!(copy(&pair, 1, 4096, true, way)[0] > 0.0);
+        }
+    }
+
+    #[test]
+    fn between_two_lengths_the_faster_rate_counts() {
+        let mut bound =
+            Bound::new(2, 2, [Shape::new(Collective::Broadcast, 2, 64 << 20)].into_iter());
+        for Rate { length, alone, .. } in &mut bound.rates {
+            // From 256 KiB on twice as slow.
+            let slower = if *length >= 256 << 10 { 2.0 } else { 1.0 };
+            alone[0].push(slower * *length as f64);
+        }
+        let ns = |bytes| bound.ns(Shape::new(Collective::Broadcast, 2, bytes)) / bytes as f64;
+        let found = [1 << 10, 100 << 10, 200 << 10, 256 << 10, 64 << 20].map(ns);
+        assert_eq!(found, [1.0, 1.0, 1.0, 2.0, 2.0]);
     }
 }

@@ -83,28 +83,30 @@ impl Shape {
 }
 
 impl Shape {
-    /// Bytes that come from other processes to the process that gets most of them, or go out from the one that
-    /// sends most; partial results count once, and where all can share the work, it is shared.
+    /// Bytes that the busiest process has to copy, however it is done: each message is copied by one of its ends,
+    /// and where several can share the work, it is shared. Partial results count once.
     pub(super) fn busiest(self) -> usize {
         let (n, others) = (self.bytes(), self.p - 1);
         match self.collective() {
             Collective::Broadcast | Collective::Reduce | Collective::Scan | Collective::Exscan => {
                 n * others.min(1)
             }
-            Collective::ReduceScatter | Collective::Scatter | Collective::Alltoall => {
-                n / self.p * others
-            }
+            Collective::ReduceScatter | Collective::Alltoall => n / self.p * others,
             Collective::Allreduce => 2 * n * others / self.p,
-            Collective::Gather | Collective::Allgather => n * others,
+            // The others' blocks are the others' work.
+            Collective::Gather => n * others.min(1),
+            Collective::Scatter => n / self.p * others.min(1),
+            Collective::Allgather => n * others,
         }
     }
 
-    /// Bytes that this process moves from its own source to its own destination.
+    /// Bytes that every process moves from its own source to its own destination. (Where the root alone does,
+    /// the others are at work meanwhile.)
     pub(super) fn kept(self) -> usize {
         let n = self.bytes();
         match self.collective() {
-            Collective::Gather | Collective::Allgather => n,
-            Collective::Scatter | Collective::Alltoall => n / self.p,
+            Collective::Allgather => n,
+            Collective::Alltoall => n / self.p,
             _ => 0,
         }
     }
