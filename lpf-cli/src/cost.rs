@@ -92,11 +92,19 @@ fn source(options: &Cost, settings: &Settings, p: Pid) -> Result<Source> {
         Some(name) => known(name)?,
         None => lpf::chosen(settings)?.into(),
     };
-    let found = tables::table(&backend, p);
-    Ok(match found {
+    Ok(of_backend(backend, p))
+}
+
+fn of_backend(backend: String, p: Pid) -> Source {
+    match tables::table(&backend, p) {
         Some(table) => of_table(table, "this machine's table", p),
         None => guess(backend, p),
-    })
+    }
+}
+
+/// Where the g and l of a backend come from, in a sentence.
+pub(crate) fn origin(backend: &str, p: Pid) -> String {
+    of_backend(backend.into(), p).sentence
 }
 
 /// A backend whose costs can be told: that it is not built in does not matter here.
@@ -183,7 +191,7 @@ fn shown(
             mark.to_string(),
         ]);
     }
-    writeln!(out, "{all}")?;
+    writeln!(out, "{}", all.trim_fmt())?;
     writeln!(out, "{}", source.sentence)
 }
 

@@ -127,7 +127,7 @@ const BENCH: [&str; 15] = [
     "remarks",
 ];
 
-const COLLECTIVES: [&str; 12] = [
+const COLLECTIVES: [&str; 14] = [
     "backend",
     "p",
     "collective",
@@ -139,7 +139,9 @@ const COLLECTIVES: [&str; 12] = [
     "min_ns",
     "bound_ns",
     "predicted_ns",
+    "origin",
     "samples",
+    "remarks",
 ];
 const COST: [&str; 12] = [
     "backend",
@@ -400,15 +402,22 @@ fn check_collectives(rows: &[Value], backend: &str, algorithms: &[&str]) {
     for row in rows {
         let number = |field: &str| row[field].as_f64().unwrap();
         assert!(0.0 < number("min_ns") && number("min_ns") <= number("median_ns"), "{row}");
-        assert!(number("bound_ns") > 0.0 && number("samples") >= 1.0, "{row}");
+        assert!(number("samples") >= 1.0, "{row}");
         assert_eq!(row["element_bytes"], 8);
         if row["algorithm"] == "own" {
             assert!(["openmpi", "mpich"].contains(&row["backend"].as_str().unwrap()), "{row}");
             assert!(row["mode"].is_null() && row["predicted_ns"].is_null(), "{row}");
+            // It does not go through sockets.
+            assert_eq!(row["bound_ns"].is_null(), backend == "tcp", "{row}");
+            assert!(row["origin"].is_null(), "{row}");
         } else {
             assert_eq!(row["backend"], backend);
-            assert!(number("predicted_ns") > 0.0, "{row}");
+            assert!(number("predicted_ns") > 0.0 && number("bound_ns") > 0.0, "{row}");
+            assert_eq!(row["origin"], "guess", "{row}");
         }
+        let below = row["median_ns"].as_f64() < row["bound_ns"].as_f64();
+        let says_so = row["remarks"].as_str().unwrap().contains("less than its bound");
+        assert_eq!(says_so, below, "{row}");
     }
 }
 
@@ -439,6 +448,7 @@ fn bench_collectives_times_every_algorithm_of_every_collective() {
     assert!(stderr(&output).contains("of the best algorithm in "), "{}", stderr(&output));
     let svg = fs::read_to_string(plot).unwrap();
     assert!(svg.contains("allreduce, p = 2") && svg.contains("rabenseifner"));
+    assert!(svg.contains("thin: in full supersteps"));
 }
 
 #[test]
@@ -449,7 +459,12 @@ fn bench_collectives_for_people_says_how_often_the_choice_is_right() {
     let p = format!("2,{}", cores + 1);
     let output = place.run(&with(&base, &["--collective", "scan,broadcast", "-p", &p]));
     let text = stdout(&output);
-    assert_eq!(text.lines().filter(|line| line.contains("64 B")).count(), 4, "{text}");
+    let table: Vec<_> = text.lines().take_while(|line| !line.starts_with("time is")).collect();
+    assert_eq!(table.iter().filter(|line| line.contains("64 B")).count(), 4, "{text}");
+    for line in table {
+        assert!(line.len() <= 100 && line == line.trim_end(), "{line}");
+    }
+    assert!(text.contains("g and l are a guess, for there is no table of threads here: "));
     assert!(text.contains("the choice is within 10 % or 300 ns of the best algorithm in "));
     assert!(text.contains(" of 4 cells ("), "{text}");
     assert_eq!(text.contains("build with --features mpi"), !cfg!(feature = "mpi"), "{text}");
@@ -475,6 +490,7 @@ fn cost_says_what_each_algorithm_takes_and_where_g_and_l_come_from() {
     let base = ["cost", "allreduce", "-n", "1000", "-p", "64"];
     let text = stdout(&place.run(&base));
     assert!(text.starts_with("allreduce among 64 processes, 1000 elements (8000 B) each\n"));
+    assert!(text.lines().all(|line| line == line.trim_end()), "{text}");
     assert_eq!(text.matches("chosen").count(), 1, "{text}");
     assert!(
         text.contains("g and l are a guess, for there is no table of threads here: "),

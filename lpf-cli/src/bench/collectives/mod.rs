@@ -16,6 +16,7 @@ mod points;
 mod rows;
 mod shapes;
 
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use lpf::Pid;
@@ -28,12 +29,15 @@ use self::bound::Bound;
 use self::harness::{MOST, Pacing, Timed};
 use self::own::Wanted;
 use self::points::{Cell, Point};
+use self::rows::Sides;
 use crate::args::BenchCollectives;
 use crate::busy::Busy;
+use crate::cost;
 use crate::failure::Result;
 use crate::output;
 use crate::place::Place;
 use crate::progress::Bar;
+use crate::remarks;
 
 pub(crate) use self::bare::Messages;
 #[cfg(feature = "mpi")]
@@ -58,23 +62,37 @@ pub(crate) fn run(options: &BenchCollectives) -> Result<()> {
     remarks.extend(rival.missing);
     let is_crowded = points.iter().any(|point| point.p as usize > cores());
     remarks.extend((is_crowded && rival_name == Some("mpich")).then(|| SPINS.to_string()));
-    let bound = |point: &Point| bounds.iter().find(|b| b.p() == point.p).map(|b| b.ns(point.shape));
-    let rows = rows::of(place.backend, rival_name, &points, |point| bound(point).unwrap_or(0.0));
+    let bound =
+        |point: &Point| bounds.iter().find(|b| b.p() == point.p).map_or(0.0, |b| b.ns(point.shape));
+    let sides = Sides { backend: place.backend, rival: rival_name };
+    let rows = rows::of(sides, &points, bound, &remarks);
     let share = rows::Share::of(&points);
     output::rows(&options.measuring, &rows, |out| {
-        rows::table(out, &points, rival_name, |point| bound(point).unwrap_or(0.0))?;
+        rows::table(out, &points, sides, bound)?;
         writeln!(out, "{share}")?;
-        remarks.iter().try_for_each(|remark| writeln!(out, "{remark}"))
+        let processes: Vec<Pid> = bounds.iter().map(Bound::p).collect();
+        origins(out, place.backend, &processes)?;
+        let chosen = rows.iter().filter(|row| row.algorithm == rows::CHOSEN);
+        remarks::print(out, chosen.map(|row| (row.name(), &row.remarks)))
     })?;
     if options.measuring.is_for_programs() {
         // Rows have no field for it.
         eprintln!("lpf: {share}");
-        remarks.iter().for_each(|remark| eprintln!("lpf: {remark}"));
     }
     if let Some(path) = &options.measuring.svg {
         plot::draw(path, &rows)?;
     }
     Ok(())
+}
+
+/// Where the g and l of predictions come from, once where it is the same for all numbers of processes.
+fn origins(out: &mut dyn Write, backend: &str, processes: &[Pid]) -> io::Result<()> {
+    let sentences: Vec<_> = processes.iter().map(|&p| cost::origin(backend, p)).collect();
+    if sentences.iter().all(|sentence| *sentence == sentences[0]) {
+        return sentences.iter().take(1).try_for_each(|sentence| writeln!(out, "{sentence}"));
+    }
+    let mut all = processes.iter().zip(sentences);
+    all.try_for_each(|(p, sentence)| writeln!(out, "p = {p}: {sentence}"))
 }
 
 /// What it means to compare with MPICH where processes share cores.
@@ -259,7 +277,7 @@ impl Bench {
             if point.own[cell].algorithm.is_none() {
                 point.chosen = found.algorithm;
             }
-            point.own[cell].note(found.timed, Some(found.predicted_ns));
+            point.own[cell].note(found.timed, Some(found.predicted));
         }
         if place.backend == "threads" {
             // Threads of the section that has just ended may still look for work for a moment.

@@ -1,6 +1,7 @@
 //! Our side: collectives of a section, on any backend.
 
 use lpf::collectives::{Collective, Collectives, Mode, Sum};
+use lpf::machine::Origin;
 use lpf::measure::task::{Task, Watch};
 use lpf::{Area, Args, Context, Local, Lpf, Result};
 use serde::{Deserialize, Serialize};
@@ -21,13 +22,20 @@ pub(crate) struct Wanted {
 }
 
 /// What was found of it.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Found {
     pub(super) timed: Timed,
     /// The algorithm that was used.
     pub(super) algorithm: String,
-    /// What it takes by h g + l.
-    pub(super) predicted_ns: f64,
+    pub(super) predicted: Predicted,
+}
+
+/// What it takes by h g + l.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Predicted {
+    pub(super) ns: f64,
+    /// Where g and l come from.
+    pub(super) origin: Origin,
 }
 
 /// Some of our collectives, one after the other.
@@ -161,7 +169,8 @@ impl<L: Lpf> Own<'_, '_, L> {
         let timed = harness::time(self, &wanted.pacing)?;
         let (machine, p) = (self.ctx.probe(), self.ctx.nprocs());
         let seconds = used.supersteps.seconds(&machine, p, self.collectives.combine_ns_per_byte());
-        Ok(Found { timed, algorithm: used.name.into(), predicted_ns: 1e9 * seconds })
+        let predicted = Predicted { ns: 1e9 * seconds, origin: machine.origin() };
+        Ok(Found { timed, algorithm: used.name.into(), predicted })
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use lpf::collectives::Mode;
 use plotters::prelude::*;
 
-use super::rows::Row;
+use super::rows::{CHOSEN, Row};
 use crate::failure::Result;
 use crate::plot::{axis, byte_label, time_label, write};
 
@@ -60,7 +60,7 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 fn draw_panel(area: &Area<'_>, title: &str, rows: &[&Row]) -> std::result::Result<(), Failed> {
     let bytes = |row: &Row| (row.elements * row.element_bytes) as f64;
     let x = axis(rows.iter().map(|row| bytes(row)));
-    let y = axis(rows.iter().flat_map(|row| [row.median_ns, row.bound_ns]));
+    let y = axis(rows.iter().flat_map(|row| [row.median_ns, row.bound_ns.unwrap_or(0.0)]));
     let mut chart = ChartBuilder::on(area)
         .caption(title, ("sans-serif", 17))
         .margin(10)
@@ -77,7 +77,7 @@ fn draw_panel(area: &Area<'_>, title: &str, rows: &[&Row]) -> std::result::Resul
     let in_full = |row: &Row| row.mode == Some(Mode::Full.name());
     let mut names: Vec<&str> = Vec::new();
     for row in rows {
-        if row.algorithm != "chosen" && !names.contains(&row.algorithm) {
+        if row.algorithm != CHOSEN && !names.contains(&row.algorithm) {
             names.push(row.algorithm);
         }
     }
@@ -92,11 +92,14 @@ fn draw_panel(area: &Area<'_>, title: &str, rows: &[&Row]) -> std::result::Resul
         add(&mut chart, points.collect(), colour.stroke_width(2), &label)?;
         // Paler, and not named again.
         let points = full().map(|row| (bytes(row), row.median_ns));
-        chart.draw_series(LineSeries::new(points, colour.mix(0.35).stroke_width(1)))?;
+        chart.draw_series(LineSeries::new(points, thin(colour)))?;
     }
-    let mut bound: Vec<_> = rows.iter().map(|row| (bytes(row), row.bound_ns)).collect();
+    let mut bound: Vec<_> =
+        rows.iter().filter_map(|row| Some((bytes(row), row.bound_ns?))).collect();
     bound.dedup();
     add(&mut chart, bound, RGBColor(150, 150, 150).stroke_width(1), "bound")?;
+    // A line of no points, for its name.
+    add(&mut chart, Vec::new(), thin(COLOURS[0]), "thin: in full supersteps")?;
     chart
         .configure_series_labels()
         .position(SeriesLabelPosition::UpperLeft)
@@ -104,6 +107,11 @@ fn draw_panel(area: &Area<'_>, title: &str, rows: &[&Row]) -> std::result::Resul
         .background_style(WHITE.mix(0.8))
         .draw()?;
     Ok(())
+}
+
+/// The line of an algorithm in full supersteps.
+fn thin(colour: RGBColor) -> ShapeStyle {
+    colour.mix(0.35).stroke_width(1)
 }
 
 type Log = LogCoord<f64>;

@@ -7,6 +7,7 @@ use lpf::measure::stats::Samples;
 use lpf::settings::cores;
 
 use super::harness::Timed;
+use super::own::Predicted;
 use super::shapes::Shape;
 use crate::args::BenchCollectives;
 use crate::failure::{Failure, Result};
@@ -40,18 +41,18 @@ pub(super) struct Cell {
     in_time: Samples,
     /// Of repetitions to which somebody came late.
     late: Samples,
-    pub(super) predicted_ns: Option<f64>,
+    pub(super) predicted: Option<Predicted>,
     /// Nanoseconds of a repetition with all that is not timed of it: in the last turn, and the least.
     each_ns: Option<(f64, f64)>,
 }
 
 impl Cell {
-    pub(super) fn note(&mut self, timed: Timed, predicted_ns: Option<f64>) {
+    pub(super) fn note(&mut self, timed: Timed, predicted: Option<Predicted>) {
         self.in_time.extend(timed.ns);
         self.late.extend(timed.late);
         let least = self.each_ns.map_or(timed.each_ns, |(_, least)| least.min(timed.each_ns));
         self.each_ns = Some((timed.each_ns, least));
-        self.predicted_ns = predicted_ns;
+        self.predicted = predicted;
     }
 
     /// Nanoseconds of the repetitions that count.

@@ -5,11 +5,19 @@ use std::io::{self, Write};
 
 use lpf::Pid;
 use lpf::collectives::Mode;
+use lpf::machine::Origin;
 use serde::Serialize;
 
 use super::points::{Cell, Point};
 use super::shapes::ELEMENT;
 use crate::output::{self, digits, size, time};
+use crate::remarks::Remarks;
+
+/// The algorithm of the row of the default choice.
+pub(super) const CHOSEN: &str = "chosen";
+
+/// What a ratio below 1 means.
+const BELOW_THE_BOUND: &str = "less than its bound: what that rests on was measured at other moments of this run, when something else slowed it down; measure again, or longer";
 
 /// A row of `--json` and `--csv`.
 #[derive(Clone, Debug, Serialize)]
@@ -18,7 +26,7 @@ pub(super) struct Row {
     pub(super) backend: &'static str,
     pub(super) p: Pid,
     pub(super) collective: &'static str,
-    /// Its name, `chosen` for the default choice, `own` for MPI's own.
+    /// Its name, [`CHOSEN`] for the default choice, `own` for MPI's own.
     pub(super) algorithm: &'static str,
     /// How supersteps end: on `expected` arrivals, or in `full` syncs. Of the default choice too; nothing for
     /// MPI's own.
@@ -28,41 +36,76 @@ pub(super) struct Row {
     pub(super) element_bytes: usize,
     pub(super) median_ns: f64,
     pub(super) min_ns: f64,
-    pub(super) bound_ns: f64,
+    /// Nothing for MPI's own beside sockets: it does not go through them.
+    pub(super) bound_ns: Option<f64>,
     /// By h g + l; nothing for MPI's own.
     pub(super) predicted_ns: Option<f64>,
+    /// Where that g and l come from.
+    pub(super) origin: Option<Origin>,
     /// Repetitions behind the median.
     pub(super) samples: usize,
+    pub(super) remarks: Remarks,
+}
+
+impl Row {
+    /// For remarks.
+    pub(super) fn name(&self) -> String {
+        let bytes = size(self.elements * self.element_bytes);
+        format!("{} of {bytes} (p = {})", self.collective, self.p)
+    }
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sides {
+    pub(super) backend: &'static str,
+    /// Which MPI's own collectives are beside.
+    pub(super) rival: Option<&'static str>,
+}
+
+impl Sides {
+    /// Whether MPI's own are held against the bound of this backend.
+    fn bounds_rival(self) -> bool {
+        self.backend != "tcp"
+    }
 }
 
 /// All rows; of a point its algorithms, the choice and MPI's own.
 pub(super) fn of(
-    backend: &'static str,
-    rival: Option<&'static str>,
+    sides: Sides,
     points: &[Point],
     bound: impl Fn(&Point) -> f64,
+    common: &[String],
 ) -> Vec<Row> {
-    let row = |point: &Point, cell: &Cell, of: (&'static str, &'static str, Option<Mode>)| Row {
-        backend: of.0,
-        p: point.p,
-        collective: point.shape.collective().name(),
-        algorithm: of.1,
-        mode: of.2.map(Mode::name),
-        elements: point.shape.elements,
-        element_bytes: ELEMENT,
-        median_ns: cell.median(),
-        min_ns: cell.samples().min(),
-        bound_ns: bound(point),
-        predicted_ns: cell.predicted_ns,
-        samples: cell.samples().len(),
+    let row = |point: &Point, cell: &Cell, of: (&'static str, &'static str, Option<Mode>)| {
+        let is_bounded = of.0 == sides.backend || sides.bounds_rival();
+        let bound_ns = is_bounded.then(|| bound(point));
+        let below = bound_ns.is_some_and(|bound| cell.median() < bound);
+        let below = below.then(|| BELOW_THE_BOUND.to_string());
+        Row {
+            backend: of.0,
+            p: point.p,
+            collective: point.shape.collective().name(),
+            algorithm: of.1,
+            mode: of.2.map(Mode::name),
+            elements: point.shape.elements,
+            element_bytes: ELEMENT,
+            median_ns: cell.median(),
+            min_ns: cell.samples().min(),
+            bound_ns,
+            predicted_ns: cell.predicted.map(|predicted| predicted.ns),
+            origin: cell.predicted.map(|predicted| predicted.origin),
+            samples: cell.samples().len(),
+            remarks: common.iter().cloned().chain(below).collect(),
+        }
     };
     let mut rows = Vec::new();
     for point in points {
         for cell in &point.own {
-            let (name, mode) = (cell.algorithm.unwrap_or("chosen"), cell.mode);
-            rows.push(row(point, cell, (backend, name, mode.or(Some(Mode::Expected)))));
+            let (name, mode) = (cell.algorithm.unwrap_or(CHOSEN), cell.mode);
+            rows.push(row(point, cell, (sides.backend, name, mode.or(Some(Mode::Expected)))));
         }
-        if let Some(rival) = rival.filter(|_| !point.mpi.samples().is_empty()) {
+        if let Some(rival) = sides.rival.filter(|_| !point.mpi.samples().is_empty()) {
             rows.push(row(point, &point.mpi, (rival, "own", None)));
         }
     }
@@ -73,10 +116,10 @@ pub(super) fn of(
 pub(super) fn table(
     out: &mut dyn Write,
     points: &[Point],
-    rival: Option<&'static str>,
+    sides: Sides,
     bound: impl Fn(&Point) -> f64,
 ) -> io::Result<()> {
-    let rival = rival.unwrap_or("MPI's own");
+    let rival = format!("/{}", sides.rival.unwrap_or("mpi"));
     let header = [
         "collective",
         "chosen",
@@ -84,43 +127,43 @@ pub(super) fn table(
         "p",
         "bytes",
         "time",
-        "in full",
-        "best's",
-        "ratio",
-        rival,
-        "ratio",
-        "bound",
-        "ratio",
-        "predicted",
+        "full",
+        "/best",
+        &rival,
+        "/bound",
+        "h g + l",
     ];
     let mut table = output::table(header, 3);
+    // A hundred columns of text are enough.
+    table.column_iter_mut().for_each(|column| {
+        column.set_padding((0, 1));
+    });
     for point in points {
         let (choice, best) = (point.choice(), point.best());
-        let (ns, best_ns, bound_ns) = (choice.median(), best.median(), bound(point));
+        let ns = choice.median();
         let theirs = (!point.mpi.samples().is_empty()).then(|| point.mpi.median());
         table.add_row([
             point.shape.collective().name().to_string(),
             point.chosen.clone(),
             match (best.algorithm.unwrap_or_default(), best.mode) {
-                (name, Some(Mode::Full)) => format!("{name} in full"),
+                (name, Some(Mode::Full)) => format!("{name}*"),
                 (name, _) => name.to_string(),
             },
             point.p.to_string(),
             size(point.shape.bytes()),
             time(ns),
             point.in_full().map_or("-".into(), |cell| time(cell.median())),
-            time(best_ns),
-            digits(ns / best_ns),
-            theirs.map_or("-".into(), time),
+            digits(ns / best.median()),
             theirs.map_or("-".into(), |theirs| digits(ns / theirs)),
-            time(bound_ns),
-            digits(ns / bound_ns),
-            choice.predicted_ns.map_or("-".into(), time),
+            digits(ns / bound(point)),
+            choice.predicted.map_or("-".into(), |predicted| time(predicted.ns)),
         ]);
     }
-    writeln!(out, "{table}")?;
-    let sentence = "time is that of the default choice, in full that of its algorithm in full supersteps; each ratio is that time over the one before it";
-    writeln!(out, "{sentence}")
+    writeln!(out, "{}", table.trim_fmt())?;
+    writeln!(
+        out,
+        "time is that of the default choice, full that of its algorithm in full supersteps (*: the best is in those)\n/best, {rival} and /bound are how many times theirs that is, h g + l is the prediction"
+    )
 }
 
 /// In how many points the choice is as good as the best algorithm.
