@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -82,9 +82,9 @@ environment, process 0 also LPF_MEET_FD.")]
   lpf run -n 4 lpf probe             the same, in a job
   lpf probe --svg probe.svg          T(h), the fit and its interval
 
-Rows of --json and --csv: backend, p, word_bytes, r_ns_per_byte, g_ns_per_byte, g_ci95 (half of
-the interval; as much as the value or more says that it is not known at all), l_ns, l_ci95,
-g_over_r, l_words (l in units of r * word), samples, host, remarks (on a busy machine, on LPF_CHECK,
+Rows of --json and --csv: backend, p, word_bytes, r_ns_per_byte, g_ns_per_byte, g_ci95 (half of \
+the interval; as much as the value or more says that it is not known at all), l_ns, l_ci95, \
+g_over_r, l_words (l in units of r * word), samples, host, remarks (on a busy machine, on LPF_CHECK, \
 or a g below r).")]
     Probe(Measuring),
 
@@ -101,8 +101,8 @@ or a g below r).")]
   lpf comply --quick --svg comply.svg
   lpf comply --backend tcp -p 2
 
-Rows of --json and --csv: backend, p, pattern, h_bytes, median_ns, bound_ns, ratio (median to
-h g + l; compliant up to 1.2), compliant (true or false; null, in CSV empty, where undecided),
+Rows of --json and --csv: backend, p, pattern, h_bytes, median_ns, bound_ns, ratio (median to \
+h g + l; compliant up to 1.2), compliant (true or false; null, in CSV empty, where undecided), \
 decided (whether h g + l is known better than to +-50 %), remarks (on a busy machine, on LPF_CHECK).")]
     Comply(Chosen),
 
@@ -122,28 +122,34 @@ decided (whether h g + l is known better than to +-50 %), remarks (on a busy mac
   mpirun -n 4 lpf bench                         beside raw MPI, in this job
   LPF_EXCHANGE=bruck lpf bench --backend tcp -p 2,4,8,16,32 --pattern sync --json
 
-Rows of --json and --csv: backend, p, pattern, bytes, median_ns, min_ns, max_ns, limit and limit_ns
-(the reference and its median), samples, messages_meta, messages_data, messages_barrier and exchange
-(between processes), remarks (on a busy machine, on LPF_CHECK, on patterns that were left out, or a
-ratio below 1). lpf bench collectives --help tells of collectives. bytes is what a process sends in one superstep, as are messages: to say who has what
-for whom and to answer that, from memory to memory, only to synchronise; exchange is how it is said,
-direct or bruck. The patterns put-call and exec are of threads alone.")]
+Rows of --json and --csv: backend, p, pattern, bytes, median_ns, min_ns, max_ns, limit and limit_ns \
+(the reference and its median), samples, messages_meta, messages_data, messages_barrier and exchange \
+(between processes), remarks (on a busy machine, on LPF_CHECK, on patterns that were left out, or a \
+ratio below 1). bytes is what a process sends in one superstep, as are messages: to say who has what \
+for whom and to answer that, from memory to memory, only to synchronise; exchange is how it is said, \
+direct or bruck. The patterns put-call and exec are of threads alone.
+
+lpf bench collectives --help tells of collectives.")]
     Bench(Bench),
 
     /// Say what each algorithm of a collective costs by h g + l, and which one is chosen.
     ///
     /// Nothing is measured: supersteps, bytes and messages are the algorithm's, g and l those of this machine's
-    /// table, of that in --table FILE, which another machine may have saved, or a guess. Processes and
-    /// elements may be any number.
+    /// table, of that in --table FILE, which another machine may have saved, or a guess. There may be up to
+    /// 65536 processes (2^16) and 2^40 elements; a number may be written as 1000000, 1_000_000 or 1e6. Blocks
+    /// hold whole elements. Where each process gets another part (reduce-scatter, scatter, alltoall) the
+    /// elements are rounded up to as many for each: collectives refuse others. gather_v, scatter_v,
+    /// allgather_v and alltoall_v, whose parts may differ, are priced as gather, scatter, allgather and alltoall
+    /// of as much in all.
     #[command(after_help = "Examples:
   lpf cost allreduce -n 1000000 -p 64
   lpf cost broadcast -n 1000 --element 4 --backend tcp
   lpf cost alltoall -n 4096 -p 16 --table cluster.json --json
 
-Rows of --json, one for each algorithm: backend, p, collective, algorithm, elements and element_bytes
-(what one process contributes in all), supersteps, h_bytes and messages (of the busiest process, in all
-supersteps), predicted_ns, chosen (true for the one that is chosen), origin of g and l (measured,
-extrapolated, guess).")]
+Rows of --json, one for each algorithm: backend, p, collective, algorithm, elements and element_bytes \
+(what one process contributes in all; in a broadcast and a scatter the root), supersteps, h_bytes and messages \
+(of the busiest process, in all supersteps), predicted_ns, chosen (true for the one that is chosen), origin \
+of g and l (measured, extrapolated, guess).")]
     Cost(Cost),
 
     /// Measure what another lpf orders, which started this one as a process of a job.
@@ -188,6 +194,8 @@ pub(crate) struct Measuring {
     pub(crate) quick: bool,
 
     /// Seconds to measure: for each number of processes; in bench for all rows together
+    ///
+    /// Without it: probe 60 (5 with --quick), comply and bench 90 (10), bench collectives 180 (20).
     ///
     /// What would not end in time does not begin. But every pattern is measured once, however short
     /// the time is, and memory is prepared and given back outside it: a second or a few for each
@@ -277,11 +285,16 @@ pub(crate) enum BenchWhat {
   lpf bench collectives --backend tcp -p 2 --svg collectives.svg
   lpf bench collectives --quick
 
-Rows of --json and --csv: backend (of MPI's own collective openmpi or mpich), p, collective, algorithm
-(chosen: the default choice; own: MPI's own), mode (expected: on expected arrivals; null for MPI's own),
-elements and element_bytes (what one process contributes in all), median_ns, min_ns, bound_ns,
-predicted_ns (null for MPI's own), samples (repetitions). The table's last line says how often the choice is
-within 10 % or 300 ns of the best algorithm; with --json and --csv that is on standard error.")]
+Rows of --json and --csv: backend (of MPI's own collective openmpi or mpich), p, collective, algorithm \
+(chosen: the default choice; own: MPI's own), mode (expected: a superstep ends on expected arrivals; full: it \
+ends in a full sync; null for MPI's own), elements and element_bytes (what one process contributes in all; in \
+a broadcast and a scatter the root), median_ns, min_ns, bound_ns (null for MPI's own beside tcp, whose bound \
+is that of sockets), predicted_ns and origin of its g and l (measured, extrapolated, guess; both null for \
+MPI's own), samples (repetitions), remarks (on a busy machine, on LPF_CHECK, on what was left out, or a \
+median below the bound).
+
+A line under the table says how often the choice is within 10 % or 300 ns of the best algorithm; with --json \
+and --csv that is on standard error.")]
     Collectives(BenchCollectives),
 }
 
@@ -315,8 +328,13 @@ impl BenchCollectives {
 /// The collective of a name.
 fn collective(name: &str) -> Result<Collective> {
     let all = Collective::ALL;
-    all.into_iter().find(|one| one.name() == name).ok_or_else(|| {
-        Failure::Usage(misspelt::one_of("collective", name, &all.map(Collective::name)))
+    let of = |name: &str| all.into_iter().find(|one| one.name() == name);
+    let even = name.strip_suffix("_v").or(name.strip_suffix("-v")).and_then(of);
+    of(name).ok_or_else(|| {
+        Failure::Usage(match even {
+            Some(even) => format!("{name} counts as its even form here: name {}", even.name()),
+            None => misspelt::one_of("collective", name, &all.map(Collective::name)),
+        })
     })
 }
 
@@ -327,7 +345,7 @@ pub(crate) struct Cost {
     #[arg(value_name = "COLLECTIVE")]
     collective: String,
 
-    /// Elements that one process contributes in all
+    /// Elements that one process contributes in all; in a broadcast and a scatter the root
     #[arg(short, value_name = "ELEMENTS", default_value = "1", value_parser = elements)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) n: usize,
@@ -444,6 +462,7 @@ impl Measuring {
     /// That a plot can be written, by the process that does: found before measuring begins, not after it.
     pub(crate) fn check(&self, place: &Place) -> Result<()> {
         if let Some(path) = self.svg.as_ref().filter(|_| place.is_first()) {
+            check_name(path)?;
             let fresh = !path.exists();
             let open = OpenOptions::new().create(true).append(true).open(path);
             open.and_then(|mut file| file.flush()).map_err(|error| {
@@ -460,6 +479,20 @@ impl Measuring {
     }
 }
 
+/// A plot is SVG whatever its name: one that promises another format, say a.png, would mislead.
+fn check_name(path: &Path) -> Result<()> {
+    const OTHERS: [&str; 8] = ["png", "jpg", "jpeg", "gif", "webp", "pdf", "eps", "ps"];
+    let extension = path.extension().map(|name| name.to_string_lossy().to_lowercase());
+    match extension.filter(|name| OTHERS.contains(&&**name)) {
+        None => Ok(()),
+        Some(name) => Err(Failure::Usage(format!(
+            "--svg {} would be an SVG file with the name of a {name}; name {}",
+            path.display(),
+            path.with_extension("svg").display()
+        ))),
+    }
+}
+
 fn processes(text: &str) -> std::result::Result<Pid, String> {
     let most = most_processes();
     let wanted = format!(
@@ -470,19 +503,31 @@ fn processes(text: &str) -> std::result::Result<Pid, String> {
 
 fn size(text: &str) -> std::result::Result<Pid, String> {
     let wanted = format!("it has to be a number of processes from 1 to {MAX_PROCS}");
-    text.parse().ok().filter(|n| (1..=MAX_PROCS).contains(n)).ok_or(wanted)
+    let n = number(text).and_then(|n| Pid::try_from(n).ok());
+    n.filter(|n| (1..=MAX_PROCS).contains(n)).ok_or(wanted)
+}
+
+/// A whole number, as 1000000, 1_000_000 or 1e6.
+fn number(text: &str) -> Option<usize> {
+    /// Up to here a float has every whole number.
+    const MOST: f64 = (1u64 << 53) as f64;
+    let digits = text.replace('_', "");
+    digits.parse().ok().or_else(|| {
+        let value = digits.parse::<f64>().ok()?;
+        (value.fract() == 0.0 && (0.0..=MOST).contains(&value)).then_some(value as usize)
+    })
 }
 
 fn bytes(text: &str) -> std::result::Result<usize, String> {
     const MOST: usize = 1 << 30;
     let wanted = format!("it has to be a number of bytes from 1 to {MOST}");
-    text.parse().ok().filter(|n| (1..=MOST).contains(n)).ok_or(wanted)
+    number(text).filter(|n| (1..=MOST).contains(n)).ok_or(wanted)
 }
 
 fn elements(text: &str) -> std::result::Result<usize, String> {
     const MOST: usize = 1 << 40;
-    let wanted = format!("it has to be a number of elements from 0 to {MOST}");
-    text.parse().ok().filter(|&n| n <= MOST).ok_or(wanted)
+    let wanted = format!("it has to be a number of elements from 0 to {MOST} (2^40)");
+    number(text).filter(|&n| n <= MOST).ok_or(wanted)
 }
 
 /// Processes that share a core at the most where something is measured: each pair of them has
@@ -595,6 +640,21 @@ mod tests {
     }
 
     #[test]
+    fn numbers_may_be_written_in_several_ways() {
+        for text in ["1000000", "1_000_000", "1e6", "0.5e6", "2.5e5"] {
+            let expected = match text {
+                "0.5e6" => 500_000,
+                "2.5e5" => 250_000,
+                _ => 1_000_000,
+            };
+            assert_eq!(number(text), Some(expected), "{text}");
+        }
+        for text in ["", "_", "1.5", "-1", "1e300", "inf", "nan", "1k", "1 000"] {
+            assert_eq!(number(text), None, "{text}");
+        }
+    }
+
+    #[test]
     fn what_follows_a_program_is_its_own() {
         let cases: &[&[&str]] = &[
             &["run", "-n", "3", "prog", "-n", "4", "--tag", "--help", "--", "x"],
@@ -631,6 +691,8 @@ mod tests {
             ),
             (&["cost"], "COLLECTIVE is missing"),
             (&["cost", "allreduce", "-n", "-1"], "from 0 to"),
+            (&["cost", "allreduce", "-n", "1e13"], "from 0 to 1099511627776 (2^40)"),
+            (&["cost", "allreduce", "-p", "65537"], "from 1 to 65536"),
             (&["cost", "allreduce", "--element", "0"], "from 1 to"),
             (&["run", "-n", "2"], "PROGRAM is missing"),
             (

@@ -48,7 +48,13 @@ pub(crate) fn run(options: &Cost) -> Result<()> {
     let settings = Settings::from_environment()?;
     let p = options.p.unwrap_or(settings.procs.value);
     let source = source(options, &settings, p)?;
-    let rows = rows(collective, options, p, &source);
+    let n = whole_blocks(collective, p as usize, options.n);
+    let bytes = n.checked_mul(options.element).and_then(|bytes| bytes.checked_mul(p as usize));
+    if bytes.is_none() {
+        let text = "all processes together have more bytes than can be counted: give a smaller -n, --element or -p";
+        return Err(Failure::Usage(text.into()));
+    }
+    let rows = rows(collective, (n, options.element), p, &source);
     let mut out = io::stdout().lock();
     if options.json {
         for row in &rows {
@@ -57,13 +63,35 @@ pub(crate) fn run(options: &Cost) -> Result<()> {
         }
     } else {
         shown(&mut out, collective, &rows, &source)?;
+        if n != options.n {
+            writeln!(
+                out,
+                "{} elements are rounded up to {n}: as many for each process",
+                options.n
+            )?;
+        }
     }
     Ok(out.flush()?)
 }
 
-fn rows(collective: Collective, options: &Cost, p: Pid, source: &Source) -> Vec<Row> {
-    let (members, element) = (p as usize, options.element);
-    let v = Vector { bytes: options.n.saturating_mul(element), element };
+/// So many elements, rounded up to as many for each process where each gets another part: the collectives
+/// refuse others.
+pub(crate) fn whole_blocks(collective: Collective, p: usize, elements: usize) -> usize {
+    match collective {
+        Collective::ReduceScatter | Collective::Scatter | Collective::Alltoall => {
+            elements.next_multiple_of(p)
+        }
+        _ => elements,
+    }
+}
+
+fn rows(
+    collective: Collective,
+    (elements, element): (usize, usize),
+    p: Pid,
+    source: &Source,
+) -> Vec<Row> {
+    let (members, v) = (p as usize, Vector { bytes: elements * element, element });
     let chosen = collective.cheapest(&source.machine, members, v, COMBINE_NS_PER_BYTE).name;
     let all = collective.algorithms(members, v).into_iter();
     all.map(|one| Row {
@@ -71,8 +99,8 @@ fn rows(collective: Collective, options: &Cost, p: Pid, source: &Source) -> Vec<
         p,
         collective: collective.name(),
         algorithm: one.name,
-        elements: options.n,
-        element_bytes: options.element,
+        elements,
+        element_bytes: element,
         supersteps: one.supersteps.count,
         h_bytes: one.supersteps.h_bytes,
         messages: one.supersteps.messages,
@@ -158,8 +186,15 @@ fn guess(backend: String, p: Pid) -> Source {
     let growth = if backend == "threads" { Growth::SharedMemory } else { Growth::MessagePassing };
     let machine = Machine::new(p, p, p, Arc::new(Parameters::guess(growth)));
     let probe = started::command(&format!("probe --backend {backend}"));
-    let sentence =
-        format!("g and l are a guess, for there is no table of {backend} here: {probe} makes one");
+    let how = match lpf::backend(&backend) {
+        Ok(_) => "",
+        Err(_) => {
+            ", of an lpf that is built with it: cargo build --release -p lpf-cli --features mpi"
+        }
+    };
+    let sentence = format!(
+        "g and l are a guess, for there is no table of {backend} here: {probe} makes one{how}"
+    );
     Source { backend, machine, sentence }
 }
 
@@ -173,7 +208,12 @@ fn shown(
         let bytes = size(elements.saturating_mul(*element_bytes));
         let name = collective.name();
         let plural = if *elements == 1 { "" } else { "s" };
-        writeln!(out, "{name} among {}, {elements} element{plural} ({bytes}) each", processes(*p))?;
+        let whose = match collective {
+            Collective::Broadcast | Collective::Scatter => "at the root",
+            _ => "each",
+        };
+        let what = format!("{elements} element{plural} ({bytes}) {whose}");
+        writeln!(out, "{name} among {}, {what}", processes(*p))?;
     }
     let header = ["algorithm", "supersteps", "h (bytes)", "messages", "predicted", ""];
     let mut all = table(header, 1);

@@ -501,7 +501,11 @@ fn cost_says_what_each_algorithm_takes_and_where_g_and_l_come_from() {
     assert_eq!(names, ["doubling", "ring", "rabenseifner", "transpose"]);
     let numbers = |row: &Value| ["supersteps", "h_bytes", "messages"].map(|f| row[f].as_f64());
     assert_eq!(numbers(&found[0]), [Some(6.0), Some(48_000.0), Some(6.0)]);
-    assert_eq!(numbers(&found[3]), [Some(2.0), Some(15_750.0), Some(126.0)]);
+    // 125 lines among 64 processes: two for the busiest.
+    assert_eq!(numbers(&found[3]), [Some(2.0), Some(16_128.0), Some(126.0)]);
+    let of_one = ["cost", "allreduce", "-n", "1", "--element", "4096", "-p", "64", "--json"];
+    let of_one = rows(&place.run(&of_one), &COST);
+    assert_eq!(numbers(&of_one[3]), [Some(2.0), Some(516_096.0), Some(126.0)]);
     let time = |row: &Value| row["predicted_ns"].as_f64().unwrap();
     let least = found.iter().map(time).fold(f64::INFINITY, f64::min);
     for row in &found {
@@ -527,6 +531,26 @@ fn cost_says_what_each_algorithm_takes_and_where_g_and_l_come_from() {
     assert_eq!((&theirs[0]["backend"], &theirs[0]["origin"]), (&"mpi".into(), &"measured".into()));
     let wrong = place.run(&["cost", "scan", "--table", file, "--backend", "tcp"]);
     check_refused(&wrong, "has no table of tcp; it has those of mpi", "--table");
+}
+
+#[test]
+fn cost_says_whose_elements_they_are_and_rounds_up_to_blocks() {
+    let place = Place::new("elements");
+    let text = stdout(&place.run(&["cost", "broadcast", "-n", "1e6", "-p", "4"]));
+    let head = "broadcast among 4 processes, 1000000 elements (7.63 MiB) at the root\n";
+    assert!(text.starts_with(head), "{text}");
+    let alltoall = ["cost", "alltoall", "-n", "1_001", "-p", "4"];
+    let text = stdout(&place.run(&alltoall));
+    assert!(
+        text.starts_with("alltoall among 4 processes, 1004 elements (8032 B) each\n"),
+        "{text}"
+    );
+    assert!(text.ends_with("1001 elements are rounded up to 1004: as many for each process\n"));
+    let found = rows(&place.run(&with(&alltoall, &["--json"])), &COST);
+    assert!(found.iter().all(|row| row["elements"] == 1004), "{found:?}");
+    let text = stdout(&place.run(&["cost", "scan", "--backend", "mpi"]));
+    let advises = text.contains("built with it: cargo build --release -p lpf-cli --features mpi");
+    assert_eq!(advises, !cfg!(feature = "mpi"), "{text}");
 }
 
 #[test]
@@ -581,7 +605,10 @@ fn wrong_arguments_and_settings_give_one_sentence_and_status_2() {
         (&["measure"], "of no use by itself"),
         (&["bench", "collectives", "-p", "1"], "give -p 2 or more"),
         (&["bench", "collectives", "--size", "0"], "number of bytes from 1"),
-        (&["bench", "collectives", "--size", "1e9"], "number of bytes from 1"),
+        (&["bench", "collectives", "--size", "1e10"], "number of bytes from 1"),
+        (&["bench", "collectives", "--svg", "a.png"], "name of a png; name a.svg"),
+        (&["cost", "gather_v"], "counts as its even form here: name gather"),
+        (&["cost", "gather", "-n", "1e12", "--element", "1e9"], "more bytes than can be counted"),
         (&["bench", "collectives", "--json", "--csv"], "exclude each other"),
         (&["bench", "collectives", "--svg", "/no/such/folder/a.svg"], "name another file"),
         (&["bench", "--json", "collectives"], "has to follow"),
@@ -816,7 +843,14 @@ fn every_commands_help_shows_examples() {
     for command in commands {
         let output = place.run(&with(command, &["--help"]));
         assert_eq!(output.status.code(), Some(0));
-        assert!(stdout(&output).contains("Examples:\n  "), "{command:?}");
+        let text = stdout(&output);
+        assert!(text.contains("Examples:\n  "), "{command:?}");
+        // Lines are broken where they are full, and nowhere else.
+        let rows = text.lines().skip_while(|line| !line.starts_with("Rows of"));
+        let rows: Vec<_> = rows.take_while(|line| !line.is_empty()).collect();
+        for line in rows.iter().rev().skip(1) {
+            assert!((75..=100).contains(&line.len()), "{command:?}: {line}");
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 use lpf::collectives::Collective;
 use serde::{Deserialize, Serialize};
 
+use crate::cost;
+
 /// The elements that are measured.
 pub(super) const ELEMENT: usize = size_of::<f64>();
 
@@ -20,13 +22,7 @@ impl Shape {
     /// With at least so many bytes: in whole blocks, where each process has one.
     pub(super) fn new(collective: Collective, p: usize, bytes: usize) -> Self {
         let nth = Collective::ALL.iter().position(|&one| one == collective).unwrap_or(0);
-        let elements = bytes.div_ceil(ELEMENT);
-        let elements = match collective {
-            Collective::ReduceScatter | Collective::Scatter | Collective::Alltoall => {
-                elements.next_multiple_of(p)
-            }
-            _ => elements,
-        };
+        let elements = cost::whole_blocks(collective, p, bytes.div_ceil(ELEMENT));
         Shape { nth, elements, p }
     }
 
