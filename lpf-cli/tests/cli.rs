@@ -960,6 +960,32 @@ fn ctrl_c_in_a_probe_leaves_the_old_table_whole() {
 }
 
 #[cfg(unix)]
+#[test]
+fn ctrl_c_in_bench_collectives_prints_what_was_measured() {
+    use std::os::unix::process::CommandExt;
+    let place = Place::new("cut");
+    let arguments = ["bench", "collectives", "-p", "2", "--seconds", "60", "--size", "8", "--json"];
+    let mut command = place.command(&with(&arguments, &["--collective", "scan"]));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    // SAFETY: as above.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            Ok(())
+        });
+    }
+    let child = command.spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(3));
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    let found = rows(&output, &COLLECTIVES);
+    let is_said =
+        |row: &Value| row["remarks"].as_str().unwrap().contains("interrupted, when 1 of 1");
+    assert!(found.iter().all(is_said), "{found:?}");
+}
+
+#[cfg(unix)]
 fn interrupt(child: &Child) {
     // SAFETY: the child was started by this test and has not been waited for.
     assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) }, 0);

@@ -8,6 +8,7 @@
 mod bare;
 mod bound;
 mod harness;
+mod interrupt;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod own;
@@ -33,7 +34,7 @@ use self::rows::Sides;
 use crate::args::BenchCollectives;
 use crate::busy::Busy;
 use crate::cost;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::output;
 use crate::place::Place;
 use crate::progress::Bar;
@@ -53,12 +54,24 @@ pub(crate) fn run(options: &BenchCollectives) -> Result<()> {
     let bar = Bar::new("bench", time);
     let busy = Busy::begin(&place);
     let mut bench = Bench::new(&place, points, time)?;
-    bench.measure(&mut place, &bar)?;
+    interrupt::heed();
+    match bench.measure(&mut place, &bar) {
+        // Jobs had it too, and ended in the middle.
+        Err(_) if interrupt::came() => {}
+        measured => measured?,
+    }
     drop(bar);
-    let Bench { points, bounds, rival, .. } = bench;
+    let Bench { mut points, bounds, rival, .. } = bench;
+    let all = points.len();
+    points.retain(Point::is_measured);
+    if points.is_empty() {
+        return Err(Failure::Ended(interrupt::STATUS));
+    }
     let rival_name = rival.name();
     let mut remarks = busy.remarks();
     remarks.extend(left_out);
+    let cut = format!("interrupted, when {} of {all} points were measured", points.len());
+    remarks.extend(interrupt::came().then_some(cut));
     remarks.extend(rival.missing);
     let is_crowded = points.iter().any(|point| point.p as usize > cores());
     remarks.extend((is_crowded && rival_name == Some("mpich")).then(|| SPINS.to_string()));
@@ -82,7 +95,7 @@ pub(crate) fn run(options: &BenchCollectives) -> Result<()> {
     if let Some(path) = &options.measuring.svg {
         plot::draw(path, &rows)?;
     }
-    Ok(())
+    if interrupt::came() { Err(Failure::Ended(interrupt::STATUS)) } else { Ok(()) }
 }
 
 /// Where the g and l of predictions come from, once where it is the same for all numbers of processes.
@@ -189,7 +202,7 @@ impl Bench {
         self.turns(place, bar, all, true)?;
         loop {
             let drawn = self.draw();
-            if drawn.is_empty() {
+            if drawn.is_empty() || interrupt::came() {
                 return Ok(());
             }
             self.turns(place, bar, drawn, false)?;
@@ -219,7 +232,7 @@ impl Bench {
         all: bool,
     ) -> Result<()> {
         shuffle(&mut points, &mut self.random);
-        while let Some(&first) = points.first() {
+        while let Some(&first) = points.first().filter(|_| !interrupt::came()) {
             self.bounds(place)?;
             let turn = self.turn(&mut points);
             let cost: f64 = turn.iter().map(|&nth| self.points[nth].next_ns()).sum();
@@ -378,7 +391,7 @@ impl Rival {
             // It can be done without.
             Err(_) if place.backend != "mpi" => {
                 self.jobs = None;
-                let text = "MPI's own collectives are not beside: their job could not be started, as said above";
+                let text = "MPI's own collectives are not beside, or not to the end: their job did not start, or ended before it was over, as said above";
                 self.missing = Some(text.into());
                 Ok(None)
             }

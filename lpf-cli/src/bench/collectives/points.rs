@@ -96,6 +96,11 @@ impl Point {
         self.own.iter().chain([&self.mpi]).map(Cell::next_ns).sum()
     }
 
+    /// Whether everything of ours was timed.
+    pub(super) fn is_measured(&self) -> bool {
+        self.own.iter().all(|cell| !cell.samples().is_empty())
+    }
+
     /// The default choice.
     pub(super) fn choice(&self) -> &Cell {
         &self.own[self.own.len() - 1]
