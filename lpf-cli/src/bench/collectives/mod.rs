@@ -353,6 +353,9 @@ fn shuffle<T>(list: &mut [T], random: &mut Random) {
 struct Rival {
     #[cfg(feature = "mpi")]
     jobs: Option<crate::place::Beside>,
+    /// Whether they have measured anything.
+    #[cfg(feature = "mpi")]
+    has_run: bool,
     /// Why they cannot.
     missing: Option<String>,
 }
@@ -363,7 +366,7 @@ impl Rival {
         let jobs = place.beside("mpi-own");
         let text = "MPI's own collectives are measured where lpf starts the processes: leave out the launcher";
         let missing = jobs.is_none().then(|| text.to_string());
-        Rival { jobs, missing }
+        Rival { jobs, has_run: false, missing }
     }
 
     #[cfg(not(feature = "mpi"))]
@@ -386,12 +389,22 @@ impl Rival {
     fn measure(&mut self, place: &Place, p: Pid, order: mpi::Orders) -> Result<Option<Vec<Timed>>> {
         let Some(jobs) = &mut self.jobs else { return Ok(None) };
         match jobs.ask(p, &order) {
-            Ok(found) => Ok(Some(found)),
+            Ok(found) => {
+                self.has_run = true;
+                Ok(Some(found))
+            }
             Err(failure @ crate::failure::Failure::ClosedPipe) => Err(failure),
             // It can be done without.
             Err(_) if place.backend != "mpi" => {
                 self.jobs = None;
-                let text = "MPI's own collectives are not beside, or not to the end: their job did not start, or ended before it was over, as said above";
+                let text = match self.has_run {
+                    true => {
+                        "MPI's own collectives are beside for a part of the time: their job ended in the middle, as said above"
+                    }
+                    false => {
+                        "MPI's own collectives are not beside: their job could not be started, as said above"
+                    }
+                };
                 self.missing = Some(text.into());
                 Ok(None)
             }

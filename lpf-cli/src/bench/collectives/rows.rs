@@ -17,7 +17,7 @@ use crate::remarks::Remarks;
 pub(super) const CHOSEN: &str = "chosen";
 
 /// What a ratio below 1 means.
-const BELOW_THE_BOUND: &str = "less than its bound: what that rests on was measured at other moments of this run, when something else slowed it down; measure again, or longer";
+const BELOW_THE_BOUND: &str = "less than its bound: the copies or messages that this rests on took longer when they were timed, at other moments of the run; measure again, or longer";
 
 /// A row of `--json` and `--csv`.
 #[derive(Clone, Debug, Serialize)]
