@@ -297,17 +297,17 @@ impl<'s> Collectives<'s> {
         Ok(())
     }
 
-    /// The cheapest of some ways to do a collective on so many bytes; those that cannot be used have no cost.
+    /// The cheapest of some ways to do a collective on a vector; those that cannot be used have no cost.
     #[track_caller]
     fn cheapest<L: Lpf, W: Copy>(
         &self,
         ctx: &Context<'s, L>,
-        (kind, bytes, commutes): (Collective, usize, bool),
+        (kind, v, commutes): (Collective, Vector, bool),
         ways: &[W],
         cost: impl Fn(W) -> Option<Supersteps>,
     ) -> W {
-        let key = (bytes as u64) << 5 | (kind as u64) << 1 | u64::from(commutes);
-        let choice = self.choices.of(key, || {
+        let small = (v.bytes as u64) << 5 | (kind as u64) << 1 | u64::from(commutes);
+        let choice = self.choices.of(mixed(small, v.element as u64).max(1), || {
             let (machine, members) = (ctx.probe(), self.len() as Pid);
             let seconds = |way| match cost(way) {
                 Some(cost) => cost.seconds(&machine, members, self.combine_ns_per_byte()),
@@ -348,8 +348,8 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let v = Vector { bytes: len * element, element };
         let way = self.preferences.broadcast.unwrap_or_else(|| {
-            self.cheapest(ctx, (Collective::Broadcast, v.bytes, true), Broadcast::ALL, |way| {
-                Some(way.supersteps(self.len(), v.bytes))
+            self.cheapest(ctx, (Collective::Broadcast, v, true), Broadcast::ALL, |way| {
+                Some(way.supersteps(self.len(), v))
             })
         });
         let what =
@@ -407,9 +407,10 @@ impl<'s> Collectives<'s> {
         (x, y, len): (Place, Place, usize),
     ) -> Result<()> {
         self.fits(ctx, element)?;
+        let v = Vector { bytes: len * element, element };
         let way = self.preferences.reduce.unwrap_or_else(|| {
-            self.cheapest(ctx, (Collective::Reduce, len * element, commutes), Reduce::ALL, |way| {
-                (commutes || way != Reduce::Ring).then(|| way.supersteps(self.len(), len * element))
+            self.cheapest(ctx, (Collective::Reduce, v, commutes), Reduce::ALL, |way| {
+                (commutes || way != Reduce::Ring).then(|| way.supersteps(self.len(), v))
             })
         });
         let way = if way == Reduce::Ring && !commutes { Reduce::Transpose } else { way };
@@ -493,16 +494,11 @@ impl<'s> Collectives<'s> {
         (x, y, len): (Place, Place, usize),
     ) -> Result<()> {
         self.fits(ctx, element)?;
+        let v = Vector { bytes: len * element, element };
         let way = self.preferences.allreduce.unwrap_or_else(|| {
-            self.cheapest(
-                ctx,
-                (Collective::Allreduce, len * element, commutes),
-                Allreduce::ALL,
-                |way| {
-                    (commutes || way != Allreduce::Ring)
-                        .then(|| way.supersteps(self.len(), len * element))
-                },
-            )
+            self.cheapest(ctx, (Collective::Allreduce, v, commutes), Allreduce::ALL, |way| {
+                (commutes || way != Allreduce::Ring).then(|| way.supersteps(self.len(), v))
+            })
         });
         let way = if way == Allreduce::Ring && !commutes { Allreduce::Transpose } else { way };
         let what = What::new(Collective::Allreduce, way as usize, len * element, element);
@@ -577,13 +573,11 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         self.fits(ctx, element)?;
         let total = block * element * self.len();
+        let v = Vector { bytes: total, element };
         let way = self.preferences.reduce_scatter.unwrap_or_else(|| {
-            self.cheapest(
-                ctx,
-                (Collective::ReduceScatter, total, true),
-                ReduceScatter::ALL,
-                |way| Some(way.supersteps(self.len(), total)),
-            )
+            self.cheapest(ctx, (Collective::ReduceScatter, v, true), ReduceScatter::ALL, |way| {
+                Some(way.supersteps(self.len(), v))
+            })
         });
         let way = if commutes { way } else { ReduceScatter::Direct };
         let what = What::new(Collective::ReduceScatter, way as usize, total, element);
@@ -717,9 +711,10 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         self.fits(ctx, element)?;
         let kind = if exclusive { Collective::Exscan } else { Collective::Scan };
+        let v = Vector { bytes: len * element, element };
         let way = self.preferences.scan.unwrap_or_else(|| {
-            self.cheapest(ctx, (kind, len * element, true), Scan::ALL, |way| {
-                Some(way.supersteps(self.len(), len * element, exclusive))
+            self.cheapest(ctx, (kind, v, true), Scan::ALL, |way| {
+                Some(way.supersteps(self.len(), v, exclusive))
             })
         });
         let what = What::new(kind, way as usize, len * element, element);

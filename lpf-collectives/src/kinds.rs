@@ -160,15 +160,15 @@ impl Collective {
 }
 
 impl Collectives<'_> {
-    /// The algorithm that is used where no preference is set, each member contributing `bytes` bytes in all
+    /// The algorithm that is used where no preference is set, each member contributing this vector in all
     /// to be combined by an operator that commutes.
     pub fn cheapest_of<L: Lpf>(
         &self,
         ctx: &Context<'_, L>,
         collective: Collective,
-        bytes: usize,
+        v: impl Into<Vector>,
     ) -> Algorithm {
-        collective.cheapest(&ctx.probe(), self.len(), bytes, self.combine_ns_per_byte())
+        collective.cheapest(&ctx.probe(), self.len(), v, self.combine_ns_per_byte())
     }
 }
 

@@ -167,10 +167,10 @@ impl<'s> Collectives<'s> {
         layout: Layout<'_>,
         element: usize,
     ) -> Result<()> {
-        let total = layout.total(self.len()) * element;
+        let v = Vector { bytes: layout.total(self.len()) * element, element };
         let way = self.preferences.allgather.unwrap_or_else(|| {
-            self.cheapest(ctx, (Collective::Allgather, total, true), Allgather::ALL, |way| {
-                Some(way.supersteps(self.len(), total))
+            self.cheapest(ctx, (Collective::Allgather, v, true), Allgather::ALL, |way| {
+                Some(way.supersteps(self.len(), v))
             })
         });
         let what = layout.what(Collective::Allgather, way as usize, element);
@@ -305,10 +305,10 @@ impl<'s> Collectives<'s> {
         if matches!(layout, Layout::Any(_)) {
             return Gather::Direct;
         }
-        let total = layout.total(self.len()) * element;
+        let v = Vector { bytes: layout.total(self.len()) * element, element };
         preferred.unwrap_or_else(|| {
-            self.cheapest(ctx, (Collective::Gather, total, true), Gather::ALL, |way| {
-                Some(way.supersteps(self.len(), total))
+            self.cheapest(ctx, (Collective::Gather, v, true), Gather::ALL, |way| {
+                Some(way.supersteps(self.len(), v))
             })
         })
     }
@@ -401,10 +401,11 @@ impl<'s> Collectives<'s> {
         block: usize,
         element: usize,
     ) -> Result<()> {
-        let (layout, total) = (Layout::Equal(block), block * element * self.len());
+        let layout = Layout::Equal(block);
+        let v = Vector { bytes: block * element * self.len(), element };
         let way = self.preferences.alltoall.unwrap_or_else(|| {
-            self.cheapest(ctx, (Collective::Alltoall, total, true), Alltoall::ALL, |way| {
-                Some(way.supersteps(self.len(), total))
+            self.cheapest(ctx, (Collective::Alltoall, v, true), Alltoall::ALL, |way| {
+                Some(way.supersteps(self.len(), v))
             })
         });
         let what = layout.what(Collective::Alltoall, way as usize, element);

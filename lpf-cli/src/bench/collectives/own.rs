@@ -157,14 +157,14 @@ impl<L: Lpf> Own<'_, '_, L> {
 
     fn time(&mut self, wanted: &Wanted) -> Result<Found> {
         self.shape = wanted.shape;
-        let (collective, bytes) = (wanted.shape.collective(), wanted.shape.bytes());
+        let (collective, v) = (wanted.shape.collective(), wanted.shape.vector());
         let algorithm = wanted.algorithm.as_deref();
         if !collective.prefer(self.collectives.preferences_mut(), algorithm) {
             return Err(lpf::Error::setting("an algorithm is asked for that there is none of"));
         }
         self.collectives.preferences_mut().mode = wanted.in_full.then_some(Mode::Full);
-        let cheapest = self.collectives.cheapest_of(self.ctx, collective, bytes);
-        let all = collective.algorithms(wanted.shape.p, bytes);
+        let cheapest = self.collectives.cheapest_of(self.ctx, collective, v);
+        let all = collective.algorithms(wanted.shape.p, v);
         let used = all.into_iter().find(|one| algorithm == Some(one.name)).unwrap_or(cheapest);
         let timed = harness::time(self, &wanted.pacing)?;
         let (machine, p) = (self.ctx.probe(), self.ctx.nprocs());

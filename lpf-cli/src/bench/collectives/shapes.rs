@@ -1,6 +1,7 @@
 //! What each collective moves, by what one process contributes in all.
 
 use lpf::collectives::Collective;
+use lpf::collectives::cost::Vector;
 use serde::{Deserialize, Serialize};
 
 use crate::cost;
@@ -33,6 +34,11 @@ impl Shape {
     /// Bytes that one process contributes in all.
     pub(super) fn bytes(self) -> usize {
         self.elements * ELEMENT
+    }
+
+    /// What one process contributes in all.
+    pub(super) fn vector(self) -> Vector {
+        Vector { bytes: self.bytes(), element: ELEMENT }
     }
 
     /// Elements that a process contributes, and elements that it gets; process 0 is the root.
