@@ -107,7 +107,10 @@ impl Shared {
         // A file in memory.
         let name: String = name.0.iter().map(|byte| format!("{byte:02x}")).collect();
         let path = PathBuf::from(format!("/dev/shm/lpf-{name}"));
-        let file = File::options().read(true).write(true).create(true).mode(0o600).open(&path)?;
+        // Another may be using it already.
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let file = options.open(&path)?;
         Self::map(&file, bytes, path.clone()).inspect_err(|_| drop(std::fs::remove_file(path)))
     }
 
@@ -250,13 +253,13 @@ impl Near {
             from = Some(self.ranks[self.turn]).filter(|&rank| self.has_come(rank));
         }
         let peer = self.peers[from? as usize].as_mut()?;
-        Some((from?, peer.receiver.next()?))
+        Some((from?, peer.receiver.message()?))
     }
 
     #[inline]
     fn has_come(&mut self, from: Rank) -> bool {
         let Some(Some(peer)) = self.peers.get_mut(from as usize) else { return false };
-        peer.receiver.next().is_some()
+        peer.receiver.message().is_some()
     }
 
     /// The frame that [`next`](Self::next) gave is done with; its length was this.

@@ -415,7 +415,8 @@ impl Network {
         }
         let asks_mpi = self.asks_mpi();
         for _ in 0..FRAMES_A_LOOK {
-            if !self.take_near(first)? && !(asks_mpi && self.take()?) {
+            let took = self.take_near(first)? || asks_mpi && self.take()?;
+            if !took {
                 if let Some(near) = &mut self.near {
                     near.let_go();
                 }

@@ -186,7 +186,7 @@ impl RingReceiver {
 
     /// The next message, if there is one. To be followed by [`taken`](Self::taken).
     #[inline]
-    pub fn next(&mut self) -> Option<&[u8]> {
+    pub fn message(&mut self) -> Option<&[u8]> {
         let mut word = self.place.word(self.next).load(Ordering::Acquire);
         if word == NOTHING {
             if self.told != self.next {
@@ -205,7 +205,7 @@ impl RingReceiver {
         Some(unsafe { std::slice::from_raw_parts(base, bytes) })
     }
 
-    /// The message that [`next`](Self::next) gave is done with; its length was this.
+    /// The message that [`message`](Self::message) gave is done with; its length was this.
     #[inline]
     pub fn taken(&mut self, bytes: usize) {
         self.next += lines(bytes);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     fn take(ring: &mut RingReceiver) -> Option<Vec<u8>> {
-        let bytes = ring.next()?.to_vec();
+        let bytes = ring.message()?.to_vec();
         ring.taken(bytes.len());
         Some(bytes)
     }
