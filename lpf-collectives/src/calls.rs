@@ -33,8 +33,9 @@ impl OperatorName {
     pub(crate) const NONE: Self = OperatorName("");
 
     /// Of its text.
-    pub(crate) fn hash(self) -> u64 {
-        self.0.bytes().fold(0, |hash, byte| mixed(hash, u64::from(byte)))
+    fn hash(self) -> u64 {
+        let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        self.0.as_bytes().chunks(8).fold(0, |hash, bytes| mixed(hash, word(bytes)))
     }
 }
 
@@ -73,15 +74,20 @@ impl What {
         What { kind, way, root: 0, size, element, commutes: true, operator, is_exact: true }
     }
 
-    /// `operator` is its operator's hash.
-    fn stamp(&self, mode: Mode, operator: u64) -> u32 {
-        let What { kind, way, root, size, element, commutes, .. } = *self;
-        let small =
-            kind as u64 | (way as u64) << 8 | u64::from(commutes) << 16 | (mode as u64) << 17;
-        let hash = mixed(mixed(mixed(small, root as u64), size as u64), element as u64);
-        let hash = mixed(hash, operator);
-        (hash ^ hash >> 32) as u32
+    /// What tells it from other calls. To make it takes as long as a short message.
+    pub(crate) fn digest(&self) -> u64 {
+        let What { kind, way, root, size, element, commutes, operator, .. } = *self;
+        let small = kind as u64 | (way as u64) << 8 | u64::from(commutes) << 16;
+        let numbers = [small, root as u64, size as u64, element as u64, operator.hash()];
+        numbers.into_iter().fold(0, mixed)
     }
+}
+
+/// What the messages of a call carry.
+#[inline]
+fn stamp(digest: u64, mode: Mode) -> u32 {
+    let hash = mixed(digest, mode as u64);
+    (hash ^ hash >> 32) as u32
 }
 
 /// A call: what it works on.
@@ -200,8 +206,8 @@ impl<'s> Collectives<'s> {
         }
         let Collectives { group, shared, kept, .. } = self;
         let shared = &mut *shared.borrow_mut();
-        let operator = kept.hash(&plan.what);
-        let (part, hash) = (whole(shared.cell, element), plan.what.stamp(mode, operator));
+        let (known, digest) = kept.find(&plan.what);
+        let (part, stamp) = (whole(shared.cell, element), stamp(digest, mode));
         let fits = plan.len.checked_mul(element).is_some_and(|bytes| bytes <= most);
         let step = if fits { plan.len } else { (most / element).max(1) };
         let mut first = 0;
@@ -210,8 +216,8 @@ impl<'s> Collectives<'s> {
             let len = step.min(plan.len - first);
             let (is_whole, member) = (len == plan.len, group.member());
             let mut written = None;
-            let schedule = match kept.get(&plan.what).filter(|_| is_whole) {
-                Some(known) => known,
+            let schedule = match known.filter(|_| is_whole) {
+                Some(known) => kept.schedule(known),
                 None => {
                     let schedule = written.insert(std::mem::take(&mut shared.schedule));
                     schedule.clear();
@@ -220,7 +226,7 @@ impl<'s> Collectives<'s> {
                 }
             };
             let mut raw = ctx.raw();
-            let which = group.enter(&mut raw, shared.names[plan.what.kind as usize], hash);
+            let which = group.enter(&mut raw, shared.names[plan.what.kind as usize], stamp);
             let at_front = plan.scratch.kept * len * element;
             let buffers = buffers(member, first);
             let mut call = Call { raw: &mut raw, group, shared, buffers, combine, part };
@@ -243,7 +249,7 @@ impl<'s> Collectives<'s> {
             };
             if let Some(schedule) = written {
                 if is_whole {
-                    kept.keep(plan.what, &schedule);
+                    kept.keep(plan.what, digest, &schedule);
                 }
                 shared.schedule = schedule;
             }
