@@ -22,7 +22,7 @@
 //!   between two threads, or of a message. One is needed, since nobody is done before the last one's part
 //!   has reached it; none of these collectives needs two, one behind the other.
 //!
-//! Of several measurements the least counts, which says what the machine can do. Rates depend on how much is
+//! Of several measurements the median counts, as of what is held against it. Rates depend on how much is
 //! copied, since caches do: they are measured for several lengths, and of the two nearest the faster is taken. Of messages (tcp, mpi) they are those of the bare network: one message to
 //! the next process, and one from the last, at once; for one core's one message alone. Who waits looks again,
 //! or lets another process have its core in between, whichever is faster.
@@ -108,10 +108,10 @@ impl Rate {
     }
 }
 
-/// The least of the fastest way: what it can do. What else the machine does only makes it longer.
+/// The median of the fastest way, as medians are what it is held against.
 fn fastest(ways: &ByWay) -> f64 {
-    let least = ways.iter().filter(|samples| !samples.is_empty()).map(Samples::min);
-    least.min_by(f64::total_cmp).unwrap_or(0.0)
+    let usual = ways.iter().filter(|samples| !samples.is_empty()).map(Samples::median);
+    usual.min_by(f64::total_cmp).unwrap_or(0.0)
 }
 
 impl Bound {
