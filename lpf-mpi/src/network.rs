@@ -413,13 +413,13 @@ impl Network {
         while let Some((receive, body)) = self.met.pop() {
             self.begin_receive(receive, body)?;
         }
+        if let Some(near) = &mut self.near {
+            near.let_go();
+        }
         let asks_mpi = self.asks_mpi();
         for _ in 0..FRAMES_A_LOOK {
             let took = self.take_near(first)? || asks_mpi && self.take()?;
             if !took {
-                if let Some(near) = &mut self.near {
-                    near.let_go();
-                }
                 if asks_mpi {
                     self.incoming.post_again(&self.library)?;
                     self.outgoing.look(&self.library)?;

@@ -199,7 +199,7 @@ impl RingReceiver {
             word = self.place.word(self.next).load(Ordering::Relaxed);
         }
         // A length that is none cannot lead out of the ring.
-        let bytes = (word - 1).min(self.place.left(self.next) - WORD as u64) as usize;
+        let bytes = word.wrapping_sub(1).min(self.place.left(self.next) - WORD as u64) as usize;
         let base = self.place.line(self.next).wrapping_add(WORD).cast_const();
         // SAFETY: the sender has written so many bytes there, and writes no more before they are taken.
         Some(unsafe { std::slice::from_raw_parts(base, bytes) })
