@@ -237,10 +237,8 @@ impl<T: Transport> Process<T> {
     /// Fails the section for a reason of this process's own.
     #[cold]
     pub(super) fn fail_section(&mut self, error: Error) -> Error {
-        let network = self.network.clone();
-        let mut shared = network.lock();
-        let report = shared.net.control().declare(self.watch.section, error);
-        self.die(&mut shared.net, report)
+        let report = self.network.lock().net.control().declare(self.watch.section, error);
+        self.end_with(report)
     }
 }
 
