@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use bytemuck::Pod;
 use lpf_core::{Cause, Context, Error, Lpf, Pid, Result, panic_text};
 
-use crate::algorithms::*;
+use crate::algorithms::{Member, Results, Vector, by_way};
 use crate::blocks::Blocks;
 use crate::collectives::{Collectives, Mode, mixed};
 use crate::cost::{Supersteps, choose};
@@ -304,7 +304,6 @@ impl<'s> Collectives<'s> {
     }
 
     /// The cheapest of some ways to do a collective on a vector; those that cannot be used have no cost.
-    #[track_caller]
     fn cheapest<L: Lpf, W: Copy>(
         &self,
         ctx: &Context<'s, L>,
@@ -369,12 +368,7 @@ impl<'s> Collectives<'s> {
             };
             self.carry_out(ctx, plan, &mut nothing(), buffers, |s, m, _, len| {
                 let v = Vector { bytes: len * v.element, ..v };
-                match way {
-                    Broadcast::Direct => broadcast_direct(s, m, root, v),
-                    Broadcast::Binomial => broadcast_binomial(s, m, root, v),
-                    Broadcast::Square => broadcast_square(s, m, root, v),
-                    Broadcast::TwoPhase => broadcast_two_phase(s, m, root, v),
-                }
+                by_way::broadcast(way, s, m, root, v);
             })
         }
     }
@@ -431,15 +425,7 @@ impl<'s> Collectives<'s> {
             };
             self.carry_out(ctx, plan, combine, buffers, |s, m, _, len| {
                 let v = Vector { bytes: len * element, element };
-                match way {
-                    Reduce::Direct => reduce_direct(s, m, root, v),
-                    Reduce::Transpose => reduce_transpose(s, m, root, v),
-                    Reduce::Square => reduce_square(s, m, root, v, commutes),
-                    Reduce::Binomial => reduce_binomial(s, m, root, v, commutes),
-                    Reduce::Rabenseifner => reduce_rabenseifner(s, m, root, v),
-                    Reduce::Radix => reduce_radix(s, m, root, v),
-                    Reduce::Ring => reduce_ring(s, m, root, v),
-                }
+                by_way::reduce((way, commutes), s, m, root, v);
             })
         }
     }
@@ -518,12 +504,7 @@ impl<'s> Collectives<'s> {
             };
             self.carry_out(ctx, plan, combine, buffers, |s, m, _, len| {
                 let v = Vector { bytes: len * element, element };
-                match way {
-                    Allreduce::Doubling => allreduce_doubling(s, m, v),
-                    Allreduce::Ring => allreduce_ring(s, m, v),
-                    Allreduce::Rabenseifner => allreduce_rabenseifner(s, m, v),
-                    Allreduce::Transpose => allreduce_transpose(s, m, v),
-                }
+                by_way::allreduce(way, s, m, v);
             })
         }
     }
@@ -595,10 +576,7 @@ impl<'s> Collectives<'s> {
             self.carry_out(ctx, plan, combine, buffers, |s, m, first, len| {
                 let (first, bytes) = (first * element, len * element);
                 let blocks = Blocks::Equal { first, stride: block * element, bytes };
-                match way {
-                    ReduceScatter::Direct => reduce_scatter_direct(s, m, blocks, Results::Front),
-                    ReduceScatter::Ring => reduce_scatter_ring(s, m, blocks, Results::Front),
-                }
+                by_way::reduce_scatter(way, s, m, blocks, Results::Front);
             })
         }
     }
@@ -734,10 +712,7 @@ impl<'s> Collectives<'s> {
             };
             self.carry_out(ctx, plan, combine, buffers, |s, m, _, len| {
                 let v = Vector { bytes: len * element, element };
-                match way {
-                    Scan::Direct => scan_direct(s, m, v, exclusive),
-                    Scan::Tree => scan_tree(s, m, v, exclusive),
-                }
+                by_way::scan(way, s, m, v, exclusive);
             })
         }
     }

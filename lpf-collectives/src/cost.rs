@@ -352,7 +352,7 @@ pub(crate) fn choose<W: Copy>(ways: &[W], cost: impl Fn(W) -> f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithms::tests::*;
+    use crate::algorithms::by_way::*;
     use crate::algorithms::{Member, Results};
     use crate::schedule::{Buffer, Schedule};
     use crate::simulate::{Superstep, schedules, supersteps};

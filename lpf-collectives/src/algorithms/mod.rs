@@ -7,6 +7,7 @@
 mod allgather;
 mod alltoall;
 mod broadcast;
+pub(crate) mod by_way;
 mod gather;
 mod halving;
 mod radix;
@@ -117,4 +118,4 @@ pub(crate) fn side(members: usize) -> usize {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

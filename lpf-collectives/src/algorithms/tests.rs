@@ -1,97 +1,11 @@
 //! Every algorithm, carried out in memory for every small number of members.
 
+use super::by_way::*;
 use super::*;
 use crate::blocks::Blocks;
 use crate::schedule::Schedule;
 use crate::simulate::{Memory, run, schedules, supersteps};
 use crate::ways::*;
-
-// A way that is missing here does not compile; those in `ALL` are tested.
-
-pub(crate) fn broadcast(way: Broadcast, s: &mut Schedule, m: Member, root: usize, v: Vector) {
-    match way {
-        Broadcast::Direct => broadcast_direct(s, m, root, v),
-        Broadcast::Binomial => broadcast_binomial(s, m, root, v),
-        Broadcast::Square => broadcast_square(s, m, root, v),
-        Broadcast::TwoPhase => broadcast_two_phase(s, m, root, v),
-    }
-}
-
-pub(crate) fn reduce(
-    (way, commutes): (Reduce, bool),
-    s: &mut Schedule,
-    m: Member,
-    root: usize,
-    v: Vector,
-) {
-    match way {
-        Reduce::Direct => reduce_direct(s, m, root, v),
-        Reduce::Transpose => reduce_transpose(s, m, root, v),
-        Reduce::Square => reduce_square(s, m, root, v, commutes),
-        Reduce::Binomial => reduce_binomial(s, m, root, v, commutes),
-        Reduce::Rabenseifner => reduce_rabenseifner(s, m, root, v),
-        Reduce::Radix => reduce_radix(s, m, root, v),
-        Reduce::Ring => reduce_ring(s, m, root, v),
-    }
-}
-
-pub(crate) fn allreduce(way: Allreduce, s: &mut Schedule, m: Member, v: Vector) {
-    match way {
-        Allreduce::Doubling => allreduce_doubling(s, m, v),
-        Allreduce::Ring => allreduce_ring(s, m, v),
-        Allreduce::Rabenseifner => allreduce_rabenseifner(s, m, v),
-        Allreduce::Transpose => allreduce_transpose(s, m, v),
-    }
-}
-
-pub(crate) fn reduce_scatter(
-    way: ReduceScatter,
-    s: &mut Schedule,
-    m: Member,
-    blocks: Blocks<'_>,
-    into: Results,
-) {
-    match way {
-        ReduceScatter::Direct => reduce_scatter_direct(s, m, blocks, into),
-        ReduceScatter::Ring => reduce_scatter_ring(s, m, blocks, into),
-    }
-}
-
-pub(crate) fn scan(way: Scan, s: &mut Schedule, m: Member, v: Vector, exclusive: bool) {
-    match way {
-        Scan::Direct => scan_direct(s, m, v, exclusive),
-        Scan::Tree => scan_tree(s, m, v, exclusive),
-    }
-}
-
-pub(crate) fn gather(way: Gather, s: &mut Schedule, m: Member, root: usize, blocks: Blocks<'_>) {
-    match way {
-        Gather::Direct => gather_direct(s, m, root, blocks),
-        Gather::Binomial => gather_binomial(s, m, root, blocks),
-    }
-}
-
-pub(crate) fn scatter(way: Gather, s: &mut Schedule, m: Member, root: usize, blocks: Blocks<'_>) {
-    match way {
-        Gather::Direct => scatter_direct(s, m, root, blocks),
-        Gather::Binomial => scatter_binomial(s, m, root, blocks),
-    }
-}
-
-pub(crate) fn allgather(way: Allgather, s: &mut Schedule, m: Member, blocks: Blocks<'_>) {
-    match way {
-        Allgather::Direct => allgather_direct(s, m, blocks),
-        Allgather::Bruck => allgather_bruck(s, m, blocks),
-        Allgather::Ring => allgather_ring(s, m, blocks),
-    }
-}
-
-pub(crate) fn alltoall(way: Alltoall, s: &mut Schedule, m: Member, blocks: Blocks<'_>) {
-    match way {
-        Alltoall::Direct => alltoall_direct(s, m, blocks, blocks),
-        Alltoall::Bruck => alltoall_bruck(s, m, blocks, blocks),
-    }
-}
 
 /// Maps x -> a x + b, composed: associative, and does not commute.
 fn compose(left: &[u8], right: &[u8]) -> Vec<u8> {

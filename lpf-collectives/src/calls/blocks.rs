@@ -183,11 +183,7 @@ impl<'s> Collectives<'s> {
             let buffers = |_, _| Buffers { input: x, output: y };
             self.carry_out(ctx, plan, &mut nothing(), buffers, |s, m, first, len| {
                 let blocks = layout.piece(element, first, len);
-                match way {
-                    Allgather::Direct => allgather_direct(s, m, blocks),
-                    Allgather::Bruck => allgather_bruck(s, m, blocks),
-                    Allgather::Ring => allgather_ring(s, m, blocks),
-                }
+                by_way::allgather(way, s, m, blocks);
             })
         }
     }
@@ -283,11 +279,9 @@ impl<'s> Collectives<'s> {
             };
             self.carry_out(ctx, plan, &mut nothing(), buffers, |s, m, first, len| {
                 let blocks = layout.piece(element, first, len);
-                match (way, by) {
-                    (Rooted::Gather, Gather::Direct) => gather_direct(s, m, root, blocks),
-                    (Rooted::Gather, Gather::Binomial) => gather_binomial(s, m, root, blocks),
-                    (Rooted::Scatter, Gather::Direct) => scatter_direct(s, m, root, blocks),
-                    (Rooted::Scatter, Gather::Binomial) => scatter_binomial(s, m, root, blocks),
+                match way {
+                    Rooted::Gather => by_way::gather(by, s, m, root, blocks),
+                    Rooted::Scatter => by_way::scatter(by, s, m, root, blocks),
                 }
             })
         }
@@ -415,10 +409,7 @@ impl<'s> Collectives<'s> {
             let buffers = |_, _| Buffers { input: x, output: y };
             self.carry_out(ctx, plan, &mut nothing(), buffers, |s, m, first, len| {
                 let blocks = layout.piece(element, first, len);
-                match way {
-                    Alltoall::Direct => alltoall_direct(s, m, blocks, blocks),
-                    Alltoall::Bruck => alltoall_bruck(s, m, blocks, blocks),
-                }
+                by_way::alltoall(way, s, m, blocks);
             })
         }
     }
