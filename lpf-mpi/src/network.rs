@@ -53,7 +53,7 @@ pub(crate) struct Network {
     /// before it returns, and meanwhile what came with it waits, perhaps the word to send one the other way.
     met: Vec<(u32, Body)>,
     moved: Instant,
-    pace: Pace,
+    pub(crate) pace: Pace,
     gave_up: Option<Instant>,
     pub(crate) messages: u64,
     closed: bool,
@@ -523,7 +523,6 @@ impl Network {
     }
 
     pub(crate) fn idle(&mut self, time: Duration) {
-        self.pace.hurry();
         std::thread::yield_now();
         if self.moving == 0 || self.moved.elapsed() > AWAKE {
             std::thread::sleep(time.min(LONGEST_SLEEP));

@@ -8,11 +8,6 @@ use lpf_core::wait::Patience;
 use super::library::OffSwitch;
 use super::network::Network;
 
-/// Looks before the first yield, however many processes there are: a yield takes longer than they do, and who
-/// is awaited may be sending on another core. Four processes on two cores: a superstep without messages
-/// takes 3.6 us in place of 10.
-const NEAR_SPINS: u32 = 64;
-
 /// The network of one process of a [`World`](super::World).
 ///
 /// Dropping it takes up to a second where something has not left, and neither waits for others nor
@@ -82,6 +77,11 @@ unsafe impl<C: Control> Transport for Mpi<C> {
         self.network.test(ticket)
     }
 
+    #[inline]
+    fn look_again(&mut self) {
+        self.network.pace.hurry();
+    }
+
     fn progress(&mut self) -> Outcome<()> {
         self.network.progress()
     }
@@ -100,7 +100,7 @@ unsafe impl<C: Control> Transport for Mpi<C> {
     /// most looks do not ask it, and each takes some 20 ns.
     fn patience(&self, usual: Patience) -> Patience {
         if self.network.is_near() {
-            return Patience { spins: usual.spins.max(NEAR_SPINS), ..usual };
+            return usual;
         }
         let told = std::env::var("OMPI_MCA_mpi_yield_when_idle");
         if told.is_ok_and(|value| value.trim() == "1") { usual.without_yields() } else { usual }

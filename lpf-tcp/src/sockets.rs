@@ -120,6 +120,10 @@ unsafe impl<C: Control> Transport for Sockets<C> {
         self.network.test(ticket)
     }
 
+    fn look_again(&mut self) {
+        self.network.look_again();
+    }
+
     fn progress(&mut self) -> Outcome<()> {
         self.network.progress()
     }

@@ -138,6 +138,10 @@ pub unsafe trait Transport: Send + 'static {
     /// caller's again after [`cancel`](Self::cancel).
     fn test(&mut self, ticket: &Ticket) -> Outcome<Option<usize>>;
 
+    /// A wait looks again: the next question about a ticket looks at the network, and stands for the others
+    /// of this look.
+    fn look_again(&mut self) {}
+
     /// Makes progress on everything. Never blocks.
     ///
     /// # Errors

@@ -116,6 +116,7 @@ impl Watch {
         let mut waiter = Waiter::new(self.patience);
         let mut long = Long::default();
         loop {
+            net.look_again();
             match done(what, net) {
                 Ok(true) => {
                     waiter.learn();

@@ -273,8 +273,11 @@ impl Network {
         }
     }
 
-    pub(super) fn idle(&mut self, time: Duration) {
+    pub(super) fn look_again(&mut self) {
         self.pace.hurry();
+    }
+
+    pub(super) fn idle(&mut self, time: Duration) {
         match &self.readiness {
             Some(readiness) => {
                 if let Some(descriptor) = readiness.descriptor() {

@@ -186,7 +186,7 @@ fn idle_ends_when_something_comes_and_not_much_later_than_asked() {
 }
 
 #[test]
-fn what_came_while_idle_is_found_by_the_first_question() {
+fn what_has_come_is_found_by_the_first_question_of_a_look() {
     for p in [2, 3] {
         let mut nets = networks(p);
         let mut buffers = [[0; 4]; 2];
@@ -197,6 +197,7 @@ fn what_came_while_idle_is_found_by_the_first_question() {
         assert_eq!(nets[1].test(&tickets[0]), Ok(None));
         nets[0].send_copy(1, tag(1), b"here").unwrap();
         nets[1].idle(PATIENCE);
+        nets[1].look_again();
         assert_eq!(nets[1].test(&tickets[1]), Ok(Some(4)));
     }
 }

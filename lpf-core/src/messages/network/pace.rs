@@ -4,7 +4,9 @@
 //! for many asks about one after the other, round and round: one look a round is enough. Who waits
 //! for one asks about it again and again, and may do other things in between: every question has to
 //! look. So a question looks if its ticket was asked about since the last look, and then stands for
-//! all others of the round.
+//! all others of the round. A wait says itself when it looks again: what it asks first may be a ticket
+//! that nobody asked about before, and to learn nothing before a yield costs a turn of the core (four
+//! processes on two cores: an all-gather of 8 B took 15 us from a common start, and takes 11).
 
 /// How often it was looked, and whether the next question has to.
 #[derive(Debug, Default)]
@@ -40,7 +42,7 @@ impl Pace {
         self.hurry = false;
     }
 
-    /// Something may have happened: the next question looks.
+    /// A wait looks again: the next question looks at the network.
     pub fn hurry(&mut self) {
         self.hurry = true;
     }
