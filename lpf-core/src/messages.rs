@@ -29,4 +29,4 @@ pub use meeting::Way;
 pub use process::{Environment, Host, Network, Process};
 pub use sections::{exec, follow, hook};
 pub use traffic::Traffic;
-pub use transport::{Broken, Outcome, Piece, Rank, Tag, Ticket, Transport};
+pub use transport::{Broken, Outcome, Piece, Rank, SharedMemory, Tag, Ticket, Transport};

@@ -77,6 +77,7 @@
 //! itself with `MPI_THREAD_FUNNELED` can be hooked to, but from its main thread only; this is checked.
 #![cfg(feature = "mpi")]
 
+mod arena;
 mod bodies;
 mod frames;
 mod hosts;

@@ -13,10 +13,12 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::ptr;
+use std::sync::Arc;
 
 use lpf_core::messages::network::{RingReceiver, RingSender};
-use lpf_core::messages::{Piece, Rank};
+use lpf_core::messages::{Piece, Rank, SharedMemory};
 
+use super::arena::Arena;
 use super::pieces::gather;
 
 /// Bytes of the ring from one process to another, where they are few: two messages of 256 KB, or 8000 short
@@ -26,7 +28,10 @@ const LONGEST_RING: usize = 512 << 10;
 const SHORTEST_RING: usize = 12 << 10;
 /// The rings of all together, as far as they are not the shortest.
 const ALL_RINGS: usize = 32 << 20;
-const PAGE: usize = 4 << 10;
+pub(crate) const PAGE: usize = 4 << 10;
+/// What each process has for what the others write: addresses, of which pages are taken as they are needed.
+/// A process that needs more receives it by its rings and by MPI.
+const ARENA: usize = 64 << 20;
 /// More is left to MPI: 147 processes on a host.
 const MOST: usize = 256 << 20;
 
@@ -70,23 +75,31 @@ impl Identity {
 /// Memory that processes of one host share, while its file has a name.
 pub(crate) struct Shared {
     memory: Mapping,
+    file: File,
     path: PathBuf,
     pub(crate) identity: Identity,
 }
 
-struct Mapping {
-    base: *mut u8,
+pub(crate) struct Mapping {
+    pub(crate) base: *mut u8,
     bytes: usize,
 }
 
 // SAFETY: an address; who may touch the memory is said where it is used.
 unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
 
 impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: mapped by `Shared::open`; the rings in it go with it.
         unsafe { libc::munmap(self.base.cast(), self.bytes) };
     }
+}
+
+/// Bytes of the rings between so many processes.
+fn rings_bytes(processes: usize) -> usize {
+    processes * processes * ring_bytes(processes)
 }
 
 fn ring_bytes(processes: usize) -> usize {
@@ -100,8 +113,8 @@ impl Shared {
     /// # Errors
     /// Where the system does not have it.
     pub(crate) fn open(name: &Name, processes: usize) -> io::Result<Self> {
-        let bytes = processes * processes * ring_bytes(processes);
-        if bytes > MOST || *name == Name::default() {
+        let rings = rings_bytes(processes);
+        if rings > MOST || *name == Name::default() {
             return Err(io::Error::from(io::ErrorKind::OutOfMemory));
         }
         // A file in memory.
@@ -111,13 +124,16 @@ impl Shared {
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let file = options.open(&path)?;
-        Self::map(&file, bytes, path.clone()).inspect_err(|_| drop(std::fs::remove_file(path)))
+        let bytes = rings + processes * ARENA;
+        Self::map(file, rings, bytes, path.clone())
+            .inspect_err(|_| drop(std::fs::remove_file(path)))
     }
 
-    fn map(file: &File, bytes: usize, path: PathBuf) -> io::Result<Self> {
+    fn map(file: File, rings: usize, bytes: usize, path: PathBuf) -> io::Result<Self> {
+        file.set_len(bytes as u64)?;
         // All of it now: what is not there when it is touched ends the process.
         // SAFETY: an open file.
-        match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) } {
+        match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, rings as libc::off_t) } {
             0 => {}
             code => return Err(io::Error::from_raw_os_error(code)),
         }
@@ -125,13 +141,14 @@ impl Shared {
         // SAFETY: the system chooses a place that nothing is at.
         let base = unsafe {
             let access = libc::PROT_READ | libc::PROT_WRITE;
-            libc::mmap(ptr::null_mut(), bytes, access, libc::MAP_SHARED, file.as_raw_fd(), 0)
+            let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
+            libc::mmap(ptr::null_mut(), bytes, access, flags, file.as_raw_fd(), 0)
         };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
         let identity = Identity { device: about.dev(), inode: about.ino() };
-        Ok(Shared { memory: Mapping { base: base.cast(), bytes }, path, identity })
+        Ok(Shared { memory: Mapping { base: base.cast(), bytes }, file, path, identity })
     }
 
     /// Takes the name from the file, which all of them have opened, or never will.
@@ -152,12 +169,16 @@ pub(crate) struct Near {
     turn: usize,
     /// Frames that wait for room.
     waiting: usize,
-    _memory: Mapping,
+    /// Of this process.
+    arena: Arc<Arena>,
+    memory: Arc<Mapping>,
 }
 
 struct Peer {
     sender: RingSender,
     receiver: RingReceiver,
+    /// Where its arena begins.
+    arena: usize,
     /// What had no room.
     waiting: VecDeque<Box<[u8]>>,
 }
@@ -165,10 +186,12 @@ struct Peer {
 impl Near {
     /// The rings between process `rank` of `size` and all of `ranks`, itself among them.
     pub(crate) fn new(shared: Shared, rank: Rank, size: Rank, ranks: Vec<Rank>) -> Self {
-        let (count, memory) = (ranks.len(), shared.memory);
+        let Shared { memory, file, .. } = shared;
+        let (count, memory) = (ranks.len(), Arc::new(memory));
         let bytes = ring_bytes(count);
         let own = ranks.iter().position(|&other| other == rank).unwrap_or(0);
         let ring = |from: usize, to: usize| memory.base.wrapping_add((from * count + to) * bytes);
+        let arena = |at: usize| rings_bytes(count) + at * ARENA;
         let mut peers: Vec<_> = (0..size).map(|_| None).collect();
         for (at, &other) in ranks.iter().enumerate() {
             // SAFETY: the file was made of noughts, and has room for the rings of all pairs; all of them
@@ -177,17 +200,32 @@ impl Near {
                 Peer {
                     sender: RingSender::new(ring(own, at), bytes),
                     receiver: RingReceiver::new(ring(at, own), bytes),
+                    arena: arena(at),
                     waiting: VecDeque::new(),
                 }
             });
         }
         let longest = peers.iter().flatten().map(|peer| peer.sender.longest()).min().unwrap_or(0);
-        Near { peers, ranks, longest, turn: 0, waiting: 0, _memory: memory }
+        let arena = Arena::new(file, memory.clone(), arena(own)..arena(own + 1));
+        Near { peers, ranks, longest, turn: 0, waiting: 0, arena, memory }
     }
 
     #[inline]
     pub(crate) fn has(&self, rank: Rank) -> bool {
         matches!(self.peers.get(rank as usize), Some(Some(_)))
+    }
+
+    /// Memory of this process's that all of them reach.
+    pub(crate) fn share(&self, bytes: usize) -> Option<SharedMemory> {
+        self.arena.take(bytes)
+    }
+
+    /// Where so many bytes are that a process shares.
+    pub(crate) fn reach(&self, owner: Rank, place: u64, bytes: usize) -> Option<*mut u8> {
+        let Some(Some(peer)) = self.peers.get(owner as usize) else { return None };
+        let place = usize::try_from(place).ok()?;
+        let is_inside = place.checked_add(bytes).is_some_and(|end| end <= ARENA);
+        is_inside.then(|| self.memory.base.wrapping_add(peer.arena + place))
     }
 
     /// The longest frame.

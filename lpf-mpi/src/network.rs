@@ -38,7 +38,7 @@ pub(crate) struct Network {
     outgoing: Outgoing,
     incoming: Incoming,
     /// The frames of processes on this host.
-    near: Option<Near>,
+    pub(crate) near: Option<Near>,
     looks: u32,
     layout: Layout,
     buffers: Buffers,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lpf_core::messages::{Control, Outcome, Piece, Rank, Tag, Ticket, Transport};
+use lpf_core::messages::{Control, Outcome, Piece, Rank, SharedMemory, Tag, Ticket, Transport};
 use lpf_core::wait::Patience;
 
 use super::library::OffSwitch;
@@ -41,7 +41,9 @@ impl<C> Mpi<C> {
 //   pieces are forgotten;
 // - a receive's bytes are written by `scatter`, which begins with the first piece and ends with the
 //   message, or by MPI through a type or a length that `window` made of the pieces in order; `fits` has
-//   compared the lengths before.
+//   compared the lengths before;
+// - what is shared is a part of this process's arena that is taken once at a time, and keeps the mapping;
+//   all processes of the host have agreed on whose arena is where.
 unsafe impl<C: Control> Transport for Mpi<C> {
     type Control = C;
 
@@ -84,6 +86,14 @@ unsafe impl<C: Control> Transport for Mpi<C> {
 
     fn progress(&mut self) -> Outcome<()> {
         self.network.progress()
+    }
+
+    fn share(&mut self, bytes: usize) -> Option<SharedMemory> {
+        self.network.near.as_ref()?.share(bytes)
+    }
+
+    fn reach(&self, owner: Rank, place: u64, bytes: usize) -> Option<*mut u8> {
+        self.network.near.as_ref()?.reach(owner, place, bytes)
     }
 
     /// False for a body that MPI has begun and that does not end within 50 ms: a send's memory may

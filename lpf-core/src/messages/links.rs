@@ -8,6 +8,7 @@
 
 mod control;
 mod inboxes;
+mod near;
 mod receive;
 mod send;
 
@@ -28,6 +29,7 @@ use crate::waits::{
 };
 use control::{Early, Postbox};
 use inboxes::Inbox;
+use near::NearRing;
 
 /// So many waits at most find what they await before there is progress on everything: who has to be told
 /// something waits for it no longer.
@@ -48,6 +50,8 @@ pub(super) struct Links {
     at_once: u32,
     call: Call,
     inboxes: Vec<Option<Inbox>>,
+    /// Deregistered since the last full sync, and still within others' reach.
+    removed: Vec<Inbox>,
     /// Inboxes below this number are active.
     active: usize,
     /// Rings of all inboxes so far.
@@ -82,6 +86,11 @@ struct OpenLink {
     /// Whether the peer's ring is this link's, and this one's ring the peer's.
     granted: bool,
     has_granted: bool,
+    /// What the grant said of where the peer's ring is, plus one: nought where only the network gets there.
+    granted_at: u64,
+    /// The peer's ring and this link's own, where the sender reaches the cells.
+    there: Option<NearRing>,
+    here: Option<NearRing>,
     outgoing: Outgoing,
     incoming: Incoming,
     queue: Queue,
@@ -215,6 +224,7 @@ impl Links {
             at_once: 0,
             call: Call::default(),
             inboxes: Vec::new(),
+            removed: Vec::new(),
             active: 0,
             rings: 0,
             known: Status::default(),
@@ -231,6 +241,7 @@ impl Links {
     /// Registrations are in force.
     pub(super) fn activate(&mut self) {
         self.active = self.inboxes.len();
+        self.removed.clear();
     }
 
     fn open_links(&self) -> impl Iterator<Item = &OpenLink> {
@@ -371,6 +382,16 @@ impl Links {
     pub(super) fn keep(&mut self) {
         crate::kept::keep(std::mem::take(&mut self.inboxes));
         self.postbox.keep();
+    }
+
+    /// Keeps for ever what others write to without the network: the section has failed, and they may not know
+    /// yet.
+    pub(super) fn keep_shared(&mut self) {
+        self.removed.extend(self.inboxes.iter_mut().filter_map(Option::take));
+        self.removed.retain(Inbox::is_shared);
+        if !self.removed.is_empty() {
+            crate::kept::keep(std::mem::take(&mut self.removed));
+        }
     }
 }
 

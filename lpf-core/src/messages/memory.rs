@@ -4,7 +4,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ops::Range;
 use std::ptr::NonNull;
 
-use super::transport::Piece;
+use super::transport::{Piece, SharedMemory};
 
 const ALIGN: usize = 64;
 
@@ -13,6 +13,7 @@ const ALIGN: usize = 64;
 pub(super) struct Memory {
     base: NonNull<u8>,
     bytes: usize,
+    shared: Option<SharedMemory>,
 }
 
 // SAFETY: it owns its bytes.
@@ -22,12 +23,22 @@ impl Memory {
     /// A block, or the bytes that were refused.
     pub(super) fn new(bytes: usize) -> Result<Self, usize> {
         if bytes == 0 {
-            return Ok(Memory { base: NonNull::dangling(), bytes });
+            return Ok(Memory::default());
         }
         let layout = Layout::from_size_align(bytes, ALIGN).map_err(|_| bytes)?;
         // SAFETY: the layout has a size.
         let base = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(bytes)?;
-        Ok(Memory { base, bytes })
+        Ok(Memory { base, bytes, shared: None })
+    }
+
+    /// A block that others reach.
+    pub(super) fn shared(shared: SharedMemory) -> Option<Self> {
+        Some(Memory { base: NonNull::new(shared.base)?, bytes: shared.bytes, shared: Some(shared) })
+    }
+
+    /// What the others know it by, where they reach it.
+    pub(super) fn place(&self) -> Option<u64> {
+        self.shared.as_ref().map(|shared| shared.place)
     }
 
     /// How long it is.
@@ -60,13 +71,13 @@ impl Memory {
 
 impl Default for Memory {
     fn default() -> Self {
-        Memory { base: NonNull::dangling(), bytes: 0 }
+        Memory { base: NonNull::dangling(), bytes: 0, shared: None }
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        if self.bytes > 0 {
+        if self.bytes > 0 && self.shared.is_none() {
             // SAFETY: allocated with this layout.
             unsafe {
                 dealloc(self.base.as_ptr(), Layout::from_size_align_unchecked(self.bytes, ALIGN))

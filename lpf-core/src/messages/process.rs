@@ -213,6 +213,7 @@ impl<T: Transport> Process<T> {
             self.quiet &= self.links.close(net);
             self.quiet &= self.meeting.close(net);
             self.keep_unless_quiet();
+            self.links.keep_shared();
         }
         self.dead.get_or_insert(report).clone()
     }

@@ -46,6 +46,28 @@ impl Piece {
     }
 }
 
+/// Memory of one process that others of its host reach: noughts at first. Who shared it has it back when this
+/// is dropped.
+pub struct SharedMemory {
+    /// Its first byte here, aligned to 64.
+    pub base: *mut u8,
+    /// Its length.
+    pub bytes: usize,
+    /// What the others know it by.
+    pub place: u64,
+    /// Gives it back when it is dropped.
+    pub owner: Box<dyn Send>,
+}
+
+// SAFETY: an address, and an owner that may go to other threads.
+unsafe impl Send for SharedMemory {}
+
+impl std::fmt::Debug for SharedMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SharedMemory").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
 /// A send or a receive under way. Not [`Clone`]: it is finished or cancelled once.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Ticket(pub u64);
@@ -84,7 +106,9 @@ pub const LARGEST_UNCUT: usize = 1 << 30;
 /// The protocol hands out memory of users on the strength of these promises:
 /// - the pieces of a send are read, and those of a receive written, only until [`test`](Self::test)
 ///   has returned `Some` for their ticket, or [`cancel`](Self::cancel) has returned true;
-/// - a receive writes nothing outside its pieces, in order, as many bytes as the message has.
+/// - a receive writes nothing outside its pieces, in order, as many bytes as the message has;
+/// - what [`share`](Self::share) gives is valid for reads and writes, and nobody else's, until it is dropped,
+///   and [`reach`](Self::reach) gives another process the same bytes, as long as the network lives there.
 pub unsafe trait Transport: Send + 'static {
     /// What runs beside it.
     type Control: Control;
@@ -147,6 +171,19 @@ pub unsafe trait Transport: Send + 'static {
     /// # Errors
     /// Where the network is broken as a whole; what a broken connection concerns is told by `test`.
     fn progress(&mut self) -> Outcome<()>;
+
+    /// Memory for messages that processes of this host write here; `None` where there is none, or not so much.
+    fn share(&mut self, bytes: usize) -> Option<SharedMemory> {
+        let _ = bytes;
+        None
+    }
+
+    /// Where this process has the `bytes` bytes from `place` on of what `owner` shares; `None` where it does
+    /// not reach them. A process reaches another's if and only if that one reaches its own.
+    fn reach(&self, owner: Rank, place: u64, bytes: usize) -> Option<*mut u8> {
+        let _ = (owner, place, bytes);
+        None
+    }
 
     /// Gives up a send or receive, in a context that is over: a message that is half out may never be
     /// complete, or its rest may be anything.

@@ -67,9 +67,11 @@ pub(super) fn time(side: &mut impl Side, pacing: &Pacing) -> lpf::Result<Timed> 
     let Pacing { repetitions, warm_up, window_ns, crowded } = *pacing;
     let mut notes = Vec::with_capacity(NOTED);
     let all = warm_up.saturating_add(repetitions).min(MOST as u32);
-    let begin = now_ns();
-    let mut telling = 0;
+    let (mut begin, mut telling) = (now_ns(), 0);
     for nth in 0..all {
+        if nth == warm_up {
+            begin = now_ns();
+        }
         side.touch(f64::from(nth + 1));
         side.meet()?;
         let met = now_ns();
@@ -88,7 +90,7 @@ pub(super) fn time(side: &mut impl Side, pacing: &Pacing) -> lpf::Result<Timed> 
             notes.extend([start, ready, now_ns()]);
         }
     }
-    let each_ns = (now_ns() - begin) as f64 / f64::from(all.max(1));
+    let each_ns = (now_ns() - begin) as f64 / f64::from(all.saturating_sub(warm_up).max(1));
     let counted = notes.len();
     notes.resize(NOTED, 0);
     let notes = side.gather(&notes)?;

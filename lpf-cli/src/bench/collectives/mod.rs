@@ -146,8 +146,8 @@ impl Window {
 
     fn new(place: &Place, p: Pid) -> Self {
         let crowded = p as usize > cores();
-        let by_messages = place.backend != "threads";
-        let least = match (crowded, by_messages) {
+        let by_sockets = place.backend == "tcp";
+        let least = match (crowded, by_sockets) {
             (false, false) => [20_000, 20_000],
             (false, true) => [200_000, 20_000],
             (true, false) => [400_000, 400_000],
@@ -334,9 +334,10 @@ impl Bench {
 fn pacing(point: &Point, cell: &Cell, window_ns: u64) -> Pacing {
     let crowded = point.p as usize > cores();
     let is_short = point.shape.bytes() <= 256 << 10;
-    let warm_up = u32::from(is_short);
+    // Pages, code and lines that were another algorithm's are there after a few.
+    let warm_up = if is_short { 4 } else { 0 };
     let repetitions = match cell.each_ns() {
-        None if is_short => 3,
+        None if is_short => 4,
         None => 1,
         Some(ns) => (CELL_NS / ns).clamp(1.0, (MOST - 1) as f64) as u32,
     };

@@ -19,9 +19,9 @@ const BYTES: usize = 24;
 /// A word between two processes. All but `Closed` are about a stream that its receiver sends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
-    /// The ring is yours, for your link of this number.
+    /// The ring is yours, and here, plus one; nought where only the network gets there.
     Granted,
-    /// So many messages are released.
+    /// So many messages are released. In a ring that is reached it says so itself.
     Released,
     /// So many bytes wait for a landing.
     Offered,
@@ -45,7 +45,7 @@ pub(super) struct Early {
 impl OpenLink {
     fn take_word(&mut self, kind: Word, number: u64) {
         match kind {
-            Word::Granted => self.granted = true,
+            Word::Granted => (self.granted, self.granted_at) = (true, number),
             Word::Released => self.outgoing.released = self.outgoing.released.max(number),
             Word::Offered => self.peer_offers.push_back(number as usize),
             Word::Closed => {}
@@ -211,8 +211,15 @@ impl Links {
             inbox.senders[link.ring as usize] = Some((link.peer, link.in_opening));
         }
         link.has_granted = true;
-        self.post_cells(net, link)?;
-        self.tell(net, link, Word::Granted, link.in_opening)
+        let inbox = self.inboxes[link.inbox].as_ref();
+        let sender = self.members[link.peer as usize];
+        let Some((ring, place)) = inbox.and_then(|inbox| inbox.near(net, link.ring, sender)) else {
+            self.post_cells(net, link)?;
+            return self.tell(net, link, Word::Granted, 0);
+        };
+        ring.clear();
+        link.here = Some(ring);
+        self.tell(net, link, Word::Granted, place + 1)
     }
 
     /// Who still has the ring of a link that is not granted, and by which of its openings.
@@ -265,8 +272,12 @@ impl Links {
         if link.incoming.is_reported() {
             return Ok(());
         }
-        self.post_cells(net, link)?;
         link.incoming.reported = link.incoming.released;
+        if let Some(ring) = &link.here {
+            ring.release(link.incoming.released);
+            return Ok(());
+        }
+        self.post_cells(net, link)?;
         self.tell(net, link, Word::Released, link.incoming.released)
     }
 

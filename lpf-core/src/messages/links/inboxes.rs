@@ -3,7 +3,8 @@
 use super::super::memory::Memory;
 use super::super::process::Process;
 use super::super::tags;
-use super::super::transport::{Piece, Transport};
+use super::super::transport::{Piece, Rank, Transport};
+use super::near::NearRing;
 use super::{Arrived, Links, OpenLink, Place};
 use crate::Pid;
 use crate::arrivals::{Call, InboxShape, InboxSlot, Incoming, Link, MAX_WINDOW, Outgoing, Queue};
@@ -16,11 +17,40 @@ pub(super) const HEAD: usize = 16;
 /// Cells begin on a line, and their bytes on the next.
 const LINE: usize = 64;
 
+/// Where the cells of a ring are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    pub(super) window: u32,
+    /// From one cell to the next, and from one ring to the next.
+    stride: usize,
+    pub(super) ring: usize,
+}
+
+impl Layout {
+    /// From a cell's line to its bytes.
+    pub(super) const DATA: usize = LINE;
+    /// The owner's line, and one that processors fetch with it.
+    const OWNER: usize = 2 * LINE;
+
+    /// None where a ring is longer than memory.
+    pub(super) fn of(shape: InboxShape) -> Option<Self> {
+        let stride = shape.cell_bytes.checked_next_multiple_of(LINE)?.checked_add(Self::DATA)?;
+        let ring = stride.checked_mul(shape.window as usize)?.checked_add(Self::OWNER)?;
+        Some(Layout { window: shape.window, stride, ring })
+    }
+
+    /// Where a message's cell is in its ring.
+    #[inline]
+    pub(super) fn cell(&self, message: u64) -> usize {
+        Self::OWNER + (message % u64::from(self.window)) as usize * self.stride
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Inbox {
     shape: InboxShape,
     memory: Memory,
-    stride: usize,
+    layout: Layout,
     /// The number of its ring 0 among those of the context.
     pub(super) first_ring: u32,
     /// By ring, who was given it last, and for which of its links.
@@ -28,26 +58,62 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
-    /// Rings without messages, or the bytes that were refused.
-    fn new(shape: InboxShape, first_ring: u32) -> std::result::Result<Self, usize> {
-        let refused = usize::MAX;
-        let stride = shape.cell_bytes.checked_next_multiple_of(LINE).ok_or(refused)?;
-        let stride = stride.checked_add(LINE).ok_or(refused)?;
-        let cells = (shape.rings as usize).checked_mul(shape.window as usize).ok_or(refused)?;
-        let memory = Memory::new(stride.checked_mul(cells).ok_or(refused)?)?;
+    /// Rings without messages, where others reach them if they can, or the bytes that were refused.
+    fn new<T: Transport>(
+        net: &mut T,
+        shape: InboxShape,
+        first_ring: u32,
+    ) -> std::result::Result<Self, usize> {
+        let layout = Layout::of(shape).ok_or(usize::MAX)?;
+        let bytes = layout.ring.checked_mul(shape.rings as usize).ok_or(usize::MAX)?;
+        let memory = match net.share(bytes).and_then(Memory::shared) {
+            Some(memory) => memory,
+            None => Memory::new(bytes)?,
+        };
         let senders = vec![None; shape.rings as usize];
-        Ok(Inbox { shape, memory, stride, first_ring, senders })
+        Ok(Inbox { shape, memory, layout, first_ring, senders })
+    }
+
+    fn ring_at(&self, ring: u32) -> usize {
+        ring as usize * self.layout.ring
     }
 
     fn cell_at(&self, ring: u32, message: u64) -> usize {
-        let window = u64::from(self.shape.window);
-        (u64::from(ring) * window + message % window) as usize * self.stride
+        self.ring_at(ring) + self.layout.cell(message)
+    }
+
+    /// A ring here that its sender reaches by the place returned with it, if it is so near.
+    pub(super) fn near<T: Transport>(
+        &self,
+        net: &T,
+        ring: u32,
+        sender: Rank,
+    ) -> Option<(NearRing, u64)> {
+        let at = self.ring_at(ring);
+        let base = self.memory.piece(at..at + self.layout.ring).base;
+        let place = self.memory.place()? + at as u64;
+        net.reach(sender, 0, 0)?;
+        // SAFETY: the inbox lives until its links are closed, or kept for ever; a ring has one sender at a
+        // time, which is told the place in a grant.
+        Some((unsafe { NearRing::new(base, self.layout) }, place))
+    }
+
+    /// The ring that another process has at a place: its inboxes are like those here.
+    pub(super) fn at<T: Transport>(&self, net: &T, owner: Rank, place: u64) -> Option<NearRing> {
+        let base = net.reach(owner, place, self.layout.ring)?;
+        // SAFETY: its owner has granted it to one sender, and keeps it until that has closed its link.
+        Some(unsafe { NearRing::new(base, self.layout) })
+    }
+
+    /// Whether others may write to it without the network.
+    pub(super) fn is_shared(&self) -> bool {
+        self.memory.place().is_some()
     }
 
     /// Where the head and the bytes of message `message` of a ring go.
     pub(super) fn cell(&self, ring: u32, message: u64) -> [Piece; 2] {
         let at = self.cell_at(ring, message);
-        let data = at + LINE;
+        let data = at + Layout::DATA;
         [self.memory.piece(at..at + HEAD), self.memory.piece(data..data + self.shape.cell_bytes)]
     }
 
@@ -75,7 +141,8 @@ impl<T: Transport> Process<T> {
                 format!("the inboxes of a context have at most {room} rings on this network");
             return Err(local.arrivals_misuse(text));
         }
-        let made = links.postbox.prepare().and_then(|()| Inbox::new(shape, links.rings));
+        let net = &mut self.network.lock().net;
+        let made = links.postbox.prepare().and_then(|()| Inbox::new(net, shape, links.rings));
         let inbox = made.map_err(|bytes| local.refused("an inbox", bytes))?;
         links.rings = rings;
         links.inboxes.push(Some(inbox));
@@ -97,6 +164,9 @@ impl<T: Transport> Process<T> {
         if !self.quiet {
             // The network may still write into a cell of it: of a message that nobody awaited.
             crate::kept::keep(removed);
+        } else if removed.as_ref().is_some_and(Inbox::is_shared) {
+            // So may a process that has not closed its link yet: all have before the next full sync.
+            links.removed.extend(removed);
         }
         local.note_inbox(number as u64 ^ 2 << 32);
         Ok(())
@@ -151,6 +221,9 @@ impl<T: Transport> Process<T> {
             in_opening: received_before.opened,
             granted: false,
             has_granted: false,
+            granted_at: 0,
+            there: None,
+            here: None,
             outgoing: Outgoing::default(),
             incoming: Incoming::default(),
             queue: Queue::with_capacity(2 * window),

@@ -47,8 +47,11 @@ impl<T: Transport> Process<T> {
         let (data, offer) = match landing {
             Some((offer, address)) => (address.cast_const(), offer),
             None => {
-                let inbox = self.links.inboxes[open.inbox].as_ref();
-                let cell = inbox.map(|inbox| inbox.cell(open.ring, nth)[1].base);
+                let inbox = || self.links.inboxes[open.inbox].as_ref();
+                let cell = match &open.here {
+                    Some(ring) => Some(ring.data(nth, bytes)),
+                    None => inbox().map(|inbox| inbox.cell(open.ring, nth)[1].base),
+                };
                 (cell.unwrap_or(std::ptr::null_mut()).cast_const(), 0)
             }
         };
@@ -228,6 +231,36 @@ impl Links {
         taken
     }
 
+    /// The length and the stamp of the next message, if it has come.
+    #[inline]
+    fn head<T: Transport>(
+        &self,
+        net: &mut T,
+        open: &mut OpenLink,
+        message: u64,
+    ) -> std::result::Result<Option<(u64, u64)>, Stop> {
+        if let Some(ring) = &open.here {
+            return Ok(ring.come(message));
+        }
+        if !open.head_came {
+            // The receive of the next message: cells that were released are posted with the report,
+            // which `progress` has made if this wait depends on it.
+            let Some(ticket) = open.cells.front() else { return Ok(None) };
+            if net.test(ticket)?.is_none() {
+                return Ok(None);
+            }
+            open.cells.pop_front();
+            open.head_came = true;
+        }
+        let Some(inbox) = &self.inboxes[open.inbox] else { return Ok(None) };
+        let head = inbox.head(open.ring, message);
+        let word = |at: usize| {
+            let bytes = head[at..at + 8].try_into().unwrap_or_default();
+            u64::from_le_bytes(bytes)
+        };
+        Ok(Some((word(0), word(8))))
+    }
+
     fn take_from<T: Transport>(
         &mut self,
         net: &mut T,
@@ -235,24 +268,9 @@ impl Links {
         open: &mut OpenLink,
     ) -> std::result::Result<bool, Stop> {
         while open.incoming.seen < open.incoming.awaited {
-            // The receive of the next message: cells that were released are posted with the report,
-            // which `progress` has made if this wait depends on it.
-            let Some(ticket) = open.cells.front() else { return Ok(false) };
             let message = open.incoming.seen;
             let slot = (message % u64::from(open.shape.window)) as usize;
-            if !open.head_came {
-                if net.test(ticket)?.is_none() {
-                    return Ok(false);
-                }
-                open.head_came = true;
-            }
-            let Some(inbox) = &self.inboxes[open.inbox] else { return Ok(true) };
-            let head = inbox.head(open.ring, message);
-            let word = |at: usize| {
-                let bytes = head[at..at + 8].try_into().unwrap_or_default();
-                u64::from_le_bytes(bytes)
-            };
-            let (length, stamp) = (word(0), word(8));
+            let Some((length, stamp)) = self.head(net, open, message)? else { return Ok(false) };
             let bytes = (length & !LANDED) as usize;
             let mut landing = None;
             if length & LANDED != 0 {
@@ -272,7 +290,6 @@ impl Links {
                 return Err(Stop::Fatal(nonsense(open.peer)));
             }
             open.arrived[slot] = Arrived { bytes, landing };
-            open.cells.pop_front();
             open.head_came = false;
             open.incoming.seen += 1;
             if open.call.word() != 0 && stamp != open.call.word() {

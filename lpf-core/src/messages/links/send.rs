@@ -3,6 +3,7 @@
 use std::mem::MaybeUninit;
 
 use super::super::local::Local;
+use super::super::meeting::nonsense;
 use super::super::process::Process;
 use super::super::tags;
 use super::super::transport::{Piece, Transport};
@@ -78,7 +79,7 @@ impl Links {
         local: &Local,
         link: &mut OpenLink,
     ) -> std::result::Result<bool, Stop> {
-        while link.granted && link.outgoing.may_send(link.shape.window) {
+        while link.granted && self.may_send(net, link)? {
             let Some(next) = link.queue.next() else { break };
             if next.is_landing() {
                 let Some(&room) = link.peer_offers.front() else { break };
@@ -104,6 +105,30 @@ impl Links {
         Ok(link.queue.is_empty())
     }
 
+    /// Whether a granted link has credit; where there was none its owner may have said so meanwhile.
+    #[inline]
+    fn may_send<T: Transport>(
+        &self,
+        net: &T,
+        link: &mut OpenLink,
+    ) -> std::result::Result<bool, Stop> {
+        if link.granted_at > 0 && link.there.is_none() {
+            let owner = self.members[link.peer as usize];
+            let inbox = self.inboxes[link.inbox].as_ref();
+            link.there = inbox.and_then(|inbox| inbox.at(net, owner, link.granted_at - 1));
+            if link.there.is_none() {
+                return Err(Stop::Fatal(nonsense(link.peer)));
+            }
+        }
+        let window = link.shape.window;
+        if let Some(ring) = &link.there
+            && !link.outgoing.may_send(window)
+        {
+            link.outgoing.released = ring.released();
+        }
+        Ok(link.outgoing.may_send(window))
+    }
+
     fn send_one<T: Transport>(
         &mut self,
         net: &mut T,
@@ -115,19 +140,29 @@ impl Links {
         let ring = inbox.first_ring + link.peer_ring;
         let cells = tags::cells(self.context, ring);
         let number = link.outgoing.sent;
-        let mut head = [0; HEAD];
         let flag = if put.is_landing() { LANDED } else { 0 };
-        head[..8].copy_from_slice(&(put.bytes as u64 | flag).to_le_bytes());
-        head[8..].copy_from_slice(&put.stamp.to_le_bytes());
+        let length = put.bytes as u64 | flag;
         let source = Piece { base: put.address.cast_mut(), bytes: put.bytes };
+        let mut head = [0; HEAD];
+        head[..8].copy_from_slice(&length.to_le_bytes());
+        head[8..].copy_from_slice(&put.stamp.to_le_bytes());
         if put.is_landing() {
-            net.send_copy(rank, cells, &head)?;
+            match &link.there {
+                // SAFETY: no bytes.
+                Some(ring) => unsafe {
+                    ring.send(number, length, put.stamp, Piece { bytes: 0, ..source });
+                },
+                None => net.send_copy(rank, cells, &head)?,
+            }
             let landings = tags::landings(self.context, ring);
             // SAFETY: the put's source is the runtime's until the next flush, which waits for this.
             let ticket = unsafe { net.send(rank, landings, &[source]) }?;
             link.in_flight.push_back(InFlight { slot: put.slot, ticket });
             link.peer_offers.pop_front();
             link.landed += 1;
+        } else if let Some(ring) = &link.there {
+            // SAFETY: the put checked its source, and that a cell is as long.
+            unsafe { ring.send(number, length, put.stamp, source) };
         } else if put.bytes <= COPIED {
             let mut message = MaybeUninit::<[u8; HEAD + COPIED]>::uninit();
             let base = message.as_mut_ptr().cast::<u8>();
