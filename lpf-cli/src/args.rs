@@ -288,7 +288,8 @@ pub(crate) enum BenchWhat {
 Rows of --json and --csv: backend (of MPI's own collective openmpi or mpich), p, collective, algorithm \
 (chosen: the default choice; own: MPI's own), mode (expected: a superstep ends on expected arrivals; full: it \
 ends in a full sync; null for MPI's own), elements and element_bytes (what one process contributes in all; in \
-a broadcast and a scatter the root), median_ns, min_ns, bound_ns (null for MPI's own beside tcp, whose bound \
+a broadcast and a scatter the root), median_ns, min_ns, best_ns (in the row of the default choice: the \
+fastest algorithm, found in every other turn and timed in the others), bound_ns (null for MPI's own beside tcp, whose bound \
 is that of sockets), predicted_ns and origin of its g and l (measured, extrapolated, guess; both null for \
 MPI's own), samples (repetitions), remarks (on a busy machine, on LPF_CHECK, on what was left out, or a \
 median below the bound).

@@ -127,7 +127,7 @@ const BENCH: [&str; 15] = [
     "remarks",
 ];
 
-const COLLECTIVES: [&str; 14] = [
+const COLLECTIVES: [&str; 15] = [
     "backend",
     "p",
     "collective",
@@ -137,6 +137,7 @@ const COLLECTIVES: [&str; 14] = [
     "element_bytes",
     "median_ns",
     "min_ns",
+    "best_ns",
     "bound_ns",
     "predicted_ns",
     "origin",
@@ -404,6 +405,7 @@ fn check_collectives(rows: &[Value], backend: &str, algorithms: &[&str]) {
         assert!(0.0 < number("min_ns") && number("min_ns") <= number("median_ns"), "{row}");
         assert!(number("samples") >= 1.0, "{row}");
         assert_eq!(row["element_bytes"], 8);
+        assert_eq!(row["best_ns"].as_f64() > Some(0.0), row["algorithm"] == "chosen", "{row}");
         if row["algorithm"] == "own" {
             assert!(["openmpi", "mpich"].contains(&row["backend"].as_str().unwrap()), "{row}");
             assert!(row["mode"].is_null() && row["predicted_ns"].is_null(), "{row}");

@@ -48,7 +48,17 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    fn add(&mut self, pieces: &[Piece], bytes: usize) {
+    /// The pieces of the next so many bytes.
+    pub(crate) fn next<'p>(
+        &self,
+        pieces: &'p [Piece],
+        bytes: usize,
+    ) -> impl Iterator<Item = Piece> + use<'p> {
+        window(pieces.get(self.piece..).unwrap_or_default(), self.within, bytes)
+    }
+
+    /// So many more bytes are given.
+    pub(crate) fn add(&mut self, pieces: &[Piece], bytes: usize) {
         (self.bytes, self.parts) = (self.bytes + bytes, self.parts + 1);
         self.within += bytes;
         while let Some(piece) = pieces.get(self.piece).filter(|piece| piece.bytes <= self.within) {
@@ -161,7 +171,7 @@ impl Layout {
         let (cut, tag) = (way.cut, body.number as c_int);
         while given.bytes < body.bytes && requests.len() < cut.window {
             let here = cut.part.min(body.bytes - given.bytes);
-            let mut part = window(&pieces[given.piece..], given.within, here);
+            let mut part = given.next(pieces, here);
             let Some(first) = part.next() else { break };
             let waits = given.parts % cut.waits == cut.waits - 1;
             let mut made = None;

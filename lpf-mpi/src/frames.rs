@@ -5,6 +5,15 @@
 //! a long one        context u32, channel u24, kind u8 = 1, number of its body u32, bytes of it u64
 //! ```
 //!
+//! Through a ring of this host come long messages as well, in parts. Both sides name theirs by its ticket:
+//!
+//! ```text
+//! a long one        context u32, channel u24, kind u8 = 2, bytes of it u64, the send u64
+//! its parts may go  0 u32, 0 u24, kind u8 = 3, the send u64, the receive u64
+//! it is unwanted    0 u32, 0 u24, kind u8 = 4, the send u64
+//! a part            0 u32, 0 u24, kind u8 = 5, the receive u64, its bytes
+//! ```
+//!
 //! The frames of one sender arrive in the order in which they were sent, and are matched here: all that MPI
 //! has are under one tag, and those of a process of this host go through one [ring](super::near). They are
 //! short enough to leave at once with the MPIs that were measured.
@@ -15,7 +24,7 @@ use lpf_core::messages::{Outcome, Piece, Rank, Tag};
 
 use super::bodies::Buffer;
 use super::library::{Library, Request, byte};
-use super::matching::Body;
+use super::matching::{Body, Coming};
 use super::pieces;
 
 /// MPI's tag of frames; bodies have the others.
@@ -28,22 +37,32 @@ const FRAME: usize = 4032;
 
 pub(crate) const HEADER: usize = 8;
 const LONG_HEADER: usize = HEADER + 12;
+pub(crate) const PART_HEADER: usize = HEADER + 8;
 
 /// A longer message has a body.
 pub(crate) const LONGEST_WHOLE: usize = FRAME - HEADER;
 
 const WHOLE: u32 = 0;
 const LONG: u32 = 1;
+const OFFERED: u32 = 2;
+const WANTED: u32 = 3;
+const UNWANTED: u32 = 4;
+const PART: u32 = 5;
 
 /// Channels of a tag.
 const CHANNELS: u32 = 1 << 24;
 
 /// What a frame says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Frame<'a> {
-    pub(crate) tag: Tag,
-    pub(crate) bytes: &'a [u8],
-    pub(crate) body: Option<Body>,
+pub(crate) enum Frame<'a> {
+    /// A message: its bytes, or that they are still to come.
+    Message { tag: Tag, bytes: &'a [u8], rest: Option<Coming> },
+    /// Parts of a long message may go to a receive.
+    Wanted { send: u64, receive: u64 },
+    /// Nobody will receive a long message.
+    Unwanted { send: u64 },
+    /// A part of a long message.
+    Part { receive: u64, bytes: &'a [u8] },
 }
 
 /// What a whole message begins with.
@@ -59,6 +78,13 @@ fn begin(tag: Tag, kind: u32) -> [u8; HEADER] {
     words.to_le_bytes()
 }
 
+/// As many words, and what is behind them.
+fn words<const N: usize>(bytes: &[u8]) -> Option<([u64; N], &[u8])> {
+    let (all, _) = bytes.as_chunks::<8>();
+    let words: &[[u8; 8]; N] = all.first_chunk()?;
+    Some((words.map(u64::from_le_bytes), &bytes[8 * N..]))
+}
+
 fn word(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let (word, rest) = bytes.split_first_chunk()?;
     Some((u32::from_le_bytes(*word), rest))
@@ -70,27 +96,79 @@ impl<'a> Frame<'a> {
         let (context, rest) = word(bytes)?;
         let (channel, rest) = word(rest)?;
         let tag = Tag { context, channel: channel % CHANNELS };
+        let long = |coming| Frame::Message { tag, bytes: &[], rest: Some(coming) };
         match channel / CHANNELS {
-            WHOLE => Some(Frame { tag, bytes: rest, body: None }),
+            WHOLE => Some(Frame::Message { tag, bytes: rest, rest: None }),
             LONG => {
                 let (number, rest) = word(rest)?;
-                let bytes = usize::try_from(u64::from_le_bytes(rest.try_into().ok()?)).ok()?;
+                let ([bytes], []) = words(rest)? else { return None };
+                let bytes = usize::try_from(bytes).ok()?;
                 // Frames have the tag 0.
-                let body = (number > 0).then_some(Body { number, bytes })?;
-                Some(Frame { tag, bytes: &[], body: Some(body) })
+                (number > 0).then(|| long(Coming::Mpi(Body { number, bytes })))
             }
+            OFFERED => {
+                let ([bytes, send], []) = words(rest)? else { return None };
+                let bytes = usize::try_from(bytes).ok()?;
+                Some(long(Coming::Parts { send, bytes }))
+            }
+            WANTED => {
+                let ([send, receive], []) = words(rest)? else { return None };
+                Some(Frame::Wanted { send, receive })
+            }
+            UNWANTED => {
+                let ([send], []) = words(rest)? else { return None };
+                Some(Frame::Unwanted { send })
+            }
+            PART => words(rest).map(|([receive], bytes)| Frame::Part { receive, bytes }),
             _ => None,
         }
     }
 }
 
-/// What stands for a long message.
-pub(crate) fn long_header(tag: Tag, body: Body) -> [u8; LONG_HEADER] {
+/// What stands for a long message that MPI brings.
+fn long_header(tag: Tag, Body { number, bytes }: Body) -> [u8; LONG_HEADER] {
     let mut header = [0; LONG_HEADER];
     header[..HEADER].copy_from_slice(&begin(tag, LONG));
-    header[HEADER..HEADER + 4].copy_from_slice(&body.number.to_le_bytes());
-    header[HEADER + 4..].copy_from_slice(&(body.bytes as u64).to_le_bytes());
+    header[HEADER..HEADER + 4].copy_from_slice(&number.to_le_bytes());
+    header[HEADER + 4..].copy_from_slice(&(bytes as u64).to_le_bytes());
     header
+}
+
+/// What stands for a long message that goes in parts.
+pub(crate) fn offered(tag: Tag, bytes: usize, send: u64) -> [u8; HEADER + 16] {
+    with_words(tag, OFFERED, [bytes as u64, send])
+}
+
+/// The answer: its parts may go to this receive.
+pub(crate) fn wanted(send: u64, receive: u64) -> [u8; HEADER + 16] {
+    with_words(NONE, WANTED, [send, receive])
+}
+
+/// The answer: nobody receives it.
+pub(crate) fn unwanted(send: u64) -> [u8; HEADER + 8] {
+    with_words(NONE, UNWANTED, [send])
+}
+
+/// What a part begins with.
+pub(crate) fn part_header(receive: u64) -> [u8; PART_HEADER] {
+    with_words(NONE, PART, [receive])
+}
+
+const NONE: Tag = Tag { context: 0, channel: 0 };
+
+fn with_words<const N: usize, const BYTES: usize>(
+    tag: Tag,
+    kind: u32,
+    words: [u64; N],
+) -> [u8; BYTES] {
+    const { assert!(BYTES == HEADER + 8 * N) };
+    let mut frame = [0; BYTES];
+    let (header, rest) = frame.split_at_mut(HEADER);
+    header.copy_from_slice(&begin(tag, kind));
+    for (place, word) in rest.chunks_exact_mut(8).zip(words) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    frame
 }
 
 /// Frames on their way out, in buffers that are used again.
@@ -320,13 +398,22 @@ mod tests {
     fn a_frame_says_what_it_was_told() {
         let tag = Tag { context: u32::MAX, channel: CHANNELS - 1 };
         let mut whole = begin(tag, WHOLE).to_vec();
-        assert_eq!(Frame::read(&whole), Some(Frame { tag, bytes: &[], body: None }));
+        assert_eq!(Frame::read(&whole), Some(Frame::Message { tag, bytes: &[], rest: None }));
         whole.extend([1, 2, 3]);
-        assert_eq!(Frame::read(&whole), Some(Frame { tag, bytes: &[1, 2, 3], body: None }));
+        assert_eq!(
+            Frame::read(&whole),
+            Some(Frame::Message { tag, bytes: &[1, 2, 3], rest: None })
+        );
         let tag = Tag { context: 0, channel: 0 };
+        let long = |coming| Some(Frame::Message { tag, bytes: &[], rest: Some(coming) });
         let body = Body { number: 7, bytes: 1 << 40 };
-        let long = long_header(tag, body);
-        assert_eq!(Frame::read(&long), Some(Frame { tag, bytes: &[], body: Some(body) }));
+        assert_eq!(Frame::read(&long_header(tag, body)), long(Coming::Mpi(body)));
+        let (bytes, send, receive) = (1 << 40, 5 << 32, u64::MAX);
+        assert_eq!(Frame::read(&offered(tag, bytes, send)), long(Coming::Parts { send, bytes }));
+        assert_eq!(Frame::read(&wanted(send, receive)), Some(Frame::Wanted { send, receive }));
+        assert_eq!(Frame::read(&unwanted(send)), Some(Frame::Unwanted { send }));
+        let part = [&part_header(receive)[..], &[1, 2, 3]].concat();
+        assert_eq!(Frame::read(&part), Some(Frame::Part { receive, bytes: &[1, 2, 3] }));
     }
 
     #[test]
@@ -335,6 +422,8 @@ mod tests {
         let long = long_header(tag, Body { number: 7, bytes: 9 });
         assert!((0..LONG_HEADER).all(|bytes| Frame::read(&long[..bytes]).is_none()));
         assert_eq!(Frame::read(&[&long[..], &[0]].concat()), None);
-        assert_eq!(Frame::read(&begin(tag, 2)), None);
+        assert_eq!(Frame::read(&[&wanted(1, 2)[..], &[0]].concat()), None);
+        assert_eq!(Frame::read(&unwanted(1)[..12]), None);
+        assert_eq!(Frame::read(&begin(tag, 6)), None);
     }
 }

@@ -21,12 +21,15 @@
 //! ```
 //!
 //! # What travels
-//! A *frame* for every message: its tag and its bytes, or of a long one tag and length and the number of its
-//! *body*. Between hosts all frames are under one tag of MPI's on a duplicate of the communicator, and up to
-//! 4 KB long. On a host they go through rings in memory that its processes share, up to 256 KB long, where they
-//! can have such memory: a line goes from core to core, where MPI takes locks and a copy more. The body is a
-//! message of MPI's from memory to memory, under its number as MPI's tag; a very long one is several, cut in the
-//! same places on both sides.
+//! A *frame* for every message: its tag and its bytes, or of a long one tag and length.
+//!
+//! Between hosts all frames are under one tag of MPI's on a duplicate of the communicator, and up to 4 KB long. A
+//! long one's bytes are its *body*: a message of MPI's from memory to memory, under a number as MPI's tag; a very
+//! long one is several, cut in the same places on both sides.
+//!
+//! On a host frames go through rings in memory that its processes share, where they can have such memory: a line
+//! goes from core to core, where MPI takes locks and a copy more. A long message stays with its sender until its
+//! receiver wants it, and then comes through the ring in parts, copied out while the next is copied in.
 //!
 //! # Why messages are matched here and not by MPI
 //! MPI's tags are small (28 bits with MPICH, 15 are all that it promises), and the protocol counts
@@ -47,7 +50,7 @@
 //! small pieces are packed first.
 //!
 //! # Giving up
-//! A receive that has met no body is cancelled at once, and so is what was packed. A body that MPI has
+//! A receive that has met no body is cancelled at once, and so is what was packed, and what goes in parts. A body that MPI has
 //! begun cannot be stopped (its cancellation of sends does nothing in Open MPI): what is given up
 //! together has 50 ms to end by itself, and is given up as *still touched* after that. MPI may then
 //! read a send's memory, or write a receive's, until the other side has done its part. It does when it

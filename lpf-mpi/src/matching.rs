@@ -37,8 +37,10 @@ pub(crate) struct Operation {
     /// Length of the message; of a receive, once there is one.
     pub(crate) bytes: usize,
     pub(crate) pieces: Vec<Piece>,
-    /// The number of the message's body, and how much of that is in MPI's hands.
+    /// The number of the message's body, or the ticket of its other side where it goes in parts, and how much
+    /// of it is in MPI's hands, or has gone or come.
     pub(crate) number: u32,
+    pub(crate) other: Option<u64>,
     pub(crate) given: Given,
     /// What MPI has to do for it, oldest first.
     pub(crate) requests: VecDeque<Request>,
@@ -58,6 +60,7 @@ impl Default for Operation {
             bytes: 0,
             pieces: Vec::new(),
             number: 0,
+            other: None,
             given: Given::default(),
             requests: VecDeque::new(),
             packed: None,
@@ -73,7 +76,9 @@ pub(crate) enum Stage {
     Waiting,
     /// A receive that is in no queue any more, and begins soon.
     Met,
-    /// In MPI's hands.
+    /// A send that goes in parts once its receiver says so.
+    Offered,
+    /// In MPI's hands, or going in parts.
     Moving,
     /// A receive whose message does not fit: in no queue, and never finished.
     Lost,
@@ -87,8 +92,27 @@ pub(crate) struct Message {
     /// Its bytes, where they came with its frame.
     pub(crate) bytes: Vec<u8>,
     /// What is still to come, where they did not.
-    pub(crate) body: Option<Body>,
+    pub(crate) rest: Option<Coming>,
     charge: usize,
+}
+
+/// How the bytes of a long message come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Coming {
+    Mpi(Body),
+    /// Through a ring, once their sender is told by the ticket of the send that they may.
+    Parts {
+        send: u64,
+        bytes: usize,
+    },
+}
+
+impl Coming {
+    pub(crate) fn bytes(self) -> usize {
+        match self {
+            Coming::Mpi(Body { bytes, .. }) | Coming::Parts { bytes, .. } => bytes,
+        }
+    }
 }
 
 /// The bytes of a long message: a message of MPI's under a tag of its own.
@@ -159,6 +183,7 @@ impl Matching {
         let operation = &mut self.operations[place];
         (operation.sends, operation.peer, operation.tag) = (sends, peer, tag);
         (operation.stage, operation.bytes, operation.asked) = (Stage::Waiting, 0, asked);
+        operation.other = None;
         place
     }
 
@@ -231,7 +256,7 @@ impl Matching {
         from: Rank,
         tag: Tag,
         bytes: &[u8],
-        body: Option<Body>,
+        rest: Option<Coming>,
     ) -> Result<(), String> {
         let charge = bytes.len() + OVERHEAD;
         let held = &mut self.held[from as usize];
@@ -249,14 +274,14 @@ impl Matching {
             buffer.extend_from_slice(bytes);
         }
         let place = self.messages.take();
-        self.messages[place] = Message { bytes: buffer, body, charge };
+        self.messages[place] = Message { bytes: buffer, rest, charge };
         let queue = self.queues.entry(Name { from, tag }).or_default();
         self.messages.append(&mut queue.messages, place);
         Ok(())
     }
 
     /// Drops the messages of a context, now and later. What was still to come is told.
-    pub(crate) fn forget(&mut self, context: u32, mut unwanted: impl FnMut(Rank, Body)) {
+    pub(crate) fn forget(&mut self, context: u32, mut unwanted: impl FnMut(Rank, Coming)) {
         self.forgotten.insert(context);
         let mut gone = Vec::new();
         let messages = &mut self.messages;
@@ -270,8 +295,8 @@ impl Matching {
             !queue.receives.is_empty()
         });
         for (from, message) in gone {
-            if let Some(body) = self.messages[message].body {
-                unwanted(from, body);
+            if let Some(rest) = self.messages[message].rest {
+                unwanted(from, rest);
             }
             self.release(from, message);
         }

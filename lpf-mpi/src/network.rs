@@ -1,6 +1,7 @@
 //! The network of one process: what sends and receives do to frames and bodies.
 
 mod giving_up;
+mod parts;
 
 use std::time::{Duration, Instant};
 
@@ -10,9 +11,10 @@ use lpf_core::messages::{Broken, Outcome, Piece, Rank, Tag, Ticket};
 use super::bodies::{Buffers, Cut, Given, Layout, Sinks, Way};
 use super::frames::{self, Frame, HEADER, Incoming, LONGEST_WHOLE, Outgoing};
 use super::library::Library;
-use super::matching::{Body, Matching, Operation, Stage};
+use super::matching::{Body, Coming, Matching, Operation, Stage};
 use super::near::Near;
 use super::pieces::{gather, scatter, total};
+use parts::PART;
 
 /// The longest sleep: nothing wakes a process when a message comes.
 const LONGEST_SLEEP: Duration = Duration::from_micros(200);
@@ -49,6 +51,9 @@ pub(crate) struct Network {
     /// given.
     moving: usize,
     unfinished: Vec<u32>,
+    /// Messages that go or come in parts, and the pieces of one.
+    in_parts: usize,
+    parts: Vec<Piece>,
     /// Receives that have met their bodies in the last look. They begin in the next one: MPI moves a body
     /// before it returns, and meanwhile what came with it waits, perhaps the word to send one the other way.
     met: Vec<(u32, Body)>,
@@ -106,6 +111,8 @@ impl Network {
             orphans: Vec::new(),
             moving: 0,
             unfinished: Vec::new(),
+            in_parts: 0,
+            parts: Vec::new(),
             met: Vec::new(),
             moved: Instant::now(),
             pace: Pace::new(),
@@ -233,7 +240,10 @@ impl Network {
         let bytes = total(pieces).ok_or_else(too_long)?;
         self.messages += 1;
         let place = self.matching.operation(true, to, tag, self.pace.now());
-        let longest = self.longest_whole(to);
+        let longest = match &self.near {
+            Some(near) if near.has(to) => PART.min(near.longest() - HEADER),
+            _ => LONGEST_WHOLE,
+        };
         let Network { matching, buffers, .. } = self;
         let operation = &mut matching.operations[place];
         if bytes <= longest {
@@ -265,15 +275,12 @@ impl Network {
     fn begin_send(&mut self, place: u32, bytes: usize) -> Outcome<()> {
         let operation = &self.matching.operations[place];
         let (to, tag) = (operation.peer, operation.tag);
-        let body = self.next_body(to, bytes);
-        match self.near.as_mut().filter(|near| near.has(to)) {
-            Some(near) => {
-                let header = frames::long_header(tag, body);
-                // SAFETY: no pieces.
-                unsafe { near.send(to, &header, &[], header.len()) };
-            }
-            None => self.outgoing.send_long(&self.library, to, tag, body)?,
+        if self.near.as_ref().is_some_and(|near| near.has(to)) {
+            self.offer(place, bytes);
+            return Ok(());
         }
+        let body = self.next_body(to, bytes);
+        self.outgoing.send_long(&self.library, to, tag, body)?;
         self.transfer(place, body)
     }
 
@@ -293,6 +300,12 @@ impl Network {
 
     /// Gives MPI as much of a body as it may have at a time.
     fn give(&mut self, place: u32) -> Outcome<()> {
+        if let Operation { other: Some(_), sends, .. } = self.matching.operations[place] {
+            if sends {
+                self.give_parts(place);
+            }
+            return Ok(());
+        }
         let Network { library, layout, matching, peers, moved, .. } = self;
         *moved = Instant::now();
         let Operation { sends, peer, number, bytes, pieces, packed, given, requests, .. } =
@@ -334,9 +347,9 @@ impl Network {
             return Ok(self.ticket(place));
         };
         let Network { matching, .. } = self;
-        let (bytes, body) = (&matching.message(message).bytes[..], matching.message(message).body);
-        let fits = fits(&matching.operations[place], body.map_or(bytes.len(), |body| body.bytes));
-        if body.is_none() && fits.is_ok() {
+        let (bytes, rest) = (&matching.message(message).bytes[..], matching.message(message).rest);
+        let fits = fits(&matching.operations[place], rest.map_or(bytes.len(), Coming::bytes));
+        if rest.is_none() && fits.is_ok() {
             // SAFETY: the memory of a receive just made, valid by its caller's promise.
             unsafe { scatter(bytes.as_ptr(), bytes.len(), &matching.operations[place].pieces) };
             let bytes = bytes.len();
@@ -344,15 +357,15 @@ impl Network {
             (operation.stage, operation.bytes) = (Stage::Finished, bytes);
         }
         self.matching.release(from, message);
-        match (fits, body) {
-            (Err(reason), body) => {
+        match (fits, rest) {
+            (Err(reason), rest) => {
                 self.matching.end(place);
                 self.break_off(from, reason);
-                body.into_iter().for_each(|body| self.drop_body(from, body));
+                rest.into_iter().for_each(|rest| self.drop_rest(from, rest));
                 self.may_use(from)?;
             }
-            (Ok(()), Some(body)) => {
-                let begun = self.begin_receive(place, body);
+            (Ok(()), Some(rest)) => {
+                let begun = self.begin_receive(place, rest);
                 begun.or_else(|broken| self.unless_begun(place, broken))?;
             }
             (Ok(()), None) => {}
@@ -360,11 +373,17 @@ impl Network {
         Ok(self.ticket(place))
     }
 
-    /// Receives the body of a message that has met its receive.
-    fn begin_receive(&mut self, place: u32, body: Body) -> Outcome<()> {
+    /// Receives the rest of a message that has met its receive.
+    fn begin_receive(&mut self, place: u32, rest: Coming) -> Outcome<()> {
         let operation = &mut self.matching.operations[place];
-        operation.packed = self.buffers.for_pieces(&operation.pieces, body.bytes);
-        self.transfer(place, body)
+        operation.packed = self.buffers.for_pieces(&operation.pieces, rest.bytes());
+        match rest {
+            Coming::Mpi(body) => self.transfer(place, body),
+            Coming::Parts { send, bytes } => {
+                self.want(place, bytes, send);
+                Ok(())
+            }
+        }
     }
 
     /// Takes a frame that has come through a ring, of `first` if there is one.
@@ -373,9 +392,13 @@ impl Network {
         let Network { near: Some(near), matching, peers, .. } = self else { return Ok(false) };
         let Some((from, bytes)) = near.next(first) else { return Ok(false) };
         let length = bytes.len();
-        let delivered = deliver(matching, peers, from, Frame::read(bytes));
-        near.taken(from, length);
-        self.delivered(from, delivered)
+        let frame = Frame::read(bytes);
+        if let Some(Frame::Message { .. }) | None = frame {
+            let delivered = deliver(matching, peers, from, frame);
+            near.taken(from, length);
+            return self.delivered(from, delivered);
+        }
+        self.take_of_parts(from, length)
     }
 
     /// Takes a frame that MPI has.
@@ -395,11 +418,15 @@ impl Network {
             self.break_off(from, reason);
         }
         match begins {
-            Some((Some(receive), body)) => {
+            // The parts of a message wait for a word, which costs nothing.
+            Some((Some(receive), rest @ Coming::Parts { .. })) => {
+                self.begin_receive(receive, rest)?
+            }
+            Some((Some(receive), Coming::Mpi(body))) => {
                 self.matching.operations[receive].stage = Stage::Met;
                 self.met.push((receive, body));
             }
-            Some((None, body)) => self.drop_body(from, body),
+            Some((None, rest)) => self.drop_rest(from, rest),
             None => {}
         }
         Ok(true)
@@ -411,7 +438,7 @@ impl Network {
     fn look(&mut self, asked: Option<u32>) -> Outcome<()> {
         let first = asked.map(|place| self.matching.operations[place].peer);
         while let Some((receive, body)) = self.met.pop() {
-            self.begin_receive(receive, body)?;
+            self.begin_receive(receive, Coming::Mpi(body))?;
         }
         if let Some(near) = &mut self.near {
             near.let_go();
@@ -465,9 +492,9 @@ impl Network {
 
     /// Asks MPI about an operation that it has in hand.
     fn move_on(&mut self, place: u32) -> Outcome<()> {
-        let Network { library, matching, buffers, moving, .. } = self;
+        let Network { library, matching, .. } = self;
         let operation = &mut matching.operations[place];
-        if operation.stage != Stage::Moving {
+        if operation.stage != Stage::Moving || operation.other.is_some() && !operation.sends {
             return Ok(());
         }
         while let Some(request) = operation.requests.front_mut() {
@@ -479,20 +506,30 @@ impl Network {
         if operation.given.bytes < operation.bytes {
             return self.give(place);
         }
-        if !operation.requests.is_empty() {
-            return Ok(());
+        if operation.requests.is_empty() {
+            self.finish(place);
         }
+        Ok(())
+    }
+
+    /// All of a long message has come or gone.
+    fn finish(&mut self, place: u32) {
+        let operation = &mut self.matching.operations[place];
         if let Some(buffer) = operation.packed.take() {
             if !operation.sends {
-                // SAFETY: MPI has written so many bytes; the pieces are valid by the promise of their
-                // owner, and none are left once it has cancelled.
+                // SAFETY: so many bytes were written; the pieces are valid by the promise of their owner, and
+                // none are left once it has cancelled.
                 unsafe { scatter(buffer.as_ptr().cast(), operation.bytes, &operation.pieces) };
             }
-            buffers.give_back(buffer);
+            self.buffers.give_back(buffer);
         }
-        operation.stage = Stage::Finished;
-        *moving -= 1;
-        Ok(())
+        let was = std::mem::replace(&mut operation.stage, Stage::Finished);
+        match operation.other {
+            Some(_) => self.in_parts -= 1,
+            // It was not wanted.
+            None if was == Stage::Offered => {}
+            None => self.moving -= 1,
+        }
     }
 
     #[inline]
@@ -524,7 +561,7 @@ impl Network {
 
     pub(crate) fn idle(&mut self, time: Duration) {
         std::thread::yield_now();
-        if self.moving == 0 || self.moved.elapsed() > AWAKE {
+        if self.moving + self.in_parts == 0 || self.moved.elapsed() > AWAKE {
             std::thread::sleep(time.min(LONGEST_SLEEP));
         }
     }
@@ -534,7 +571,7 @@ impl Network {
 /// the receive that it is for.
 struct Delivered {
     outcome: Result<(), String>,
-    begins: Option<(Option<u32>, Body)>,
+    begins: Option<(Option<u32>, Coming)>,
 }
 
 /// Brings a frame to who wants it.
@@ -548,16 +585,16 @@ fn deliver(
     let mut begins = None;
     let is_broken = peers.get(from as usize).is_none_or(|peer| peer.broken.is_some());
     let outcome = match frame {
-        Some(Frame { body, .. }) if is_broken => {
-            begins = body.map(|body| (None, body));
+        Some(Frame::Message { rest, .. }) if is_broken => {
+            begins = rest.map(|rest| (None, rest));
             Ok(())
         }
-        Some(Frame { tag, bytes, body }) => match matching.take_receive(from, tag) {
+        Some(Frame::Message { tag, bytes, rest }) => match matching.take_receive(from, tag) {
             Some(receive) => {
                 let operation = &mut matching.operations[receive];
-                let length = body.map_or(bytes.len(), |body| body.bytes);
+                let length = rest.map_or(bytes.len(), Coming::bytes);
                 let fits = fits(operation, length);
-                if let (Ok(()), None) = (&fits, body) {
+                if let (Ok(()), None) = (&fits, rest) {
                     // SAFETY: a receive that waited: its memory is valid by its caller's promise.
                     unsafe { scatter(bytes.as_ptr(), length, &operation.pieces) };
                     (operation.stage, operation.bytes) = (Stage::Finished, length);
@@ -565,16 +602,16 @@ fn deliver(
                 if fits.is_err() {
                     operation.stage = Stage::Lost;
                 }
-                begins = body.map(|body| (fits.is_ok().then_some(receive), body));
+                begins = rest.map(|rest| (fits.is_ok().then_some(receive), rest));
                 fits
             }
             None if matching.is_forgotten(tag.context) => {
-                begins = body.map(|body| (None, body));
+                begins = rest.map(|rest| (None, rest));
                 Ok(())
             }
-            None => matching.keep(from, tag, bytes, body),
+            None => matching.keep(from, tag, bytes, rest),
         },
-        None => Err(format!("process {from} sent what is no frame of this protocol")),
+        _ => Err(format!("process {from} sent what is no frame of this protocol")),
     };
     Delivered { outcome, begins }
 }

@@ -305,13 +305,22 @@ impl Links {
         }
         self.at_once = 0;
         self.hear(net)?;
-        for at in 0..self.places.len() {
-            let Some(mut link) = self.places[at].link.take() else { continue };
-            let done = self.move_on(net, local, &mut link);
-            self.places[at].link = Some(link);
-            done?;
-        }
-        Ok(())
+        (0..self.places.len()).try_for_each(|place| {
+            self.on(place, |links, link| links.move_on(net, local, link)).unwrap_or(Ok(()))
+        })
+    }
+
+    /// What happens on the link of a place, if it has one.
+    #[inline]
+    fn on<D>(
+        &mut self,
+        place: usize,
+        does: impl FnOnce(&mut Self, &mut OpenLink) -> D,
+    ) -> Option<D> {
+        let mut link = self.places[place].link.take()?;
+        let done = does(self, &mut link);
+        self.places[place].link = Some(link);
+        Some(done)
     }
 
     fn move_on<T: Transport>(

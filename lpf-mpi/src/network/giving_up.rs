@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use lpf_core::messages::{Broken, Outcome, Rank, Ticket};
 
-use super::super::matching::{Body, Stage};
+use super::super::matching::{Coming, Stage};
 use super::super::near::Near;
 use super::super::start::is_over;
 use super::Network;
@@ -25,7 +25,9 @@ impl Network {
         match operation.stage {
             Stage::Finished | Stage::Lost => {}
             Stage::Waiting => self.matching.withdraw(place),
-            Stage::Met => self.part(place),
+            Stage::Met => self.part_from_mpi(place),
+            Stage::Offered => self.part_with(place),
+            Stage::Moving if operation.other.is_some() => self.part_with(place),
             Stage::Moving => {
                 if operation.packed.is_some() {
                     // MPI has a buffer of ours.
@@ -45,11 +47,11 @@ impl Network {
 
     /// Gives up a receive whose body has not begun, which nobody wants then.
     #[cold]
-    fn part(&mut self, place: u32) {
+    fn part_from_mpi(&mut self, place: u32) {
         let from = self.matching.operations[place].peer;
         if let Some(at) = self.met.iter().position(|(receive, _)| *receive == place) {
             let (_, body) = self.met.swap_remove(at);
-            self.drop_body(from, body);
+            self.drop_rest(from, Coming::Mpi(body));
         }
     }
 
@@ -75,20 +77,19 @@ impl Network {
     }
 
     pub(crate) fn forget(&mut self, context: u32) {
-        let Network { matching, sinks, library, peers, .. } = self;
-        let may_call = library.may_call().is_ok();
-        matching.forget(context, |from, body| {
-            if may_call
-                && let Err(reason) = sinks.add(library, from, peers[from as usize].cut(), body)
-            {
-                peers[from as usize].broken.get_or_insert(reason);
-            }
-        });
+        let mut gone = Vec::new();
+        self.matching.forget(context, |from, rest| gone.push((from, rest)));
+        gone.into_iter().for_each(|(from, rest)| self.drop_rest(from, rest));
     }
 
-    /// Receives a body that nobody wants.
+    /// Receives the rest of a message that nobody wants, or says so.
     #[cold]
-    pub(super) fn drop_body(&mut self, from: Rank, body: Body) {
+    pub(super) fn drop_rest(&mut self, from: Rank, rest: Coming) {
+        let body = match rest {
+            Coming::Parts { send, .. } => return self.refuse(from, send),
+            Coming::Mpi(_) if self.library.may_call().is_err() => return,
+            Coming::Mpi(body) => body,
+        };
         let Network { sinks, library, peers, .. } = self;
         if let Err(reason) = sinks.add(library, from, peers[from as usize].cut(), body) {
             self.break_off(from, reason);

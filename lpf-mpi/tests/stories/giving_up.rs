@@ -1,5 +1,6 @@
 //! Tickets that are cancelled, and contexts that end with messages under way.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use lpf_core::messages::{Piece, Tag, Transport};
@@ -40,8 +41,9 @@ pub(crate) fn a_finished_ticket_may_be_cancelled(net: &mut Net) {
     assert!(target == out);
 }
 
-/// A body that nobody receives cannot be stopped; that is said, and soon. When its receiver forgets
-/// the context, it is received all the same, and the memory is free: the network can be finished.
+/// A body of MPI's that nobody receives cannot be stopped; that is said, and soon. When its receiver forgets
+/// the context, it is received all the same, and the memory is free: the network can be finished. What would
+/// go in parts has not begun, and ends at once.
 pub(crate) fn a_body_under_way(net: &mut Net) {
     let (to, from) = neighbours(net);
     if to == net.rank() {
@@ -53,7 +55,8 @@ pub(crate) fn a_body_under_way(net: &mut Net) {
     receive_whole(net, from, 2, 3);
     let begin = Instant::now();
     for ticket in tickets {
-        assert!(!net.cancel(ticket), "somebody has received it");
+        let ends = !APART.load(Relaxed);
+        assert_eq!(net.cancel(ticket), ends, "who gives it up");
     }
     assert!(begin.elapsed() < Duration::from_millis(500), "{:?}", begin.elapsed());
     meet(net);
@@ -69,6 +72,42 @@ pub(crate) fn a_body_under_way(net: &mut Net) {
     let ticket = unsafe { net.receive(from, done, &[]) }.unwrap();
     finish(net, &ticket);
     std::mem::forget(out);
+}
+
+/// A long message to a process of this host ends at once on the side that gives it up, and for a sender whose
+/// receiver does; what comes after it comes as ever.
+pub(crate) fn what_goes_in_parts_is_given_up_at_once(net: &mut Net) {
+    let (to, from) = neighbours(net);
+    if APART.load(Relaxed) || to == net.rank() {
+        return;
+    }
+    let out = pattern(1, 8 << 20);
+    for receiver_ends in [true, false] {
+        let mut target = vec![0; 8 << 20];
+        let waits = receive(net, from, 1, &mut target);
+        let sent = send(net, to, 1, &out);
+        // All of it does not come before the first of it is seen.
+        let begin = Instant::now();
+        // SAFETY: the target lives on; the network writes to it in calls alone.
+        while unsafe { target.as_ptr().cast::<u64>().read_volatile() } == 0 {
+            net.progress().unwrap();
+            assert!(begin.elapsed() < PATIENCE, "nothing comes");
+        }
+        if receiver_ends {
+            assert!(net.cancel(waits));
+            target.fill(7);
+            assert_eq!(finish(net, &sent), out.len());
+            meet(net);
+            assert!(target.iter().all(|byte| *byte == 7), "what is given up is touched");
+        } else {
+            assert!(net.cancel(sent));
+            meet(net);
+            assert!(net.cancel(waits));
+        }
+        net.send_copy(to, tag(2), b"next").unwrap();
+        assert_eq!(receive_whole(net, from, 2, 4), b"next");
+        meet(net);
+    }
 }
 
 pub(crate) fn a_packed_body_is_given_up_at_once(net: &mut Net) {

@@ -41,6 +41,7 @@ const STORIES: &[Story] = &[
     ("random traffic arrives exactly", random::random_traffic_arrives_exactly),
     ("a steady state allocates nothing", memory::a_steady_state_allocates_nothing),
     ("a receive that nobody answers is cancelled", giving_up::an_unmatched_receive_is_cancelled),
+    ("what goes in parts is given up at once", giving_up::what_goes_in_parts_is_given_up_at_once),
     ("a finished ticket may be cancelled", giving_up::a_finished_ticket_may_be_cancelled),
     ("a body under way ends or is said not to be quiet", giving_up::a_body_under_way),
     ("a packed body is given up at once", giving_up::a_packed_body_is_given_up_at_once),

@@ -41,6 +41,9 @@ pub(super) struct Cell {
     in_time: Samples,
     /// Of repetitions to which somebody came late.
     late: Samples,
+    /// Those in time by turns, of which every other one is in the same half.
+    halves: [Samples; 2],
+    turns: usize,
     pub(super) predicted: Option<Predicted>,
     /// Nanoseconds of a repetition with all that is not timed of it: in the last turn, and the least.
     each_ns: Option<(f64, f64)>,
@@ -48,6 +51,8 @@ pub(super) struct Cell {
 
 impl Cell {
     pub(super) fn note(&mut self, timed: Timed, predicted: Option<Predicted>) {
+        self.halves[self.turns % 2].extend(timed.ns.iter().copied());
+        self.turns += 1;
         self.in_time.extend(timed.ns);
         self.late.extend(timed.late);
         let least = self.each_ns.map_or(timed.each_ns, |(_, least)| least.min(timed.each_ns));
@@ -112,6 +117,22 @@ impl Point {
         named.min_by(|a, b| a.median().total_cmp(&b.median())).unwrap_or(self.choice())
     }
 
+    /// Nanoseconds of the fastest algorithm: found in every other turn, timed in the others, and the other way
+    /// round. The smallest of many medians is smaller than what it is a median of, by chance alone.
+    pub(super) fn best_ns(&self) -> f64 {
+        let named = &self.own[..self.own.len() - 1];
+        let halves = [0, 1].map(|half| {
+            let (seen, timed) = (|cell: &Cell| cell.halves[half].median(), 1 - half);
+            let has_both = |cell: &&Cell| cell.halves.iter().all(|half| !half.is_empty());
+            let best = named.iter().filter(has_both).min_by(|a, b| seen(a).total_cmp(&seen(b)));
+            best.map(|best| best.halves[timed].median())
+        });
+        match halves {
+            [Some(one), Some(other)] => (one + other) / 2.0,
+            _ => self.best().median(),
+        }
+    }
+
     /// The algorithm that is chosen, in full supersteps.
     pub(super) fn in_full(&self) -> Option<&Cell> {
         let is_chosen = |cell: &&Cell| cell.algorithm == Some(&*self.chosen);
@@ -173,4 +194,40 @@ pub(super) fn select(
     let left_out = (!left_out.is_empty())
         .then(|| format!("for want of memory these were left out: {}", left_out.join(", ")));
     Ok((points, left_out))
+}
+
+#[cfg(test)]
+mod tests {
+    use lpf::collectives::Collective;
+
+    use super::*;
+
+    #[test]
+    fn the_best_is_not_timed_where_it_was_found() {
+        let mut point = Point::new(2, Shape::new(Collective::Broadcast, 2, 8));
+        let timed = |ns: f64| Timed { ns: vec![ns], ..Timed::default() };
+        for (nth, cell) in point.own.iter_mut().enumerate() {
+            let turns = match nth {
+                0 => [10.0, 30.0],
+                1 => [20.0, 20.0],
+                _ => [40.0, 40.0],
+            };
+            cell.note(timed(turns[0]), None);
+            if nth == 1 {
+                assert_eq!(cell.median(), 20.0);
+            }
+            cell.note(timed(turns[1]), None);
+        }
+        // The first is the fastest by its first turn, and took 30 in the other; the second by its second.
+        assert_eq!((point.best().median(), point.best_ns()), (20.0, 25.0));
+    }
+
+    #[test]
+    fn of_one_turn_the_fastest_is_the_best() {
+        let mut point = Point::new(2, Shape::new(Collective::Broadcast, 2, 8));
+        for (nth, cell) in point.own.iter_mut().enumerate() {
+            cell.note(Timed { ns: vec![10.0 + nth as f64], ..Timed::default() }, None);
+        }
+        assert_eq!(point.best_ns(), 10.0);
+    }
 }

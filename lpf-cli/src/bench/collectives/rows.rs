@@ -36,6 +36,8 @@ pub(super) struct Row {
     pub(super) element_bytes: usize,
     pub(super) median_ns: f64,
     pub(super) min_ns: f64,
+    /// Of the default choice: the fastest algorithm, found in every other turn and timed in the others.
+    pub(super) best_ns: Option<f64>,
     /// Nothing for MPI's own beside sockets: it does not go through them.
     pub(super) bound_ns: Option<f64>,
     /// By h g + l; nothing for MPI's own.
@@ -92,6 +94,7 @@ pub(super) fn of(
             element_bytes: ELEMENT,
             median_ns: cell.median(),
             min_ns: cell.samples().min(),
+            best_ns: (of.1 == CHOSEN).then(|| point.best_ns()),
             bound_ns,
             predicted_ns: cell.predicted.map(|predicted| predicted.ns),
             origin: cell.predicted.map(|predicted| predicted.origin),
@@ -183,12 +186,9 @@ impl Share {
         Share { good, all: points.len() }
     }
 
-    /// The best may be the one that was chosen, timed once more: what they differ by is noise then.
     fn is_good(point: &Point) -> bool {
-        let best = point.best();
-        let (chosen, best_ns) = (point.choice().median(), best.median());
-        best.algorithm == Some(&*point.chosen) && best.mode != Some(Mode::Full)
-            || chosen <= (best_ns * (1.0 + Self::SHARE)).max(best_ns + Self::NS)
+        let (chosen, best) = (point.choice().median(), point.best_ns());
+        chosen <= (best * (1.0 + Self::SHARE)).max(best + Self::NS)
     }
 }
 

@@ -291,10 +291,7 @@ impl Links {
         net: &mut T,
         place: usize,
     ) -> Result<(), Stop> {
-        let Some(mut link) = self.places[place].link.take() else { return Ok(()) };
-        let done = self.report(net, &mut link);
-        self.places[place].link = Some(link);
-        done
+        self.on(place, |links, link| links.report(net, link)).unwrap_or(Ok(()))
     }
 
     pub(super) fn tell_offer<T: Transport>(

@@ -225,10 +225,7 @@ impl Links {
         local: &Local,
         link: Link,
     ) -> std::result::Result<bool, Stop> {
-        let Some(mut open) = self.places[link.number()].link.take() else { return Ok(true) };
-        let taken = self.take_from(net, local, &mut open);
-        self.places[link.number()].link = Some(open);
-        taken
+        self.on(link.number(), |links, open| links.take_from(net, local, open)).unwrap_or(Ok(true))
     }
 
     /// The length and the stamp of the next message, if it has come.

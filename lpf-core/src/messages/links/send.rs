@@ -66,10 +66,8 @@ impl Links {
         local: &Local,
         link: Link,
     ) -> std::result::Result<bool, Stop> {
-        let Some(mut open) = self.places[link.number()].link.take() else { return Ok(true) };
-        let sent = self.send_queued(net, local, &mut open);
-        self.places[link.number()].link = Some(open);
-        sent
+        self.on(link.number(), |links, open| links.send_queued(net, local, open))
+            .unwrap_or(Ok(true))
     }
 
     /// Lets queued puts leave; whether the queue is empty then.
