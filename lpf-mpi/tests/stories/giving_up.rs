@@ -81,18 +81,19 @@ pub(crate) fn what_goes_in_parts_is_given_up_at_once(net: &mut Net) {
     if APART.load(Relaxed) || to == net.rank() {
         return;
     }
-    let out = pattern(1, 8 << 20);
+    let out = pattern(1, 32 << 20);
     for receiver_ends in [true, false] {
-        let mut target = vec![0; 8 << 20];
+        let mut target = vec![0; 32 << 20];
         let waits = receive(net, from, 1, &mut target);
         let sent = send(net, to, 1, &out);
-        // All of it does not come before the first of it is seen.
         let begin = Instant::now();
         // SAFETY: the target lives on; the network writes to it in calls alone.
         while unsafe { target.as_ptr().cast::<u64>().read_volatile() } == 0 {
             net.progress().unwrap();
             assert!(begin.elapsed() < PATIENCE, "nothing comes");
         }
+        // Everybody has seen something come before anybody gives up, and still not all of it.
+        meet(net);
         if receiver_ends {
             assert!(net.cancel(waits));
             target.fill(7);
