@@ -81,6 +81,11 @@ const SPARE: usize = 4;
 /// Memory that MPI reads or writes.
 pub(crate) type Buffer = Vec<MaybeUninit<u8>>;
 
+/// The bytes of a message that are in a buffer, which has room for them.
+pub(crate) fn in_buffer(buffer: &mut Buffer, bytes: usize) -> [Piece; 1] {
+    [Piece { base: buffer.as_mut_ptr().cast(), bytes }]
+}
+
 #[derive(Default)]
 pub(crate) struct Buffers(Vec<Buffer>);
 

@@ -21,8 +21,9 @@ use lpf_core::messages::{Piece, Rank, SharedMemory};
 use super::arena::Arena;
 use super::pieces::gather;
 
-/// Bytes of the ring from one process to another, where they are few. An all-gather of 256 KiB by two takes 28 us
-/// with 1 MiB, 32 with half of that and 47 with a quarter; with 8 MiB 48, which no cache near a core holds.
+/// Bytes of the ring from one process to another, where they are few: room for parts to follow each other, and
+/// not more than caches near a core hold. An all-gather of 256 KiB by two (see [parts](super::network)) takes
+/// 28 us with 1 MiB, 32 with half of that and 47 with a quarter.
 const LONGEST_RING: usize = 1 << 20;
 /// Of one of many: room for a frame of Open MPI's, wherever it begins.
 const SHORTEST_RING: usize = 12 << 10;
@@ -245,11 +246,11 @@ impl Near {
     /// The pieces are valid for reads, of so many bytes with `head`.
     #[inline]
     pub(crate) unsafe fn send(&mut self, to: Rank, head: &[u8], pieces: &[Piece], bytes: usize) {
-        let Some(Some(peer)) = self.peers.get_mut(to as usize) else { return };
         // SAFETY: the caller's promise.
-        if peer.waiting.is_empty() && unsafe { peer.sender.send(head, pieces, bytes) } {
+        if unsafe { self.send_now(to, head, pieces, bytes) } {
             return;
         }
+        let Some(Some(peer)) = self.peers.get_mut(to as usize) else { return };
         let mut frame = vec![0; bytes].into_boxed_slice();
         frame[..head.len()].copy_from_slice(head);
         // SAFETY: the caller's promise; there is room for them.
@@ -262,6 +263,7 @@ impl Near {
     ///
     /// # Safety
     /// As [`send`](Self::send).
+    #[inline]
     pub(crate) unsafe fn send_now(
         &mut self,
         to: Rank,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use lpf_core::messages::network::Pace;
 use lpf_core::messages::{Broken, Outcome, Piece, Rank, Tag, Ticket};
 
-use super::bodies::{Buffers, Cut, Given, Layout, Sinks, Way};
+use super::bodies::{Buffers, Cut, Given, Layout, Sinks, Way, in_buffer};
 use super::frames::{self, Frame, HEADER, Incoming, LONGEST_WHOLE, Outgoing};
 use super::library::Library;
 use super::matching::{Body, Coming, Matching, Operation, Stage};
@@ -181,7 +181,12 @@ impl Network {
         self.send_long_copy(to, tag, &pieces, bytes.len())
     }
 
-    /// A longer message has a body.
+    #[inline]
+    fn has_ring(&self, to: Rank) -> bool {
+        self.near.as_ref().is_some_and(|near| near.has(to))
+    }
+
+    /// A longer message has a body, or goes in parts.
     #[inline]
     fn longest_whole(&self, to: Rank) -> usize {
         match &self.near {
@@ -240,10 +245,8 @@ impl Network {
         let bytes = total(pieces).ok_or_else(too_long)?;
         self.messages += 1;
         let place = self.matching.operation(true, to, tag, self.pace.now());
-        let longest = match &self.near {
-            Some(near) if near.has(to) => PART.min(near.longest() - HEADER),
-            _ => LONGEST_WHOLE,
-        };
+        let longest = self.longest_whole(to).min(PART);
+        let goes_in_parts = self.has_ring(to);
         let Network { matching, buffers, .. } = self;
         let operation = &mut matching.operations[place];
         if bytes <= longest {
@@ -252,7 +255,8 @@ impl Network {
             unsafe { self.send_whole(to, tag, pieces, bytes) }?;
             return Ok(self.ticket(place));
         }
-        match buffers.for_pieces(pieces, bytes) {
+        let buffer = if goes_in_parts { None } else { buffers.for_pieces(pieces, bytes) };
+        match buffer {
             Some(mut buffer) => {
                 // SAFETY: the caller's promise; the buffer has room for them.
                 unsafe { gather(pieces, buffer.as_mut_ptr().cast()) };
@@ -275,7 +279,7 @@ impl Network {
     fn begin_send(&mut self, place: u32, bytes: usize) -> Outcome<()> {
         let operation = &self.matching.operations[place];
         let (to, tag) = (operation.peer, operation.tag);
-        if self.near.as_ref().is_some_and(|near| near.has(to)) {
+        if self.has_ring(to) {
             self.offer(place, bytes);
             return Ok(());
         }
@@ -313,9 +317,7 @@ impl Network {
         let cut = peers[*peer as usize].cut();
         let way = Way { sends: *sends, peer: *peer, cut };
         let body = Body { number: *number, bytes: *bytes };
-        let packed = packed
-            .as_mut()
-            .map(|buffer| [Piece { base: buffer.as_mut_ptr().cast(), bytes: *bytes }]);
+        let packed = packed.as_mut().map(|buffer| in_buffer(buffer, *bytes));
         let pieces = packed.as_ref().map_or(&pieces[..], |packed| packed);
         // SAFETY: the pieces are their owner's promise, until its ticket is finished or cancelled, and
         // an operation that moves is neither before all is given and its requests are complete; the
@@ -375,10 +377,12 @@ impl Network {
 
     /// Receives the rest of a message that has met its receive.
     fn begin_receive(&mut self, place: u32, rest: Coming) -> Outcome<()> {
-        let operation = &mut self.matching.operations[place];
-        operation.packed = self.buffers.for_pieces(&operation.pieces, rest.bytes());
         match rest {
-            Coming::Mpi(body) => self.transfer(place, body),
+            Coming::Mpi(body) => {
+                let operation = &mut self.matching.operations[place];
+                operation.packed = self.buffers.for_pieces(&operation.pieces, body.bytes);
+                self.transfer(place, body)
+            }
             Coming::Parts { send, bytes } => {
                 self.want(place, bytes, send);
                 Ok(())

@@ -2,7 +2,8 @@
 //!
 //! A message of a link is matched by its sender and the ring that it ends in; the receiver has posted
 //! a receive for every free cell before it gives credit for it, so nothing is ever sent that has no
-//! place. Credits, offers, grants and closings are messages of a few words on a channel of their own
+//! place. A sender that reaches the ring needs no network: it writes the cells itself ([`near`]).
+//! Credits, offers, grants and closings are messages of a few words on a channel of their own
 //! for each pair of processes ([`control`]). The rules are those of `crate::arrivals`; the counts that
 //! others are told are by stream, see `crate::waits`.
 
@@ -83,11 +84,10 @@ struct OpenLink {
     /// Which of the openings of the stream there and of the stream here this is, from 1.
     out_opening: u64,
     in_opening: u64,
-    /// Whether the peer's ring is this link's, and this one's ring the peer's.
-    granted: bool,
+    /// The grant of the peer's ring: where that is, plus one, nought where only the network gets there.
+    granted: Option<u64>,
+    /// Whether this one's ring is the peer's.
     has_granted: bool,
-    /// What the grant said of where the peer's ring is, plus one: nought where only the network gets there.
-    granted_at: u64,
     /// The peer's ring and this link's own, where the sender reaches the cells.
     there: Option<NearRing>,
     here: Option<NearRing>,
@@ -179,7 +179,7 @@ impl OpenLink {
                 message: sent.made + self.outgoing.sent + before + 1,
                 landing: landed + 1,
             }),
-            barred: (!self.granted && !self.queue.is_empty())
+            barred: (self.granted.is_none() && !self.queue.is_empty())
                 .then_some(sent.made + self.outgoing.sent + 1),
             ..*sent
         };
@@ -195,7 +195,7 @@ impl OpenLink {
     fn wants_to_send(&self, pid: Pid) -> Option<Want> {
         let next = self.queue.next()?;
         let stream = self.to_peer(pid);
-        if !self.granted {
+        if self.granted.is_none() {
             let need = self.out_opening;
             return Some(Want { what: What::Opening, stream, have: need - 1, need });
         }

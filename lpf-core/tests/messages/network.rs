@@ -82,10 +82,14 @@ impl World {
 
 /// A line of what processes share.
 #[repr(align(64))]
-struct Line(#[allow(dead_code)] [u8; 64]);
+struct Line {
+    _bytes: [u8; 64],
+}
 
 /// Memory that is shared, until it is given back: others have its address.
-struct Lent(#[allow(dead_code)] Vec<UnsafeCell<Line>>);
+struct Lent {
+    _lines: Vec<UnsafeCell<Line>>,
+}
 
 // SAFETY: it is only dropped.
 unsafe impl Send for Lent {}
@@ -212,10 +216,10 @@ unsafe impl Transport for MemoryTransport {
     fn share(&mut self, bytes: usize) -> Option<SharedMemory> {
         let mut lines = Vec::new();
         lines.try_reserve_exact(bytes.div_ceil(64)).ok()?;
-        lines.resize_with(bytes.div_ceil(64), || UnsafeCell::new(Line([0; 64])));
+        lines.resize_with(bytes.div_ceil(64), || UnsafeCell::new(Line { _bytes: [0; 64] }));
         let base = lines.as_mut_ptr().cast::<u8>();
         let place = base.expose_provenance() as u64;
-        let owner = Box::new(Lent(lines));
+        let owner = Box::new(Lent { _lines: lines });
         self.world.lets_go.then_some(SharedMemory { base, bytes, place, owner })
     }
 

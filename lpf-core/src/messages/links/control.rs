@@ -45,7 +45,7 @@ pub(super) struct Early {
 impl OpenLink {
     fn take_word(&mut self, kind: Word, number: u64) {
         match kind {
-            Word::Granted => (self.granted, self.granted_at) = (true, number),
+            Word::Granted => self.granted = Some(number),
             Word::Released => self.outgoing.released = self.outgoing.released.max(number),
             Word::Offered => self.peer_offers.push_back(number as usize),
             Word::Closed => {}

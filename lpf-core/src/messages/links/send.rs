@@ -77,7 +77,9 @@ impl Links {
         local: &Local,
         link: &mut OpenLink,
     ) -> std::result::Result<bool, Stop> {
-        while link.granted && self.may_send(net, link)? {
+        while let Some(granted) = link.granted
+            && self.may_send(net, link, granted)?
+        {
             let Some(next) = link.queue.next() else { break };
             if next.is_landing() {
                 let Some(&room) = link.peer_offers.front() else { break };
@@ -109,11 +111,12 @@ impl Links {
         &self,
         net: &T,
         link: &mut OpenLink,
+        granted: u64,
     ) -> std::result::Result<bool, Stop> {
-        if link.granted_at > 0 && link.there.is_none() {
+        if granted > 0 && link.there.is_none() {
             let owner = self.members[link.peer as usize];
             let inbox = self.inboxes[link.inbox].as_ref();
-            link.there = inbox.and_then(|inbox| inbox.at(net, owner, link.granted_at - 1));
+            link.there = inbox.and_then(|inbox| inbox.at(net, owner, granted - 1));
             if link.there.is_none() {
                 return Err(Stop::Fatal(nonsense(link.peer)));
             }
@@ -141,16 +144,19 @@ impl Links {
         let flag = if put.is_landing() { LANDED } else { 0 };
         let length = put.bytes as u64 | flag;
         let source = Piece { base: put.address.cast_mut(), bytes: put.bytes };
-        let mut head = [0; HEAD];
-        head[..8].copy_from_slice(&length.to_le_bytes());
-        head[8..].copy_from_slice(&put.stamp.to_le_bytes());
+        let head = || {
+            let mut head = [0; HEAD];
+            head[..8].copy_from_slice(&length.to_le_bytes());
+            head[8..].copy_from_slice(&put.stamp.to_le_bytes());
+            head
+        };
         if put.is_landing() {
             match &link.there {
                 // SAFETY: no bytes.
                 Some(ring) => unsafe {
                     ring.send(number, length, put.stamp, Piece { bytes: 0, ..source });
                 },
-                None => net.send_copy(rank, cells, &head)?,
+                None => net.send_copy(rank, cells, &head())?,
             }
             let landings = tags::landings(self.context, ring);
             // SAFETY: the put's source is the runtime's until the next flush, which waits for this.
@@ -159,7 +165,7 @@ impl Links {
             link.peer_offers.pop_front();
             link.landed += 1;
         } else if let Some(ring) = &link.there {
-            // SAFETY: the put checked its source, and that a cell is as long.
+            // SAFETY: the put checked its source, a user's memory, and that a cell is as long.
             unsafe { ring.send(number, length, put.stamp, source) };
         } else if put.bytes <= COPIED {
             let mut message = MaybeUninit::<[u8; HEAD + COPIED]>::uninit();
@@ -167,7 +173,7 @@ impl Links {
             // SAFETY: the put checked its source, which nobody writes before the flush; there is room for the
             // head and so many bytes, which are all that is read.
             let message = unsafe {
-                base.cast::<[u8; HEAD]>().write(head);
+                base.cast::<[u8; HEAD]>().write(head());
                 std::ptr::copy_nonoverlapping(put.address, base.add(HEAD), put.bytes);
                 std::slice::from_raw_parts(base, HEAD + put.bytes)
             };
@@ -176,7 +182,7 @@ impl Links {
             let at = (number % u64::from(link.shape.window)) as usize * HEAD;
             let place = link.heads.piece(at..at + HEAD);
             // SAFETY: the head of the message a window earlier has left: fewer are in flight.
-            unsafe { std::ptr::copy_nonoverlapping(head.as_ptr(), place.base, HEAD) };
+            unsafe { place.base.cast::<[u8; HEAD]>().write(head()) };
             // SAFETY: as for a landing; the head's memory goes with the link, which is flushed first.
             let ticket = unsafe { net.send(rank, cells, &[place, source]) }?;
             link.in_flight.push_back(InFlight { slot: put.slot, ticket });

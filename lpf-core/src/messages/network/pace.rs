@@ -5,8 +5,7 @@
 //! for one asks about it again and again, and may do other things in between: every question has to
 //! look. So a question looks if its ticket was asked about since the last look, and then stands for
 //! all others of the round. A wait says itself when it looks again: what it asks first may be a ticket
-//! that nobody asked about before, and to learn nothing before a yield costs a turn of the core (four
-//! processes on two cores: an all-gather of 8 B took 15 us from a common start, and takes 11).
+//! that nobody asked about before, and to learn nothing before a yield costs a turn of the core.
 
 /// How often it was looked, and whether the next question has to.
 #[derive(Debug, Default)]
