@@ -10,6 +10,7 @@
 #                                      rules        lpf-pthreads/tests/rules.rs
 #                                      core         unit tests of lpf-core
 #                                      messages     the suite over the protocol between processes, in memory
+#                                      together     the collectives' suite over that protocol
 #                                      tcp          the suite on processes over TCP
 #                                      collectives  the collectives' suite on threads
 #                                      algorithms   unit tests of lpf-collectives
@@ -53,6 +54,8 @@ tests() {
             cargo test --locked -p lpf-core --features conformance --lib "$@" ;;
         messages) CARGO_TARGET_DIR="$target_root/mutations/plain" \
             cargo test --locked -p lpf-core --features conformance --test messages "$@" ;;
+        together) CARGO_TARGET_DIR="$target_root/mutations/plain" \
+            cargo test --locked -p lpf-core --features conformance --test collectives "$@" ;;
         algorithms) CARGO_TARGET_DIR="$target_root/mutations/plain" \
             cargo test --locked -p lpf-collectives --lib "$@" ;;
         tcp) CARGO_TARGET_DIR="$target_root/mutations/plain" \

@@ -178,11 +178,14 @@ impl Schedule {
     }
 
     fn push(&mut self, step: Step) {
-        if let Step::Receive { bytes, then, .. } = step {
+        let kept = match step {
+            Step::Receive { bytes, then: Then::Keep(_), .. } => bytes,
+            Step::Send { from, kept: true, .. } => from.span.bytes,
+            _ => 0,
+        };
+        self.round.longest = self.round.longest.max(kept);
+        if matches!(step, Step::Receive { .. }) {
             self.round.comes.get_or_insert(self.steps.len());
-            if matches!(then, Then::Keep(_)) {
-                self.round.longest = self.round.longest.max(bytes);
-            }
         }
         let nth = self.numbering.next(&step);
         self.round.most = self.round.most.max(nth + usize::from(step.link().is_some()));

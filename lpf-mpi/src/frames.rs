@@ -37,7 +37,8 @@ const FRAME: usize = 4032;
 
 pub(crate) const HEADER: usize = 8;
 const LONG_HEADER: usize = HEADER + 12;
-pub(crate) const PART_HEADER: usize = HEADER + 8;
+/// Behind the ring's word the bytes of a part begin with a line.
+pub(crate) const PART_HEADER: usize = HEADER + 48;
 
 /// A longer message has a body.
 pub(crate) const LONGEST_WHOLE: usize = FRAME - HEADER;
@@ -119,7 +120,10 @@ impl<'a> Frame<'a> {
                 let ([send], []) = words(rest)? else { return None };
                 Some(Frame::Unwanted { send })
             }
-            PART => words(rest).map(|([receive], bytes)| Frame::Part { receive, bytes }),
+            PART => {
+                let ([receive, ..], bytes) = words::<6>(rest)?;
+                Some(Frame::Part { receive, bytes })
+            }
             _ => None,
         }
     }
@@ -151,7 +155,7 @@ pub(crate) fn unwanted(send: u64) -> [u8; HEADER + 8] {
 
 /// What a part begins with.
 pub(crate) fn part_header(receive: u64) -> [u8; PART_HEADER] {
-    with_words(NONE, PART, [receive])
+    with_words(NONE, PART, [receive, 0, 0, 0, 0, 0])
 }
 
 const NONE: Tag = Tag { context: 0, channel: 0 };

@@ -21,10 +21,9 @@ use lpf_core::messages::{Piece, Rank, SharedMemory};
 use super::arena::Arena;
 use super::pieces::gather;
 
-/// Bytes of the ring from one process to another, where they are few: room for parts to follow each other, and
-/// not more than caches near a core hold. An all-gather of 256 KiB by two (see [parts](super::network)) takes
-/// 28 us with 1 MiB, 32 with half of that and 47 with a quarter.
-const LONGEST_RING: usize = 1 << 20;
+/// Bytes of the ring from one process to another, where they are few: room for some [parts](super::network), and
+/// for both ways less than the cache of a core holds.
+const LONGEST_RING: usize = 256 << 10;
 /// Of one of many: room for a frame of Open MPI's, wherever it begins.
 const SHORTEST_RING: usize = 12 << 10;
 /// The rings of all together, as far as they are not the shortest.

@@ -14,7 +14,7 @@ use super::library::Library;
 use super::matching::{Body, Coming, Matching, Operation, Stage};
 use super::near::Near;
 use super::pieces::{gather, scatter, total};
-use parts::PART;
+use parts::LONGEST_AT_ONCE;
 
 /// The longest sleep: nothing wakes a process when a message comes.
 const LONGEST_SLEEP: Duration = Duration::from_micros(200);
@@ -245,7 +245,7 @@ impl Network {
         let bytes = total(pieces).ok_or_else(too_long)?;
         self.messages += 1;
         let place = self.matching.operation(true, to, tag, self.pace.now());
-        let longest = self.longest_whole(to).min(PART);
+        let longest = self.longest_whole(to).min(LONGEST_AT_ONCE);
         let goes_in_parts = self.has_ring(to);
         let Network { matching, buffers, .. } = self;
         let operation = &mut matching.operations[place];

@@ -341,6 +341,10 @@ unsafe impl Lpf for Threads {
         self.offer_on(link, slot, address, bytes)
     }
 
+    fn lands_in_place(&self, link: Link) -> Result<bool> {
+        self.lands_in_place_on(link)
+    }
+
     fn post(&mut self) -> Result<()> {
         self.progress()
     }

@@ -2,15 +2,16 @@
 //! left.
 //!
 //! Short messages go through cells, in one piece. Long ones that are kept go straight to their place, which
-//! their receiver offers when it comes to their round. Long ones that are combined come in parts through
-//! cells, each combined where it lies. Sends never wait; a receive waits for its message alone.
+//! their receiver offers when it comes to their round, where that saves a copy ([`Lpf::lands_in_place`]). Other
+//! long ones come in parts through cells, each combined or copied from where it lies. Sends never wait; a
+//! receive waits for its message alone.
 //!
 //! Nothing is written that may still have to leave: a place is compared with what was sent since the last
 //! flush, and if they meet, there is a flush first. An algorithm sends and writes the same bytes in one
 //! round only where their message is one part: with more, two members would wait for each other's credit.
 
 use lpf_core::attr::PutAttr;
-use lpf_core::{Expect, Lpf, SyncAttr};
+use lpf_core::{Expect, Link, Lpf, Result, SyncAttr};
 
 use super::{Call, Done};
 use crate::schedule::{Numbering, Region, Schedule, Step, Steps, Then};
@@ -32,9 +33,9 @@ pub(crate) unsafe fn expected<L: Lpf>(call: &mut Call<'_, '_, L>, schedule: &Sch
             unsafe { call.in_waves(steps, window)? };
             continue;
         }
-        if lands(steps.longest, call.shared.cell) {
+        if is_long(steps.longest, call.shared.cell) {
             for step in steps.all() {
-                call.offer(step)?;
+                call.make_ready(step)?;
             }
         }
         for step in steps.before {
@@ -62,13 +63,19 @@ fn numbered(steps: Steps<'_>) -> impl Iterator<Item = (&Step, usize)> {
     steps.all().map(move |step| (step, numbering.next(step)))
 }
 
-/// Whether a message is long enough for a landing, as both ends know.
+/// Whether a message is long enough for a landing.
 #[inline]
-fn lands(bytes: usize, cell: usize) -> bool {
+fn is_long(bytes: usize, cell: usize) -> bool {
     bytes > LANDING.min(cell)
 }
 
 impl<L: Lpf> Call<'_, '_, L> {
+    /// Whether a message that is kept lands, as both ends of its link know.
+    #[inline]
+    fn lands(&self, link: Link, bytes: usize) -> Result<bool> {
+        Ok(is_long(bytes, self.shared.cell) && self.raw.lands_in_place(link)?)
+    }
+
     #[inline]
     fn flush(&mut self) -> Done {
         if self.shared.unflushed.is_empty() {
@@ -91,7 +98,7 @@ impl<L: Lpf> Call<'_, '_, L> {
         for wave in 0..waves {
             let now = || numbered(steps).filter(|(_, nth)| nth / window == wave);
             for (step, _) in now() {
-                self.offer(step)?;
+                self.make_ready(step)?;
             }
             for (step, _) in now() {
                 if is_before && matches!(step, Step::Receive { .. }) {
@@ -120,15 +127,20 @@ impl<L: Lpf> Call<'_, '_, L> {
         Ok(())
     }
 
-    /// Offers the place of a message that lands.
+    /// Makes the place of a message ready, in a round with long ones, before anything of the round is sent: to
+    /// flush later would be to wait for that as well, and two members for each other. It is offered where
+    /// messages land.
     #[inline]
-    fn offer(&mut self, step: &Step) -> Done {
+    fn make_ready(&mut self, step: &Step) -> Done {
         let &Step::Receive { from, bytes, then: Then::Keep(to), .. } = step else { return Ok(()) };
-        if !lands(bytes, self.shared.cell) {
+        self.may_write(to)?;
+        if !is_long(bytes, self.shared.cell) {
             return Ok(());
         }
-        self.may_write(to)?;
         let link = self.group.link(self.raw, self.shared, from)?;
+        if !self.lands(link, bytes)? {
+            return Ok(());
+        }
         let place = self.place(to.buffer);
         // SAFETY: the place is touched by nobody before the message was awaited: of this round's other
         // steps none reads or writes it, and what was sent from it has left.
@@ -170,9 +182,10 @@ impl<L: Lpf> Call<'_, '_, L> {
         }
         self.group.count_put(to, self.shared.flushes);
         let link = self.group.link(self.raw, self.shared, to)?;
+        let part = if kept { self.shared.cell } else { self.part };
         let attr = match kept {
-            true if lands(bytes, self.shared.cell) => PutAttr::Landing(link),
-            false if bytes > self.part => PutAttr::Parts(link, self.part),
+            true if self.lands(link, bytes)? => PutAttr::Landing(link),
+            _ if bytes > part => PutAttr::Parts(link, part),
             _ => PutAttr::Channel(link),
         };
         let (place, start) = (self.place(from.buffer), self.address(from) as usize);
@@ -187,20 +200,34 @@ impl<L: Lpf> Call<'_, '_, L> {
     #[inline]
     unsafe fn keep(&mut self, from: usize, bytes: usize, to: Region) -> Done {
         let link = self.group.link(self.raw, self.shared, from)?;
-        if !lands(bytes, self.shared.cell) {
-            self.may_write(to)?;
+        if self.lands(link, bytes)? {
+            let (nth, _) = self.awaited(link, from, bytes)?;
+            return self.raw.release(link, nth);
         }
+        self.may_write(to)?;
+        let to = self.address(to);
+        let mut at = 0;
+        while at < bytes {
+            let here = self.shared.cell.min(bytes - at);
+            let (nth, data) = self.awaited(link, from, here)?;
+            // SAFETY: the message is readable until it is released; the place was checked.
+            unsafe { std::ptr::copy_nonoverlapping(data, to.wrapping_add(at), here) };
+            self.raw.release(link, nth)?;
+            at += here;
+        }
+        Ok(())
+    }
+
+    /// Waits for the next message of a link: its number, and where it is.
+    #[inline]
+    fn awaited(&mut self, link: Link, from: usize, bytes: usize) -> Result<(u64, *const u8)> {
         self.raw.sync(SyncAttr::Expected(&[Expect::one(link)]))?;
         let nth = self.raw.awaited(link)? - 1;
         let arrival = self.raw.arrival(link, nth)?;
         if arrival.bytes != bytes {
             return Err(self.wrong_length(self.group.pid(from), bytes, arrival.bytes));
         }
-        if !arrival.landed {
-            // SAFETY: the message is readable until it is released; the place was checked.
-            unsafe { std::ptr::copy_nonoverlapping(arrival.data, self.address(to), bytes) };
-        }
-        self.raw.release(link, nth)
+        Ok((nth, arrival.data))
     }
 
     /// # Safety
@@ -221,16 +248,11 @@ impl<L: Lpf> Call<'_, '_, L> {
         let mut at = 0;
         while at < bytes {
             let here = self.part.min(bytes - at);
-            self.raw.sync(SyncAttr::Expected(&[Expect::one(link)]))?;
-            let nth = self.raw.awaited(link)? - 1;
-            let arrival = self.raw.arrival(link, nth)?;
-            if arrival.bytes != here {
-                return Err(self.wrong_length(self.group.pid(from), here, arrival.bytes));
-            }
+            let (nth, data) = self.awaited(link, from, here)?;
             let (own, to) = (with.wrapping_add(at).cast_const(), to.wrapping_add(at));
             match left {
-                true => (self.combine)(arrival.data, own, to, here),
-                false => (self.combine)(own, arrival.data, to, here),
+                true => (self.combine)(data, own, to, here),
+                false => (self.combine)(own, data, to, here),
             }
             self.raw.release(link, nth)?;
             at += here;

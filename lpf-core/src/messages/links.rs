@@ -88,6 +88,8 @@ struct OpenLink {
     granted: Option<u64>,
     /// Whether this one's ring is the peer's.
     has_granted: bool,
+    /// Whether the two ends reach what the other shares. A ring may be elsewhere all the same.
+    is_near: bool,
     /// The peer's ring and this link's own, where the sender reaches the cells.
     there: Option<NearRing>,
     here: Option<NearRing>,

@@ -425,6 +425,10 @@ unsafe impl<T: Transport> Lpf for Process<T> {
         self.offer_on(link, slot, offset, bytes)
     }
 
+    fn lands_in_place(&self, link: Link) -> Result<bool> {
+        self.lands_in_place_on(link)
+    }
+
     fn post(&mut self) -> Result<()> {
         self.poll_for(Awaited::FlushedOn(&[])).map(|_| ())
     }

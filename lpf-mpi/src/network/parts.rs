@@ -1,9 +1,9 @@
 //! Long messages between processes of one host: through their ring, in parts.
 //!
 //! The sender says that there is one, the receiver that it has a place for it; then parts go as the ring has
-//! room, in every look of the sender, and each goes to its place in a look of the receiver. Two copies, both
-//! in caches, one beside the other, take less than one from process to process: `lpf bench collectives --backend mpi
-//! -p 2 --collective allgather --size 262144` says 28 us, and of Open MPI's own 37.
+//! room, in every look of the sender, and each goes to its place in a look of the receiver. Two copies
+//! in caches, one beside the other, take as long as one from process to process, and longer where processes
+//! outnumber cores: `lpf bench --backend mpi --pattern bulk-64MiB` has MPI's own beside it.
 
 use std::time::Instant;
 
@@ -15,10 +15,12 @@ use super::super::matching::{Operation, Stage};
 use super::super::pieces::scatter;
 use super::Network;
 
-/// The longest part. Longer messages that may wait in their sender's memory go in parts.
-pub(super) const PART: usize = 64 << 10;
+/// A longer message that may wait in its sender's memory goes in parts.
+pub(super) const LONGEST_AT_ONCE: usize = 64 << 10;
+/// The longest part: with its header and the ring's word as many lines as make eight to a ring.
+const PART: usize = (32 << 10) - 128;
 /// Parts of a message in one look.
-const A_LOOK: usize = 4;
+const A_LOOK: usize = 2;
 
 impl Network {
     /// Tells the receiver of a message of so many bytes that there is one.

@@ -151,6 +151,11 @@ impl Threads {
         Ok(open.incoming.awaited - open.incoming.first)
     }
 
+    /// All of them: the sender writes to the place.
+    pub(crate) fn lands_in_place_on(&self, link: Link) -> Result<bool> {
+        self.link(link).map(|_| true)
+    }
+
     pub(crate) fn hold_message(&mut self, link: Link, nth: u64) -> Result<()> {
         let nth = self.readable(self.link(link)?, link, nth)?;
         if self.link_mut(link)?.incoming.hold(nth) {

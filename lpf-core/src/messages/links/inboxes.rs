@@ -210,6 +210,7 @@ impl<T: Transport> Process<T> {
         let received = &mut links.known.on_mut(Stream::new(peer, links.pid, inbox, ring)).received;
         received.opened += 1;
         let received_before = *received;
+        let is_near = self.network.lock().net.reach(links.members[peer as usize], 0, 0).is_some();
         let nothing = Arrived { bytes: 0, landing: None };
         let mut link = OpenLink {
             peer,
@@ -221,6 +222,7 @@ impl<T: Transport> Process<T> {
             in_opening: received_before.opened,
             granted: None,
             has_granted: false,
+            is_near,
             there: None,
             here: None,
             outgoing: Outgoing::default(),

@@ -64,6 +64,10 @@ impl<T: Transport> Process<T> {
         self.local.arrivals_misuse(text)
     }
 
+    pub(in super::super) fn lands_in_place_on(&self, link: Link) -> Result<bool> {
+        Ok(!self.links.link(&self.local, link)?.is_near)
+    }
+
     pub(in super::super) fn awaited_on(&self, link: Link) -> Result<u64> {
         Ok(self.links.link(&self.local, link)?.incoming.awaited)
     }

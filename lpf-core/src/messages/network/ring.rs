@@ -9,7 +9,7 @@
 //! goes from core to core. Nought is a message that is not there yet; the sender has written it behind each
 //! message before it lets that go, so the receiver never takes old bytes for a word. It does so for many lines
 //! at a time: the receiver has each of them from the round before, and to get them back one by one takes as
-//! long as the messages. What the receiver has taken it says a quarter of a ring at a time, and when it finds
+//! long as the messages. What the receiver has taken it says a tenth of a ring at a time, and when it finds
 //! nothing more.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -209,7 +209,7 @@ impl RingReceiver {
     #[inline]
     pub fn taken(&mut self, bytes: usize) {
         self.next += lines(bytes);
-        if self.next - self.told >= self.place.bytes / 4 {
+        if self.next - self.told >= self.place.bytes / 10 {
             self.tell();
         }
     }
