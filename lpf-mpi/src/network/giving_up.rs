@@ -140,22 +140,25 @@ impl Drop for Network {
     /// Lets copied messages leave, and gives MPI the time to let go of our buffers. Those that it may
     /// still touch are kept for ever.
     fn drop(&mut self) {
-        // Operations that were neither finished nor cancelled.
-        self.matching.leak();
-        if self.closed {
-            return;
+        if !self.closed && !self.ends() {
+            self.incoming.leak();
+            self.outgoing.leak();
+            self.sinks.leak();
         }
+        // Operations that were neither finished nor cancelled, and copies that have not left: only now, for
+        // those that leave are read until then.
+        self.matching.leak();
+    }
+}
+
+impl Network {
+    fn ends(&mut self) -> bool {
         let end = Instant::now() + LEAVING;
         let mut done = Ok(false);
         while matches!(done, Ok(false)) && Instant::now() < end && !is_over() {
             done = self.is_done();
             std::thread::yield_now();
         }
-        if done == Ok(true) && self.close(end).is_ok() {
-            return;
-        }
-        self.incoming.leak();
-        self.outgoing.leak();
-        self.sinks.leak();
+        done == Ok(true) && self.close(end).is_ok()
     }
 }

@@ -19,6 +19,8 @@ pub(super) use crate::bench::limits::between::Bare;
 pub(crate) struct Bytes {
     pub(super) network: Bare,
     pub(super) crowded: bool,
+    /// To the common start, at the least.
+    pub(super) window_ns: u64,
     /// Everybody sends and receives; else process 0 sends and the next one receives.
     pub(super) all: bool,
     /// A message goes in pieces of so many bytes.
@@ -75,7 +77,7 @@ fn of_all<L: Lpf, N: Network>(
             Bytewise { ctx, line, network, sources, destinations, words, all, piece, bytes: 0 };
         for &length in &order.lengths {
             messages.bytes = length;
-            let timed = harness::time(&mut messages, &pacing(length, order.crowded))?;
+            let timed = harness::time(&mut messages, &pacing(length, order))?;
             found.push(if timed.ns.is_empty() { timed.late } else { timed.ns });
         }
         Ok(())
@@ -83,10 +85,9 @@ fn of_all<L: Lpf, N: Network>(
     Ok(found)
 }
 
-fn pacing(length: usize, crowded: bool) -> Pacing {
-    let repetitions = if length > 1 << 20 { 5 } else { 10 };
-    let window_ns = if crowded { 1_000_000 } else { 200_000 };
-    Pacing { repetitions, warm_up: 1, window_ns, crowded }
+fn pacing(length: usize, &Bytes { window_ns, crowded, .. }: &Bytes) -> Pacing {
+    let (repetitions, warm_up) = if length > 256 << 10 { (5, 1) } else { (16, 4) };
+    Pacing { repetitions, warm_up, window_ns, crowded }
 }
 
 struct Bytewise<'c, 's, L: Lpf, N> {

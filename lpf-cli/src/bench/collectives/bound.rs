@@ -39,6 +39,7 @@ use lpf::measure::superstep::nanoseconds;
 use lpf::measure::task::unwatched;
 
 use super::bare::{self, Bare, Bytes};
+use super::least_window;
 use super::shapes::Shape;
 use crate::bench::limits::barrier::Barrier;
 use crate::bench::limits::memory::Memory;
@@ -180,8 +181,12 @@ impl Bound {
         let lengths: Vec<usize> = self.rates.iter().map(|rate| rate.length).collect();
         for (way, (network, piece)) in networks.into_iter().enumerate() {
             let with_none = [&[0], &lengths[..]].concat();
-            let alone = Bytes { network, piece, crowded: false, all: false, lengths: with_none };
-            let together = Bytes { network, piece, crowded, all: true, lengths: lengths.clone() };
+            let bytes = |crowded, all, lengths| {
+                let window_ns = least_window(place.backend, crowded);
+                Bytes { network, piece, crowded, window_ns, all, lengths }
+            };
+            let alone = bytes(false, false, with_none);
+            let together = bytes(crowded, true, lengths.clone());
             let mut alone = place.measure::<bare::Messages>(2, &alone, unwatched())?.into_iter();
             let together = place.measure::<bare::Messages>(self.p, &together, unwatched())?;
             self.one_way[way].extend(alone.next().unwrap_or_default());
