@@ -147,9 +147,9 @@ for name in "${!compilers[@]}"; do
     front_door "${launchers[$name]}"
     if [ "$name" = openmpi ]; then
         without_memory "${launchers[$name]}" 100k sample_sort
-        # Rings take 16 MiB, the cells of each process 1.5.
-        without_memory "${launchers[$name]}" 17m power_iteration
-        without_memory "${launchers[$name]}" 18700k power_iteration
+        # Rings take 4 MiB, the cells of each process 1.5.
+        without_memory "${launchers[$name]}" 5m power_iteration
+        without_memory "${launchers[$name]}" 6400k power_iteration
     fi
     leaves_nothing death "${launchers[$name]}"
     # Signals, and all else that lpf run does, with a launcher of MPI between.
