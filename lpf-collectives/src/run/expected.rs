@@ -10,13 +10,14 @@
 //! flush, and if they meet, there is a flush first. An algorithm sends and writes the same bytes in one
 //! round only where their message is one part: with more, two members would wait for each other's credit.
 
+use lpf_core::arrivals::Arrival;
 use lpf_core::attr::PutAttr;
 use lpf_core::{Expect, Link, Lpf, Result, SyncAttr};
 
 use super::{Call, Done};
 use crate::schedule::{Numbering, Region, Schedule, Step, Steps, Then};
 
-/// A kept message longer than this goes straight to its place.
+/// A kept message longer than this goes straight to its place, where that saves a copy.
 const LANDING: usize = 4096;
 
 /// Carries out the steps of a schedule.
@@ -138,7 +139,7 @@ impl<L: Lpf> Call<'_, '_, L> {
             return Ok(());
         }
         let link = self.group.link(self.raw, self.shared, from)?;
-        if !self.lands(link, bytes)? {
+        if !self.raw.lands_in_place(link)? {
             return Ok(());
         }
         let place = self.place(to.buffer);
@@ -200,34 +201,40 @@ impl<L: Lpf> Call<'_, '_, L> {
     #[inline]
     unsafe fn keep(&mut self, from: usize, bytes: usize, to: Region) -> Done {
         let link = self.group.link(self.raw, self.shared, from)?;
-        if self.lands(link, bytes)? {
-            let (nth, _) = self.awaited(link, from, bytes)?;
-            return self.raw.release(link, nth);
-        }
-        self.may_write(to)?;
+        let part = if self.lands(link, bytes)? {
+            bytes
+        } else {
+            self.may_write(to)?;
+            self.shared.cell
+        };
         let to = self.address(to);
         let mut at = 0;
         while at < bytes {
-            let here = self.shared.cell.min(bytes - at);
-            let (nth, data) = self.awaited(link, from, here)?;
-            // SAFETY: the message is readable until it is released; the place was checked.
-            unsafe { std::ptr::copy_nonoverlapping(data, to.wrapping_add(at), here) };
+            let here = part.min(bytes - at);
+            let (nth, arrival) = self.awaited(link, from, here)?;
+            if !arrival.landed {
+                // SAFETY: the message has so many bytes, in the runtime's memory, and is readable until it is
+                // released; the place is the caller's promise.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(arrival.data, to.wrapping_add(at), here);
+                }
+            }
             self.raw.release(link, nth)?;
             at += here;
         }
         Ok(())
     }
 
-    /// Waits for the next message of a link: its number, and where it is.
+    /// Waits for the next message of a link, of so many bytes: its number, and where it is.
     #[inline]
-    fn awaited(&mut self, link: Link, from: usize, bytes: usize) -> Result<(u64, *const u8)> {
+    fn awaited(&mut self, link: Link, from: usize, bytes: usize) -> Result<(u64, Arrival)> {
         self.raw.sync(SyncAttr::Expected(&[Expect::one(link)]))?;
         let nth = self.raw.awaited(link)? - 1;
         let arrival = self.raw.arrival(link, nth)?;
         if arrival.bytes != bytes {
             return Err(self.wrong_length(self.group.pid(from), bytes, arrival.bytes));
         }
-        Ok((nth, arrival.data))
+        Ok((nth, arrival))
     }
 
     /// # Safety
@@ -248,11 +255,11 @@ impl<L: Lpf> Call<'_, '_, L> {
         let mut at = 0;
         while at < bytes {
             let here = self.part.min(bytes - at);
-            let (nth, data) = self.awaited(link, from, here)?;
+            let (nth, arrival) = self.awaited(link, from, here)?;
             let (own, to) = (with.wrapping_add(at).cast_const(), to.wrapping_add(at));
             match left {
-                true => (self.combine)(data, own, to, here),
-                false => (self.combine)(own, data, to, here),
+                true => (self.combine)(arrival.data, own, to, here),
+                false => (self.combine)(own, arrival.data, to, here),
             }
             self.raw.release(link, nth)?;
             at += here;

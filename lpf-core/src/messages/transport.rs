@@ -179,7 +179,7 @@ pub unsafe trait Transport: Send + 'static {
     }
 
     /// Where this process has the `bytes` bytes from `place` on of what `owner` shares; `None` where it does
-    /// not reach them. A process reaches another's if and only if that one reaches its own.
+    /// not reach them. Of no bytes at 0: whether it reaches any, which it does if and only if `owner` reaches its.
     fn reach(&self, owner: Rank, place: u64, bytes: usize) -> Option<*mut u8> {
         let _ = (owner, place, bytes);
         None

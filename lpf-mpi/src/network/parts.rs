@@ -17,7 +17,8 @@ use super::Network;
 
 /// A longer message that may wait in its sender's memory goes in parts.
 pub(super) const LONGEST_AT_ONCE: usize = 64 << 10;
-/// The longest part: with its header and the ring's word as many lines as make eight to a ring.
+/// The longest part: with its header and the ring's word as many lines as make eight to a ring, so that its
+/// receiver says of each that it has taken it (a tenth of a ring).
 const PART: usize = (32 << 10) - 128;
 /// Parts of a message in one look.
 const A_LOOK: usize = 2;
@@ -137,7 +138,8 @@ impl Network {
         *moved = Instant::now();
         parts.clear();
         parts.extend(given.next(pieces, bytes.len()));
-        // SAFETY: a receive that is neither finished nor cancelled: its pieces are valid by its caller's promise.
+        // SAFETY: a receive that is neither finished nor cancelled: its pieces are valid by its caller's promise,
+        // and `parts` are so many bytes of them as the part has, which is no longer than what is missing.
         unsafe { scatter(bytes.as_ptr(), bytes.len(), parts) };
         given.add(pieces, bytes.len());
         if given.bytes == *all {
