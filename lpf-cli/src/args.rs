@@ -135,8 +135,9 @@ lpf bench collectives --help tells of collectives.")]
     /// Say what each algorithm of a collective costs by h g + l, and which one is chosen.
     ///
     /// Nothing is measured: supersteps, bytes and messages are the algorithm's, g and l those of this machine's
-    /// table, of that in --table FILE, which another machine may have saved, or a guess. There may be up to
-    /// 65536 processes (2^16) and 2^40 elements; a number may be written as 1000000, 1_000_000 or 1e6. Blocks
+    /// table, of that in --table FILE, which another machine may have saved, or a guess. The least prediction is
+    /// chosen; of those within 5 % of it the one of fewest supersteps. There may be up to 65536 processes (2^16)
+    /// and 2^40 elements; a number may be written as 1000000, 1_000_000 or 1e6. Blocks
     /// hold whole elements. Where each process gets another part (reduce-scatter, scatter, alltoall) the
     /// elements are rounded up to as many for each: collectives refuse others. gather_v, scatter_v,
     /// allgather_v and alltoall_v, whose parts may differ, are priced as gather, scatter, allgather and alltoall

@@ -232,6 +232,10 @@ fn shown(
         ]);
     }
     writeln!(out, "{}", all.trim_fmt())?;
+    let least = rows.iter().map(|row| row.predicted_ns).fold(f64::INFINITY, f64::min);
+    if rows.iter().any(|row| row.chosen && row.predicted_ns > least) {
+        writeln!(out, "chosen for its fewer supersteps, among those within 5 % of the least")?;
+    }
     writeln!(out, "{}", source.sentence)
 }
 

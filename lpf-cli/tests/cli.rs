@@ -514,6 +514,13 @@ fn cost_says_what_each_algorithm_takes_and_where_g_and_l_come_from() {
         assert_eq!(row["chosen"], time(row) == least, "{row}");
         assert_eq!(row["origin"], "guess", "{row}");
     }
+    // With the g and l of a guess two phases cost 2 % less.
+    let near = stdout(&place.run(&["cost", "broadcast", "-n", "800", "-p", "4"]));
+    let direct = near.lines().find(|line| line.contains("direct")).unwrap();
+    assert!(direct.ends_with("chosen"), "{near}");
+    assert!(
+        near.contains("\nchosen for its fewer supersteps, among those within 5 % of the least\n")
+    );
 
     place.run(&QUICK_PROBE);
     for (p, origin) in [("2", "measured"), ("64", "extrapolated")] {

@@ -314,11 +314,7 @@ impl<'s> Collectives<'s> {
         let small = (v.bytes as u64) << 5 | (kind as u64) << 1 | u64::from(commutes);
         let choice = self.choices.of(mixed(small, v.element as u64).max(1), || {
             let (machine, members) = (ctx.probe(), self.len() as Pid);
-            let seconds = |way| match cost(way) {
-                Some(cost) => cost.seconds(&machine, members, self.combine_ns_per_byte()),
-                None => f64::INFINITY,
-            };
-            choose(ways, seconds)
+            choose(ways, cost, |one| one.seconds(&machine, members, self.combine_ns_per_byte()))
         });
         ways[choice]
     }

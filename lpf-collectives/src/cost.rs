@@ -337,16 +337,25 @@ impl Alltoall {
     }
 }
 
-/// Which is the cheapest; of equal ones the first.
-pub(crate) fn choose<W: Copy>(ways: &[W], cost: impl Fn(W) -> f64) -> usize {
-    let mut best = (0, cost(ways[0]));
-    for (nth, &way) in ways.iter().enumerate().skip(1) {
-        let cost = cost(way);
-        if cost < best.1 {
-            best = (nth, cost);
-        }
-    }
-    best.0
+/// Predictions that differ by less say nothing of which is faster: what g and l are measured as differs by more.
+const EQUAL: f64 = 1.05;
+
+/// Which one to take: of those predicted within 5 % of the least the one of fewest supersteps, of several such
+/// the cheapest, of equal ones the first. What has no cost cannot be used.
+pub(crate) fn choose<W: Copy>(
+    ways: &[W],
+    cost: impl Fn(W) -> Option<Supersteps>,
+    seconds: impl Fn(&Supersteps) -> f64,
+) -> usize {
+    let predicted = || {
+        let costs = ways.iter().map(|&way| cost(way)).enumerate();
+        costs.filter_map(|(nth, cost)| cost.map(|cost| (nth, cost.count, seconds(&cost))))
+    };
+    let least = predicted().map(|(.., seconds)| seconds).fold(f64::INFINITY, f64::min);
+    predicted()
+        .filter(|(.., seconds)| *seconds <= EQUAL * least)
+        .min_by(|(_, a, of_a), (_, b, of_b)| a.total_cmp(b).then(of_a.total_cmp(of_b)))
+        .map_or(0, |(nth, ..)| nth)
 }
 
 #[cfg(test)]
@@ -356,6 +365,25 @@ mod tests {
     use crate::algorithms::{Member, Results};
     use crate::schedule::{Buffer, Schedule};
     use crate::simulate::{Superstep, schedules, supersteps};
+
+    /// What is chosen of ways with these supersteps and seconds; none for those that cannot be used.
+    fn chosen(ways: &[Option<(f64, f64)>]) -> usize {
+        // The seconds stand in the place of the bytes.
+        let cost = |way: Option<(f64, f64)>| {
+            way.map(|(count, h_bytes)| Supersteps { count, h_bytes, ..Supersteps::default() })
+        };
+        choose(ways, cost, |one| one.h_bytes)
+    }
+
+    #[test]
+    fn the_least_prediction_is_chosen_and_of_those_near_it_the_fewest_supersteps() {
+        assert_eq!(chosen(&[Some((1.0, 3.0)), Some((4.0, 2.0)), Some((2.0, 2.2))]), 1);
+        assert_eq!(chosen(&[Some((4.0, 2.0)), Some((3.0, 2.09)), Some((1.0, 2.11))]), 1);
+        assert_eq!(chosen(&[Some((4.0, 1.9)), Some((3.0, 1.95)), Some((3.0, 1.93))]), 2);
+        assert_eq!(chosen(&[Some((2.0, 1.0)), Some((1.0, 1.0)), Some((1.0, 1.0))]), 1);
+        assert_eq!(chosen(&[None, Some((9.0, 5.0)), None]), 1);
+        assert_eq!(chosen(&[Some((1.0, 0.0)), Some((0.0, 0.0))]), 1);
+    }
 
     /// Compares a formula with what the schedules of all members do, superstep for superstep that moves
     /// anything.

@@ -115,7 +115,8 @@ impl Collective {
     }
 
     /// The algorithm that is cheapest on a machine, for an operator that commutes and takes so many nanoseconds
-    /// per byte: the one that collectives choose.
+    /// per byte: the one that collectives choose. Of those predicted within 5 % of the least it is the one of
+    /// fewest supersteps.
     pub fn cheapest(
         self,
         machine: &Machine,
@@ -124,9 +125,8 @@ impl Collective {
         combine_ns_per_byte: f64,
     ) -> Algorithm {
         let all = self.algorithms(p, v);
-        let seconds =
-            |one: Algorithm| one.supersteps.seconds(machine, p as Pid, combine_ns_per_byte);
-        all[choose(&all, seconds)]
+        let seconds = |cost: &Supersteps| cost.seconds(machine, p as Pid, combine_ns_per_byte);
+        all[choose(&all, |one| Some(one.supersteps), seconds)]
     }
 
     /// Has the algorithm of this name be used, or with no name the cheapest again; false, and the cheapest,
