@@ -1,10 +1,11 @@
-//! Expected arrivals on shared memory: the source copies straight into the peer's cell or landing,
-//! then publishes the message's number.
+//! Expected arrivals on shared memory: the source copies straight into the peer's cell or landing, or says
+//! where the peer reads (puts in parts), then publishes the message's number.
 //!
 //! The rules (credits, releases, what waits for what) are those of `lpf_core::arrivals`; the memory
 //! is [`ring`].
 
 mod asking;
+mod loans;
 mod open;
 mod receive;
 pub(crate) mod ring;
@@ -64,6 +65,9 @@ pub(crate) struct OpenLink {
     offers_used: u64,
     /// What the open offers name.
     offers: VecDeque<Slot>,
+    /// The last message that the peer reads here, and the last one read at the peer; 0 for none.
+    lent: u64,
+    borrowed: u64,
     /// The call whose messages were awaited last.
     call: Call,
 }

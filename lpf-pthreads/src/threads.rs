@@ -99,6 +99,7 @@ impl Threads {
     #[cold]
     pub(crate) fn die(&mut self) -> Error {
         self.revoke_offers();
+        self.end_loans();
         let unknown = || self.misuse(Cause::Deadlock("the section failed".into()));
         let report = self.comm.failure.report().unwrap_or_else(unknown);
         self.dead.get_or_insert(report).clone()
@@ -107,9 +108,9 @@ impl Threads {
 
 // SAFETY: requests are executed between the two meetings of a full sync (or from a line's copy, in
 // the destination's own sync) on ranges checked against slots of that time, so before `sync`
-// returns; a failed meeting is never complete, so nobody copies in it, and offers are revoked, or
-// their copy awaited, before fatal is returned (`die`); a cell is written only under a credit that
-// its owner's release gave; and copies go through lpf_core::copy.
+// returns; a failed meeting is never complete, so nobody copies in it, and offers and loans are revoked,
+// or their copy or reader awaited, before fatal is returned (`die`); a cell is written only under a
+// credit that its owner's release gave; and copies go through lpf_core::copy.
 unsafe impl Lpf for Threads {
     type Board = ThreadBoard;
 

@@ -3,12 +3,13 @@
 //!
 //! Short messages go through cells, in one piece. Long ones that are kept go straight to their place, which
 //! their receiver offers when it comes to their round, where that saves a copy ([`Lpf::lands_in_place`]). Other
-//! long ones come in parts through cells, each combined or copied from where it lies. Sends never wait; a
-//! receive waits for its message alone.
+//! long ones come in parts, each combined or copied from where it lies, a cell or, on threads, its sender's
+//! memory. Sends never wait; a receive waits for its message alone.
 //!
 //! Nothing is written that may still have to leave: a place is compared with what was sent since the last
 //! flush, and if they meet, there is a flush first. An algorithm sends and writes the same bytes in one
-//! round only where their message is one part: with more, two members would wait for each other's credit.
+//! round only where their message is one part: with more, two members would wait for each other's credit, or for
+//! each other to have read.
 
 use lpf_core::arrivals::Arrival;
 use lpf_core::attr::PutAttr;
@@ -213,8 +214,8 @@ impl<L: Lpf> Call<'_, '_, L> {
             let here = part.min(bytes - at);
             let (nth, arrival) = self.awaited(link, from, here)?;
             if !arrival.landed {
-                // SAFETY: the message has so many bytes, in the runtime's memory, and is readable until it is
-                // released; the place is the caller's promise.
+                // SAFETY: the message has so many bytes and is readable until it is released, as no call has
+                // failed since it was awaited; the place is the caller's promise.
                 unsafe {
                     std::ptr::copy_nonoverlapping(arrival.data, to.wrapping_add(at), here);
                 }

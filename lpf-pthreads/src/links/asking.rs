@@ -93,10 +93,15 @@ impl OpenLink {
         is_former.then(|| process_of(holder))
     }
 
-    /// What the queue of this link waits for: the ring, credit, or an offer.
+    /// What the flush of this link waits for: the ring, credit, an offer, or who reads here.
     fn wants_to_send(&self, pid: Pid) -> Option<Want> {
-        let next = self.queue.next()?;
         let stream = self.to_peer(pid);
+        let Some(next) = self.queue.next() else {
+            let before = |n| self.sent_before.made + n - self.first_sent;
+            let (have, need) =
+                (before(self.outgoing.released), before(self.lent.max(self.first_sent)));
+            return (have < need).then_some(Want { what: What::Releases, stream, have, need });
+        };
         if !self.granted {
             return Some(self.wants_ring(stream));
         }

@@ -130,6 +130,8 @@ impl Threads {
             first_offer: offered,
             offers_used: offered,
             offers: VecDeque::with_capacity(window),
+            lent: 0,
+            borrowed: 0,
             call: Call::default(),
         };
         let places = &mut self.links.places;
@@ -149,7 +151,7 @@ impl Threads {
         let open = self.link_mut(link)?;
         open.incoming.release_unheld();
         let open_offers = open.offered - open.offers_used;
-        if open.incoming.unreleased() > 0 || !open.outgoing.is_flushed() || open_offers > 0 {
+        if open.incoming.unreleased() > 0 || !open.is_flushed() || open_offers > 0 {
             let text = format!(
                 "{link} has {} unreleased messages, {} puts that have not left and {open_offers} open offers",
                 open.incoming.unreleased(),

@@ -4,7 +4,7 @@ use lpf_core::arrivals::{Arrival, Call, Expect, Link, never_awaited};
 use lpf_core::{Cause, Error, Pid, Result, Slot};
 
 use super::OpenLink;
-use super::ring::{self, LANDED, offer};
+use super::ring::{self, LANDED, LENT, offer};
 use crate::sync::Ordering;
 use crate::threads::Threads;
 
@@ -54,6 +54,10 @@ impl Threads {
             if let Some(open) = &mut place.link {
                 open.incoming.release_unheld();
                 open.outgoing.made_at_sync = open.outgoing.made;
+                if open.must_return() {
+                    open.report();
+                    self.comm.peers[open.peer as usize].ring();
+                }
             }
         }
         for expect in messages {
@@ -82,9 +86,16 @@ impl Threads {
             }
             open.learn_credit(nth);
             let cell = open.own.cell(open.ring, nth);
-            if cell.length.load(Ordering::Relaxed) & LANDED != 0 {
+            let length = cell.length.load(Ordering::Relaxed);
+            if length & LANDED != 0 {
                 open.offers_used += 1;
                 open.offers.pop_front();
+            }
+            if length & LENT != 0 {
+                if !open.own.loan(open.ring, nth).take() {
+                    return Err(self.die());
+                }
+                open.borrowed = nth;
             }
             open.incoming.seen = nth;
             let stamp = cell.stamp.load(Ordering::Relaxed);
@@ -121,9 +132,12 @@ impl Threads {
         let open = self.link(link)?;
         let nth = self.readable(open, link, nth)?;
         let length = open.own.cell(open.ring, nth + 1).length.load(Ordering::Relaxed);
-        let (landed, bytes) = (length & LANDED != 0, (length & !LANDED) as usize);
+        let (landed, bytes) = (length & LANDED != 0, (length & !(LANDED | LENT)) as usize);
         if !landed {
-            let data = open.own.data(open.ring, nth + 1, bytes).cast_const();
+            let data = match length & LENT {
+                0 => open.own.data(open.ring, nth + 1, bytes).cast_const(),
+                _ => open.own.loan(open.ring, nth + 1).address(),
+            };
             return Ok(Arrival { data, bytes, landed, offer: 0 });
         }
         // Landings are used in the order of the offers: count back from the last one seen.
@@ -170,6 +184,11 @@ impl Threads {
         let incoming = &mut open.incoming;
         let done = if held { incoming.release_held(number) } else { incoming.release(number) };
         if done {
+            if open.must_return() {
+                open.report();
+                let peer = open.peer;
+                self.comm.peers[peer as usize].ring();
+            }
             return Ok(());
         }
         let text = format!("message {nth} on {link} was not awaited, is released, or is held");

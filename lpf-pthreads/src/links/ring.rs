@@ -34,13 +34,15 @@ use std::cell::UnsafeCell;
 
 use lpf_core::Pid;
 
-use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Payload that fits the header's own cache line.
 const IN_HEADER: usize = 32;
 
 /// Set in a cell's length: the message went to a landing.
 pub(crate) const LANDED: u64 = 1 << 63;
+/// Set in a cell's length: the message is read in its sender's memory, which the cell's [`Loan`] names.
+pub(crate) const LENT: u64 = 1 << 62;
 
 /// Written by the sender.
 #[derive(Debug)]
@@ -113,6 +115,64 @@ pub(crate) mod offer {
     pub(crate) const TAKEN: u32 = 2;
     pub(crate) const DONE: u32 = 3;
     pub(crate) const REVOKED: u32 = 4;
+}
+
+/// Where a message lies that is read in its sender's memory; in its cell, in the place of a short payload.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Loan {
+    address: AtomicPtr<u8>,
+    /// Who has the memory: see [`loan`].
+    state: AtomicU32,
+}
+
+/// States of a loan. The borrower moves OPEN to TAKEN to DONE, the lender OPEN to REVOKED, when the section
+/// has failed; each first step is a compare-exchange, so that one who reads is awaited and one who comes too
+/// late does not begin. Where nothing fails the release says that the memory is its lender's again.
+mod loan {
+    pub(super) const OPEN: u32 = 1;
+    pub(super) const TAKEN: u32 = 2;
+    pub(super) const DONE: u32 = 3;
+    pub(super) const REVOKED: u32 = 4;
+}
+
+impl Loan {
+    /// The lender's; the message's number, which it stores next, publishes it.
+    #[inline]
+    pub(crate) fn open(&self, address: *const u8) {
+        self.address.store(address.cast_mut(), Ordering::Relaxed);
+        self.state.store(loan::OPEN, Ordering::Relaxed);
+    }
+
+    /// The borrower's: from now on it may read. False where the lender has taken the memory back.
+    #[inline]
+    pub(crate) fn take(&self) -> bool {
+        self.state
+            .compare_exchange(loan::OPEN, loan::TAKEN, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Where the message lies.
+    #[inline]
+    pub(crate) fn address(&self) -> *const u8 {
+        self.address.load(Ordering::Relaxed).cast_const()
+    }
+
+    /// The borrower's, in a failed section: it reads no more.
+    pub(crate) fn give_up(&self) {
+        self.state.store(loan::DONE, Ordering::Release);
+    }
+
+    /// The lender's, in a failed section: false while the borrower reads.
+    pub(crate) fn revoke(&self) -> bool {
+        let taken = self.state.compare_exchange(
+            loan::OPEN,
+            loan::REVOKED,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+        taken != Err(loan::TAKEN)
+    }
 }
 
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use lpf_core::arrivals::{Link, Queued, Travel, never_awaited};
 use lpf_core::{Awaited, Cause, Error, Pid, Result, Slot};
 
 use super::OpenLink;
-use super::ring::{FREE, InboxMemory, LANDED, copy_to_landing, credit, offer};
+use super::ring::{FREE, InboxMemory, LANDED, LENT, copy_to_landing, credit, offer};
 use crate::sync::Ordering;
 use crate::threads::Threads;
 
@@ -52,9 +52,13 @@ impl OpenLink {
                 nth += 1;
             }
         }
-        let released = self.theirs.owner(self.peer_ring).released.load(Ordering::Acquire);
-        self.outgoing.released = self.outgoing.released.max(released);
+        self.look_for_releases();
         self.outgoing.may_send(self.window())
+    }
+
+    #[inline]
+    fn look_for_releases(&mut self) {
+        self.outgoing.released = self.outgoing.released.max(self.released_at_peer());
     }
 
     /// Lets queued puts leave as credits and offers allow. True if any left.
@@ -119,14 +123,19 @@ impl OpenLink {
         true
     }
 
-    /// The next message goes into its cell.
+    /// The next message goes into its cell, or the cell says where it is.
     ///
     /// # Safety
-    /// The source is valid for reads, the cell long enough, and this sender's: there is credit.
+    /// The source is valid for reads, until the flush, the cell long enough, and this sender's: there is credit.
     #[inline]
     unsafe fn fill(&mut self, message: &Queued) {
-        let Queued { address, bytes, stamp, .. } = *message;
+        let Queued { address, bytes, stamp, travel, .. } = *message;
         let nth = self.outgoing.sent + 1;
+        if let Travel::Parts(_) = travel {
+            self.theirs.loan(self.peer_ring, nth).open(address);
+            self.lent = nth;
+            return self.announce(bytes as u64 | LENT, stamp);
+        }
         // SAFETY: the caller's promise.
         unsafe { self.theirs.fill(self.peer_ring, nth, address, bytes) };
         self.announce(bytes as u64, stamp);
@@ -254,6 +263,13 @@ impl Threads {
                     }
                     Err(error) => failed = Some(error),
                 }
+            } else if !open.is_flushed() {
+                open.look_for_releases();
+                // As who waits for credit.
+                if !open.is_flushed() && !open.incoming.is_reported() {
+                    open.report();
+                    self.comm.peers[open.peer as usize].ring();
+                }
             }
         }
         match failed {
@@ -269,7 +285,7 @@ impl Threads {
         let mut has_left = true;
         for place in &mut self.links.places {
             let Some(open) = &mut place.link else { continue };
-            has_left &= open.outgoing.is_flushed();
+            has_left &= open.is_flushed();
             if open.incoming.must_report(open.own.shape.window, open.incoming.awaited) {
                 open.report();
                 self.comm.peers[open.peer as usize].ring();
@@ -279,10 +295,10 @@ impl Threads {
     }
 
     pub(super) fn is_flushed(&self) -> bool {
-        self.links.places.iter().all(|p| p.link.as_ref().is_none_or(|l| l.outgoing.is_flushed()))
+        self.links.places.iter().all(|p| p.link.as_ref().is_none_or(OpenLink::is_flushed))
     }
 
     pub(super) fn is_flushed_on(&self, links: &[Link]) -> Result<bool> {
-        links.iter().try_fold(true, |all, &link| Ok(all & self.link(link)?.outgoing.is_flushed()))
+        links.iter().try_fold(true, |all, &link| Ok(all & self.link(link)?.is_flushed()))
     }
 }

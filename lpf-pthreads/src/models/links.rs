@@ -62,12 +62,13 @@ fn open(threads: &mut Threads, peer: u32) -> Link {
 }
 
 fn register(threads: &mut Threads) -> Slot {
-    threads.slots.reserve(1, 0).unwrap();
-    threads.slots.set_capacity(1);
-    let words = WORDS.as_ptr().cast_mut().cast();
-    let slots = &mut threads.slots;
-    let slot = slots.register_local(words, size_of_val(&WORDS), Registrant::Caller, 0);
-    slot.unwrap().into()
+    threads.slots.reserve(2, 0).unwrap();
+    threads.slots.set_capacity(2);
+    register_at(threads, WORDS.as_ptr().cast_mut().cast(), size_of_val(&WORDS))
+}
+
+fn register_at(threads: &mut Threads, place: *mut u8, bytes: usize) -> Slot {
+    threads.slots.register_local(place, bytes, Registrant::Caller, 0).unwrap().into()
 }
 
 impl End {
@@ -248,6 +249,78 @@ fn an_offer_is_revoked_or_its_copy_awaited() {
         process.fail_before(1, Error::fatal(1, 0, cause));
         // SAFETY: the area is this process's own.
         area.with_mut(|bytes| unsafe { (*bytes)[0] = 0 });
+    });
+}
+
+/// Lends a word of `area` as the next message.
+fn lend(process: &mut Threads, end: &End, area: &Bytes) -> lpf_core::Result<()> {
+    // SAFETY: nobody else has the area yet.
+    area.with_mut(|bytes| unsafe { bytes.cast::<u64>().write_unaligned(WORDS[1]) });
+    let place = std::ptr::from_ref(area).cast_mut().cast();
+    let slot = register_at(process, place, WORD);
+    process.put_on(end.link, slot, 0, WORD, Travel::Parts(WORD))
+}
+
+/// Reads the word of the message awaited last, which is lent.
+fn read_lent(process: &Threads, end: &End) -> u64 {
+    let nth = process.awaited_on(end.link).unwrap() - 1;
+    let arrival = process.arrived(end.link, nth).unwrap();
+    // SAFETY: models lend nothing but Bytes.
+    let area = unsafe { &*arrival.data.cast::<Bytes>() };
+    // SAFETY: it holds a word, unaligned.
+    area.with(|bytes| unsafe { bytes.cast::<u64>().read_unaligned() })
+}
+
+/// What was read in the sender's memory is the sender's again after its flush, and its cell is used again.
+#[test]
+fn what_is_lent_comes_back() {
+    between_two(1, 2, |process, end| {
+        if process.pid == 0 {
+            let area = bytes();
+            lend(process, end, &area).unwrap();
+            end.flush(process);
+            // SAFETY: the area is this process's again.
+            area.with_mut(|bytes| unsafe { (*bytes)[0] = 0 });
+            end.put(process, 2, Travel::Cell);
+            process.expect_messages(&[]).unwrap();
+            end.flush(process);
+        } else {
+            let expected = [Expect::one(end.link)];
+            process.expect_messages(&expected).unwrap();
+            end.wait(process, Awaited::Messages(&expected));
+            assert_eq!(read_lent(process, end), WORDS[1]);
+            assert_eq!(end.expect(process, 1), [WORDS[2]]);
+        }
+    });
+}
+
+/// The lender fails while the borrower may be reading: it gets its memory back only when nobody reads it.
+#[test]
+fn a_loan_is_revoked_or_its_reader_awaited() {
+    between_two(1, 3, |process, end| {
+        if process.pid == 0 {
+            let area = bytes();
+            lend(process, end, &area).unwrap();
+            let cause = Cause::Panicked { message: String::new() };
+            process.fail_before(1, Error::fatal(0, 0, cause));
+            // SAFETY: the area is this process's own.
+            area.with_mut(|bytes| unsafe { (*bytes)[0] = 0 });
+            return;
+        }
+        let expected = [Expect::one(end.link)];
+        // The section may have failed before or after.
+        if process.expect_messages(&expected).is_err() {
+            return;
+        }
+        loop {
+            match process.poll_links(Awaited::Messages(&expected)) {
+                Ok(true) => break,
+                Ok(false) => yield_now(),
+                Err(_) => return,
+            }
+        }
+        assert_eq!(read_lent(process, end), WORDS[1]);
+        let _ = process.expect_messages(&[]);
     });
 }
 

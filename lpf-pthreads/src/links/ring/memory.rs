@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use lpf_core::arrivals::InboxShape;
 
-use super::{Cell, IN_HEADER, Offer, OwnerLine, SenderLine};
+use super::{Cell, IN_HEADER, Loan, Offer, OwnerLine, SenderLine};
 use crate::sync::Ordering;
 
 const HEADER: usize = 64;
@@ -102,6 +102,14 @@ impl InboxMemory {
     pub(crate) fn data(&self, ring: u32, nth: u64, bytes: usize) -> *mut u8 {
         let place = self.cell_place(ring, nth);
         place.wrapping_add(if bytes <= IN_HEADER { HEADER - IN_HEADER } else { HEADER })
+    }
+
+    /// The loan of message `nth`, which is one.
+    #[inline]
+    pub(crate) fn loan(&self, ring: u32, nth: u64) -> &Loan {
+        let place = self.cell_place(ring, nth).wrapping_add(HEADER - IN_HEADER);
+        // SAFETY: the payload's place is aligned and long enough, and a message that is lent has no payload.
+        unsafe { &*place.cast() }
     }
 
     /// Copies message `nth` into its cell.

@@ -6,7 +6,7 @@ use std::ptr::copy_nonoverlapping;
 use loom::cell::UnsafeCell;
 use lpf_core::arrivals::InboxShape;
 
-use super::{Cell, FREE, IN_HEADER, Offer, OwnerLine, SenderLine};
+use super::{Cell, FREE, IN_HEADER, Loan, Offer, OwnerLine, SenderLine};
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// The bytes of a cell or of a landing: models send no more.
@@ -21,7 +21,7 @@ struct Ring {
     sender: SenderLine,
     owner: OwnerLine,
     offers: Vec<Offer>,
-    cells: Vec<(Cell, Bytes)>,
+    cells: Vec<(Cell, Loan, Bytes)>,
 }
 
 impl Ring {
@@ -33,6 +33,8 @@ impl Ring {
             bytes: AtomicUsize::new(0),
             state: AtomicU32::new(0),
         };
+        let loan =
+            || Loan { address: AtomicPtr::new(std::ptr::null_mut()), state: AtomicU32::new(0) };
         let cell = || Cell {
             sequence: word(),
             stamp: word(),
@@ -49,7 +51,7 @@ impl Ring {
             },
             owner: OwnerLine { released: word(), offered: word(), granted: AtomicU64::new(FREE) },
             offers: (0..window).map(|_| offer()).collect(),
-            cells: (0..window).map(|_| (cell(), bytes())).collect(),
+            cells: (0..window).map(|_| (cell(), loan(), bytes())).collect(),
         }
     }
 }
@@ -94,8 +96,12 @@ impl InboxMemory {
         &self.rings[ring as usize].cells[self.place(nth)].0
     }
 
-    fn bytes(&self, ring: u32, nth: u64) -> &Bytes {
+    pub(crate) fn loan(&self, ring: u32, nth: u64) -> &Loan {
         &self.rings[ring as usize].cells[self.place(nth)].1
+    }
+
+    fn bytes(&self, ring: u32, nth: u64) -> &Bytes {
+        &self.rings[ring as usize].cells[self.place(nth)].2
     }
 
     /// For who reads: loom checks that the message's copy came before.
