@@ -271,6 +271,15 @@ pub fn never_awaited(left: u64, inbox: usize, ring: u32, next: Pid) -> Cause {
     ))
 }
 
+/// Why a link cannot be closed: its owner never awaited a message of process `from` that has come.
+#[cold]
+pub fn not_awaited(from: Pid) -> Cause {
+    Cause::Arrivals(format!(
+        "it gives up a link on which a message of process {from} has come that it never awaited: the two do not \
+         agree on what they send each other"
+    ))
+}
+
 /// The receiver's side of one channel.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Incoming {

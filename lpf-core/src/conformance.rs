@@ -397,6 +397,8 @@ macro_rules! conformance {
                 a_ring_whose_former_sender_waits_for_the_next_is_fatal,
                 a_ring_kept_by_who_waits_for_its_owner_is_fatal,
                 what_nobody_awaited_is_fatal_where_its_ring_goes_on,
+                a_link_is_not_closed_on_a_message_that_has_come,
+                a_link_that_the_peer_has_closed_again_is_fatal,
             ]
             arrivals::parts: [
                 a_put_in_parts_comes_cell_by_cell,

@@ -265,7 +265,7 @@ pub unsafe trait Lpf: Sized + Send {
     /// links), and O(p) between processes; tells the peer.
     ///
     /// # Errors
-    /// *Misuse* otherwise.
+    /// *Misuse* otherwise; *fatal* where a message has come that was never awaited.
     fn close(&mut self, link: Link) -> Result<()>;
 
     /// Offers memory for the next landing on `link`; offers are used in the order they are made.

@@ -18,7 +18,8 @@
 //! - waits itself, and so on round to the asker, who thereby waits for itself. A cycle counts when
 //!   it is seen twice.
 //!
-//! And if the message awaited is queued at its sender as a landing that the asker has not offered.
+//! And if the message awaited is queued at its sender as a landing that the asker has not offered, or what is
+//! queued waits for an end that its receiver has opened and closed again.
 //! In all other cases, above all where the awaited process computes, the wait goes on: computing is
 //! never a failure.
 //!
@@ -120,6 +121,8 @@ pub struct ReceiverCounts {
     pub offered: u64,
     /// Times it opened its end.
     pub opened: u64,
+    /// Times it closed its end.
+    pub closed: u64,
     /// Who still has the ring that it opened last, and by which of its openings: that sender has
     /// not closed.
     pub held_by: Option<(Pid, u64)>,

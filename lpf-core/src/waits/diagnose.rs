@@ -99,7 +99,7 @@ impl Suspicion {
             let reason = if peer.count(want) < want.need {
                 never_comes(own, want, peer)
             } else {
-                never_offered(asker, own, want, peer)
+                never_offered(asker, own, want, peer).or_else(|| closed_again(want, peer))
             };
             if let Some(reason) = reason {
                 let waiter = describe(asker, own, want);
@@ -172,6 +172,17 @@ fn never_offered(asker: Pid, own: &Status, want: &Want, peer: &Status) -> Option
             "sends message {} as a landing, for which process {asker} would have to make offer {} \
              and has made {offered}",
             queued.message, queued.landing
+        )
+    })
+}
+
+/// Why what waits for a ring never leaves: its receiver was done with the link before.
+fn closed_again(want: &Want, peer: &Status) -> Option<String> {
+    let closed = peer.on(want.stream).received.closed;
+    (want.what == What::Opening && closed >= want.need).then(|| {
+        format!(
+            "has closed it again and never awaited what process {} sends there",
+            want.stream.from
         )
     })
 }

@@ -95,6 +95,24 @@ fn a_message_without_a_ring_waits_for_who_has_the_ring() {
     assert_eq!(ask_often(&on_its_way), None);
 }
 
+/// What waits for an end that its receiver has opened and closed again never leaves; one that was closed an
+/// opening before tells nothing.
+#[test]
+fn what_is_sent_on_a_closed_link_never_leaves() {
+    let to = stream(0, 1);
+    let opening = |need| Want { what: What::Opening, stream: to, have: need - 1, need };
+    let received = ReceiverCounts { opened: 3, closed: 3, ..Default::default() };
+    let mut peer = computing();
+    peer.counts.push((to, Counts { received, ..Counts::default() }));
+    assert_eq!(
+        ask(&[waiting(&[opening(3)]), peer.clone()]).unwrap(),
+        "process 1: process 0, in call 7 (broadcast), waits for process 1 to open its end of their link, but \
+         process 1 has closed it again and never awaited what process 0 sends there"
+    );
+    peer.on_mut(to).received.closed = 2;
+    assert_eq!(ask_often(&[waiting(&[opening(3)]), peer]), None);
+}
+
 #[test]
 fn who_waits_for_nothing_accuses_nobody() {
     let gone = Status { doing: Doing::Left, ..computing() };

@@ -187,6 +187,7 @@ impl Threads {
             let mut status = self.comm.peers[self.pid as usize].lock_status();
             open.note(self.pid, &mut status);
             status.on_mut(open.to_peer(self.pid)).sent.closed = open.sent_before.opened;
+            status.on_mut(open.to_me(self.pid)).received.closed = open.received_before.opened;
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use lpf_core::arrivals::{
-    Call, InboxShape, InboxSlot, Incoming, Link, MAX_WINDOW, Outgoing, Queue,
+    Call, InboxShape, InboxSlot, Incoming, Link, MAX_WINDOW, Outgoing, Queue, not_awaited,
 };
 use lpf_core::waits::Stream;
 use lpf_core::{Cause, Error, Pid, Result};
@@ -158,6 +158,11 @@ impl Threads {
                 open.outgoing.made - open.outgoing.sent
             );
             return Err(self.arrivals_misuse(text));
+        }
+        if open.own.has_arrived(open.ring, open.incoming.seen + 1) && open.is_served() {
+            let cause = not_awaited(open.peer);
+            let error = Error::fatal(self.pid, self.superstep, cause);
+            return Err(self.fail_before(self.meeting + 1, error));
         }
         open.report();
         open.own.owner(open.ring).granted.store(FREE, Ordering::Relaxed);

@@ -254,12 +254,15 @@ case! {
                     let link = inner.raw().open(inbox, 0, 1, 0)?;
                     expect(inner, &[(link, 1)])?;
                     assert_eq!(latest(inner, link)?, body(0, 8));
-                    // Of two.
                     expect(inner, &[])?;
                     inner.raw().close(link)?;
+                    board(inner).write(Topic(1), &[1])?;
                 } else if me == 1 {
                     let link = inner.raw().open(inbox, 0, 0, 0)?;
                     send(inner, source, 0..8, 0, link)?;
+                    inner.sync_with(SyncAttr::Flush)?;
+                    await_version(&board(inner), 0, Topic(1), 1);
+                    // The other is done with the link.
                     send(inner, source, 0..8, 0, link)?;
                     inner.sync_with(SyncAttr::Flush)?;
                     inner.raw().close(link)?;
@@ -278,5 +281,68 @@ case! {
                 inner.sync()
             });
         }
+    }
+}
+
+case! {
+    /// A message that has come and was never awaited is found where its link is closed: fatal, naming both.
+    pub fn a_link_is_not_closed_on_a_message_that_has_come timed [2, 3] |ctx| {
+        fails_flushing(ctx, [0, 1], |inner| {
+            room(inner, 1, 0)?;
+            let inbox = inner.inbox(SHAPE)?;
+            inner.sync()?;
+            let (_kept, source) = bodies(inner, 1, 8)?;
+            let me = inner.pid();
+            let link = if me < 2 { Some(inner.raw().open(inbox, 0, 1 - me, 0)?) } else { None };
+            if let (1, Some(link)) = (me, link) {
+                send(inner, source, 0..8, 0, link)?;
+                send(inner, source, 0..8, 0, link)?;
+            }
+            if let (0, Some(link)) = (me, link) {
+                expect(inner, &[(link, 1)])?;
+            }
+            inner.sync()?;
+            if let (0, Some(link)) = (me, link) {
+                inner.raw().close(link)?;
+            }
+            inner.sync()
+        });
+    }
+}
+
+case! {
+    /// What is sent on a link that its receiver has opened and closed again, before it was ever used: fatal,
+    /// naming both, at the latest where its ring goes to its next link.
+    pub fn a_link_that_the_peer_has_closed_again_is_fatal timed [2, 3] |ctx| {
+        fails_flushing(ctx, [0, 1], |inner| {
+            room(inner, 1, 0)?;
+            let inbox = inner.inbox(SHAPE)?;
+            inner.sync()?;
+            let (_kept, source) = bodies(inner, 1, 8)?;
+            let me = inner.pid();
+            for round in 0..2 {
+                match me {
+                    0 => {
+                        let link = inner.raw().open(inbox, 0, 1, 0)?;
+                        inner.raw().close(link)?;
+                        if round == 0 {
+                            board(inner).write(Topic(1), &[1])?;
+                        }
+                    }
+                    1 => {
+                        if round == 0 {
+                            await_version(&board(inner), 0, Topic(1), 1);
+                        }
+                        let link = inner.raw().open(inbox, 0, 0, 0)?;
+                        send(inner, source, 0..8, 0, link)?;
+                        inner.sync_with(SyncAttr::Flush)?;
+                        inner.raw().close(link)?;
+                    }
+                    _ => {}
+                }
+                inner.sync()?;
+            }
+            inner.sync()
+        });
     }
 }

@@ -4,11 +4,14 @@ use super::super::memory::Memory;
 use super::super::process::Process;
 use super::super::tags;
 use super::super::transport::{Piece, Rank, Transport};
+use super::super::watch::Stop;
 use super::near::NearRing;
 use super::{Arrived, Links, OpenLink, Place};
 use crate::Pid;
-use crate::arrivals::{Call, InboxShape, InboxSlot, Incoming, Link, MAX_WINDOW, Outgoing, Queue};
-use crate::error::Result;
+use crate::arrivals::{
+    Call, InboxShape, InboxSlot, Incoming, Link, MAX_WINDOW, Outgoing, Queue, not_awaited,
+};
+use crate::error::{Error, Result};
 use crate::waits::Stream;
 use std::collections::VecDeque;
 
@@ -289,10 +292,22 @@ impl<T: Transport> Process<T> {
             return Err(local.arrivals_misuse(text));
         }
         let Some(mut open) = links.places[link.number()].link.take() else { return Ok(()) };
+        let message = open.incoming.seen;
+        let more = match links.head(net, &mut open, message) {
+            Ok(None) => Ok(()),
+            Ok(Some(_)) => {
+                let cause = not_awaited(open.peer);
+                Err(Stop::Fatal(Error::fatal(local.pid, local.superstep, cause)))
+            }
+            Err(stop) => Err(stop),
+        };
         links.open -= 1;
-        let told = links.report(net, &mut open).and_then(|()| links.tell_closed(net, &open));
+        let told = more
+            .and_then(|()| links.report(net, &mut open))
+            .and_then(|()| links.tell_closed(net, &open));
         open.note(links.pid, None, &mut links.known);
         links.known.on_mut(open.to_peer(links.pid)).sent.closed = open.out_opening;
+        links.known.on_mut(open.to_me(links.pid)).received.closed = open.in_opening;
         let superstep = local.superstep;
         let kept = open.give_up(net);
         self.quiet &= kept;

@@ -234,7 +234,7 @@ impl Links {
 
     /// The length and the stamp of the next message, if it has come.
     #[inline]
-    fn head<T: Transport>(
+    pub(super) fn head<T: Transport>(
         &self,
         net: &mut T,
         open: &mut OpenLink,
