@@ -145,7 +145,7 @@ fn combining<T: Pod, O: Operator<T>>(
 impl<'s> Collectives<'s> {
     #[cold]
     #[track_caller]
-    fn misuse<L: Lpf>(&self, ctx: &Context<'s, L>, text: String) -> Error {
+    pub(crate) fn misuse<L: Lpf>(&self, ctx: &Context<'s, L>, text: String) -> Error {
         let error = Error::misuse(ctx.pid(), ctx.superstep(), Cause::Arrivals(text));
         error.at(std::panic::Location::caller().into())
     }
@@ -157,7 +157,9 @@ impl<'s> Collectives<'s> {
             None => Ok(view),
             Some((start, end, len)) => {
                 let backwards = if end < start { ", which end before they begin" } else { "" };
-                let text = format!("elements {start}..{end} of an area of {len}{backwards}");
+                let text = format!(
+                    "elements {start}..{end} were asked for of an area of {len}{backwards}"
+                );
                 Err(self.misuse(ctx, text))
             }
         }
@@ -177,7 +179,11 @@ impl<'s> Collectives<'s> {
     #[track_caller]
     fn root<L: Lpf>(&self, ctx: &Context<'s, L>, root: usize) -> Result<usize> {
         if root >= self.len() {
-            let text = format!("root {root} of a group of {}", self.len());
+            let text = format!(
+                "member {root} was named as the root of a group of {}, whose last is {}",
+                self.len(),
+                self.len() - 1
+            );
             return Err(self.misuse(ctx, text));
         }
         Ok(root)

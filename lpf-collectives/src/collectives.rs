@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-use lpf_core::arrivals::{InboxShape, call_name};
+use lpf_core::arrivals::{InboxShape, MAX_WINDOW, call_name};
 use lpf_core::{Cause, Context, Error, Lpf, Memory, Pid, Result};
 
 use crate::algorithms::{Member, allgather_direct};
@@ -68,7 +68,9 @@ impl Settings {
     /// Half of the least is kept for what a member has to have on lines of its own.
     fn scratch(&self, nprocs: Pid) -> usize {
         let least = TAIL + 2 * LINE * (nprocs as usize + 3);
-        self.scratch_bytes.max(least).next_multiple_of(LINE)
+        let bytes = self.scratch_bytes.max(least).checked_next_multiple_of(LINE);
+        // What no memory has is refused where it is asked for.
+        bytes.unwrap_or(usize::MAX / LINE * LINE)
     }
 }
 
@@ -152,6 +154,7 @@ impl<'s> Collectives<'s> {
     ///
     /// # Errors
     /// *Mitigable* where memory is refused.
+    #[track_caller]
     pub fn new<L: Lpf>(ctx: &mut Context<'s, L>) -> Result<Self> {
         let settings = Settings::new(ctx.nprocs());
         Self::with(ctx, settings)
@@ -161,13 +164,17 @@ impl<'s> Collectives<'s> {
     ///
     /// # Errors
     /// *Mitigable* where memory is refused, *misuse* for settings that cannot be.
+    #[track_caller]
     pub fn with<L: Lpf>(ctx: &mut Context<'s, L>, settings: Settings) -> Result<Self> {
         let (me, nprocs) = (ctx.pid() as usize, ctx.nprocs());
         let Settings { cell_bytes, window, .. } = settings;
-        if cell_bytes < 64 || window < 2 {
-            let text = "collectives need cells of 64 bytes and a window of 2 at the least";
-            let cause = Cause::Arrivals(text.into());
-            return Err(Error::misuse(ctx.pid(), ctx.superstep(), cause));
+        if cell_bytes < 64 || !(2..=MAX_WINDOW).contains(&window) {
+            let text = format!(
+                "collectives need a Settings::cell_bytes of at least 64 and a Settings::window of 2 to {MAX_WINDOW}, \
+                 not {cell_bytes} and {window}"
+            );
+            let error = Error::misuse(ctx.pid(), ctx.superstep(), Cause::Arrivals(text));
+            return Err(error.at(std::panic::Location::caller().into()));
         }
         let needs = settings.needs(nprocs);
         ctx.raw().reserve(needs.slots, needs.requests)?;
@@ -293,11 +300,12 @@ impl<'s> Collectives<'s> {
         }))
     }
 
-    /// The group of every `stride`-th member from `first` on, `count` of them; nothing for the others.
-    /// Collective over this group, as [`split`](Self::split).
+    /// The group of every `stride`-th member from `first` on, `count` of them or as many as there are; nothing
+    /// for the others. Collective over this group, as [`split`](Self::split).
     ///
     /// # Errors
-    /// As [`split`](Self::split).
+    /// As [`split`](Self::split); *misuse* for a stride of 0.
+    #[track_caller]
     pub fn strided<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -305,9 +313,13 @@ impl<'s> Collectives<'s> {
         stride: usize,
         count: usize,
     ) -> Result<Option<Self>> {
-        let is_in = self.me().checked_sub(first).is_some_and(|distance| {
-            distance.is_multiple_of(stride.max(1)) && distance / stride.max(1) < count
-        });
+        if stride == 0 {
+            return Err(self.misuse(ctx, "a stride of 0 names one member again and again".into()));
+        }
+        let is_in = self
+            .me()
+            .checked_sub(first)
+            .is_some_and(|distance| distance.is_multiple_of(stride) && distance / stride < count);
         self.split(ctx, is_in.then_some(0))
     }
 

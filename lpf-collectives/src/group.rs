@@ -32,7 +32,7 @@ pub(crate) struct Group {
 impl Group {
     /// The rings that a group of so many members takes at each.
     pub(crate) fn rings(members: usize, barriers: bool) -> u32 {
-        members as u32 * if barriers { 2 } else { 1 }
+        (members as u32).saturating_mul(if barriers { 2 } else { 1 })
     }
 
     /// Of these processes, whose rings begin at `rings`.

@@ -146,9 +146,13 @@ impl Call {
         let (theirs, other) = (word >> 32, word as u32);
         let why = match u64::from(*number) == theirs {
             true => {
-                "which is another collective, or the same with another size, root, operator or algorithm"
+                "which is another collective, or the same with another length, root, operator, element type or \
+                 algorithm: compare what the two call there"
             }
-            false => "so one of them has made more calls than the other",
+            false => {
+                "so one of them has left a call out, or they did not agree in the earlier one on what they send \
+                 each other"
+            }
         };
         format!(
             "process {own} is in call {number} ({name}, stamp {stamp:08x}), but process {peer} in call {theirs} \

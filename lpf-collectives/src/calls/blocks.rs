@@ -79,14 +79,18 @@ impl Layout<'_> {
 impl<'s> Collectives<'s> {
     /// Where blocks of these many elements end, in a vector kept for it.
     #[track_caller]
-    fn ends<L: Lpf>(
+    pub(super) fn ends<L: Lpf>(
         &self,
         ctx: &Context<'s, L>,
         which: usize,
         counts: &[usize],
     ) -> Result<Vec<usize>> {
         if counts.len() != self.len() {
-            let text = format!("{} counts for a group of {}", counts.len(), self.len());
+            let text = format!(
+                "{} counts were given to a group of {}, which takes one for each member",
+                counts.len(),
+                self.len()
+            );
             return Err(self.misuse(ctx, text));
         }
         let mut ends = std::mem::take(&mut self.shared.borrow_mut().ends[which]);
@@ -98,13 +102,13 @@ impl<'s> Collectives<'s> {
         Ok(ends)
     }
 
-    fn give_back(&self, which: usize, ends: Vec<usize>) {
+    pub(super) fn give_back(&self, which: usize, ends: Vec<usize>) {
         self.shared.borrow_mut().ends[which] = ends;
     }
 
     /// Runs `f` with blocks of these many elements, and their sum.
     #[track_caller]
-    fn with_counts<L: Lpf>(
+    pub(super) fn with_counts<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
         counts: &[usize],
@@ -418,8 +422,11 @@ impl<'s> Collectives<'s> {
     #[track_caller]
     pub(super) fn block<L: Lpf>(&self, ctx: &Context<'s, L>, x: View) -> Result<usize> {
         if !x.len.is_multiple_of(self.len()) {
-            let text =
-                format!("{} elements are no block for each of {} members", x.len, self.len());
+            let text = format!(
+                "{} elements cannot be divided evenly among {} members; use the form with counts",
+                x.len,
+                self.len()
+            );
             return Err(self.misuse(ctx, text));
         }
         Ok(x.len / self.len())
@@ -445,25 +452,39 @@ impl<'s> Collectives<'s> {
             let ends = this.ends(ctx, 1, receives)?;
             let y = this.as_long(ctx, y.view(), ends.last().copied().unwrap_or(0));
             let done = y.and_then(|y| {
-                let (element, comes) = (size_of::<T>(), Layout::Any(&ends));
-                // Nobody knows everybody's counts: no round that all join.
-                let scratch = Scratch { unknown: true, ..Scratch::default() };
-                let what = What::new(Collective::Alltoall, Alltoall::ALL.len(), 0, element);
-                let what = What { is_exact: false, ..what };
-                let longest = leaves.longest().max(comes.longest());
-                let plan = Plan { what, len: 0, scratch };
+                let layouts = (leaves, Layout::Any(&ends));
                 // SAFETY: views' memory is their section's, borrowed during the call.
-                unsafe {
-                    let buffers = |_, _| Buffers { input: x.place, output: y.place };
-                    this.carry_out(ctx, plan, &mut nothing(), buffers, |s, m, _, _| {
-                        let leaves = leaves.piece(element, 0, longest);
-                        alltoall_direct(s, m, leaves, comes.piece(element, 0, longest));
-                    })
-                }
+                unsafe { this.uneven_places(ctx, (x.place, y.place), layouts, size_of::<T>()) }
             });
             this.give_back(1, ends);
             done
         })
+    }
+
+    /// # Safety
+    /// As [`allgather_places`](Self::allgather_places).
+    #[track_caller]
+    pub(super) unsafe fn uneven_places<L: Lpf>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        (x, y): (Place, Place),
+        (leaves, comes): (Layout<'_>, Layout<'_>),
+        element: usize,
+    ) -> Result<()> {
+        // Nobody knows everybody's counts: no round that all join.
+        let scratch = Scratch { unknown: true, ..Scratch::default() };
+        let what = What::new(Collective::Alltoall, Alltoall::ALL.len(), 0, element);
+        let what = What { is_exact: false, ..what };
+        let longest = leaves.longest().max(comes.longest());
+        let plan = Plan { what, len: 0, scratch };
+        // SAFETY: the caller's promise.
+        unsafe {
+            let buffers = |_, _| Buffers { input: x, output: y };
+            self.carry_out(ctx, plan, &mut nothing(), buffers, |s, m, _, _| {
+                let leaves = leaves.piece(element, 0, longest);
+                alltoall_direct(s, m, leaves, comes.piece(element, 0, longest));
+            })
+        }
     }
 
     /// One element of the root's, at everybody.

@@ -151,4 +151,65 @@ impl<'s> Collectives<'s> {
         // SAFETY: the caller's promise.
         unsafe { self.alltoall_places(ctx, (x, y), bytes, 1) }
     }
+
+    /// [`gather_v`](Self::gather_v) of `counts[i]` bytes of member i.
+    #[track_caller]
+    pub unsafe fn gather_v_raw<L: Lpf>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        root: usize,
+        (x, y, counts): (Place, Place, &[usize]),
+    ) -> Result<()> {
+        let root = self.root(ctx, root)?;
+        self.with_counts(ctx, counts, |this, ctx, layout, _| {
+            // SAFETY: the caller's promise.
+            unsafe { this.rooted_places(ctx, (root, Rooted::Gather), (x, y), layout, 1) }
+        })
+    }
+
+    /// [`scatter_v`](Self::scatter_v) of `counts[i]` bytes to member i.
+    #[track_caller]
+    pub unsafe fn scatter_v_raw<L: Lpf>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        root: usize,
+        (x, y, counts): (Place, Place, &[usize]),
+    ) -> Result<()> {
+        let root = self.root(ctx, root)?;
+        self.with_counts(ctx, counts, |this, ctx, layout, _| {
+            // SAFETY: the caller's promise.
+            unsafe { this.rooted_places(ctx, (root, Rooted::Scatter), (x, y), layout, 1) }
+        })
+    }
+
+    /// [`allgather_v`](Self::allgather_v) of `counts[i]` bytes of member i.
+    #[track_caller]
+    pub unsafe fn allgather_v_raw<L: Lpf>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        (x, y, counts): (Place, Place, &[usize]),
+    ) -> Result<()> {
+        self.with_counts(ctx, counts, |this, ctx, layout, _| {
+            // SAFETY: the caller's promise.
+            unsafe { this.allgather_places(ctx, (x, y), layout, 1) }
+        })
+    }
+
+    /// [`alltoall_v`](Self::alltoall_v) of `sends[j]` bytes to member j and `receives[j]` from it.
+    #[track_caller]
+    pub unsafe fn alltoall_v_raw<L: Lpf>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        (x, y): (Place, Place),
+        sends: &[usize],
+        receives: &[usize],
+    ) -> Result<()> {
+        self.with_counts(ctx, sends, |this, ctx, leaves, _| {
+            let ends = this.ends(ctx, 1, receives)?;
+            // SAFETY: the caller's promise.
+            let done = unsafe { this.uneven_places(ctx, (x, y), (leaves, Layout::Any(&ends)), 1) };
+            this.give_back(1, ends);
+            done
+        })
+    }
 }

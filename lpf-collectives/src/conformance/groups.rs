@@ -63,9 +63,11 @@ case! {
             }
             any_call(ctx, &mut c, &mut room, nth)?;
         }
-        for (first, stride, count) in [(0, 1, 3), (1, 2, 2), (0, 3, 100), (2, 5, 1), (0, 0, 1), (9, 1, 1)] {
+        let nowhere = c.strided(ctx, 0, 0, 1).expect_err("one member again and again");
+        assert!(nowhere.is_misuse(), "{nowhere}");
+        for (first, stride, count) in [(0, 1, 3), (1, 2, 2), (0, 3, 100), (2, 5, 1), (9, 1, 1)] {
             let is_in = |place: usize| {
-                (0..count).any(|nth| place == first + nth * stride.max(1))
+                (0..count).any(|nth| place == first + nth * stride)
             };
             let group = c.strided(ctx, first, stride, count)?;
             assert_eq!(group.is_some(), is_in(me as usize), "{first}, {stride}, {count}");

@@ -51,7 +51,7 @@ case! {
         ctx.write(&mut to).fill([10; 16]);
         ctx.write(&mut huge).fill([11; 64]);
         for nobody in [q, q + 1, usize::MAX] {
-            let words = &format!("root {nobody} of a group of {q}");
+            let words = &format!("member {nobody} was named as the root of a group of {q}");
             refused(c.broadcast(ctx, nobody, &mut y), words);
             refused(c.broadcast_value(ctx, nobody, 1u8), words);
             refused(c.reduce(ctx, nobody, &Sum, &x, &mut y), words);
@@ -93,7 +93,7 @@ case! {
         refused(c.gather(ctx, me, (&x, ..2), (&mut y, 1..)), other);
         refused(c.scatter(ctx, me, (&x, 1..), (&mut y, ..2)), other);
         if q > 1 {
-            let words = "are no block for each";
+            let words = "cannot be divided evenly";
             refused(c.alltoall(ctx, (&x, 1..), (&mut y, 1..)), words);
             refused(c.reduce_scatter(ctx, &Sum, (&x, 1..), (&mut y, ..1)), words);
         }
@@ -101,7 +101,7 @@ case! {
             if count == q {
                 continue;
             }
-            let (words, counts) = (&format!("{count} counts for a group of {q}"), vec![2; count]);
+            let (words, counts) = (&format!("{count} counts were given to a group of {q}"), vec![2; count]);
             refused(c.allgather_v(ctx, (&x, ..2), &counts, &mut y), words);
             refused(c.gather_v(ctx, 0, (&x, ..2), &counts, &mut y), words);
             refused(c.scatter_v(ctx, 0, &x, &counts, (&mut y, ..2)), words);
@@ -176,7 +176,11 @@ case! {
         }
         for settings in [
             Settings { cell_bytes: 1 << 60, ..usual },
+            Settings { cell_bytes: usize::MAX, ..usual },
             Settings { scratch_bytes: 1 << 60, ..usual },
+            Settings { scratch_bytes: usize::MAX - 5, ..usual },
+            Settings { scratch_bytes: usize::MAX, ..usual },
+            Settings { group_members: u32::MAX, ..usual },
         ] {
             let error = Collectives::with(ctx, settings).expect_err("nobody has as much");
             assert!(error.is_mitigable(), "{settings:?}: {error}");

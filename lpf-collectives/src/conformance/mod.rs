@@ -20,6 +20,7 @@ mod misuse;
 mod order;
 mod pending;
 mod random;
+mod raw;
 mod values;
 
 use lpf_core::{Context, Lpf, Result};
@@ -36,6 +37,7 @@ pub mod cases {
     pub use super::order::*;
     pub use super::pending::*;
     pub use super::random::*;
+    pub use super::raw::*;
     pub use super::values::*;
 }
 
@@ -67,6 +69,9 @@ macro_rules! conformance {
                 a_mebibyte_arrives_whole,
                 handles_and_ranges_name_the_same_elements,
                 settings_of_every_size_do,
+            ]
+            raw: [
+                raw_calls_give_what_typed_ones_give,
             ]
             order: [
                 operands_keep_the_order_of_their_members,
@@ -130,6 +135,7 @@ mod tests {
             include_str!("order.rs"),
             include_str!("pending.rs"),
             include_str!("random.rs"),
+            include_str!("raw.rs"),
             include_str!("values.rs"),
         ];
         let cases = lpf_core::conformance::tools::listed(include_str!("mod.rs"), &sources);

@@ -82,7 +82,7 @@ impl OpenLink {
                     Landing::NoOffer => break,
                     Landing::TooShort(room) => {
                         let text = format!(
-                            "process {pid} sends a landing of {} bytes to process {}, which offers {room}",
+                            "process {pid} sends {} bytes to process {}, which has room for {room}: the two do not agree on the length",
                             next.bytes, self.peer
                         );
                         return Err(Error::fatal(pid, superstep, Cause::Arrivals(text)));

@@ -85,7 +85,7 @@ impl Links {
                 let Some(&room) = link.peer_offers.front() else { break };
                 if next.bytes > room {
                     let text = format!(
-                        "process {} sends a landing of {} bytes to process {}, which offers {room}",
+                        "process {} sends {} bytes to process {}, which has room for {room}: the two do not agree on the length",
                         self.pid, next.bytes, link.peer
                     );
                     let error = Error::fatal(self.pid, local.superstep, Cause::Arrivals(text));
