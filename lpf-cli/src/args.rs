@@ -541,7 +541,7 @@ fn most_processes() -> Pid {
 }
 
 fn seconds(text: &str) -> std::result::Result<Duration, String> {
-    let wanted = "it has to be a number of seconds above 0, as 2.5";
+    let wanted = "it has to be a number of seconds above 0, as 2.5, and at most 10000000";
     let seconds = text.parse::<f64>().ok().filter(|&s| s > 0.0 && s <= 1e7);
     seconds.map(Duration::from_secs_f64).ok_or(wanted.into())
 }

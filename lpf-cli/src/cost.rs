@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::args::Cost;
 use crate::failure::{Failure, Result};
 use crate::output::{digits, processes, size, table, time};
+use crate::probe::caveat;
 use crate::started;
 
 /// A row of `--json`.
@@ -170,12 +171,12 @@ fn of_file(path: &Path, named: Option<&str>, p: Pid) -> Result<Source> {
 
 fn of_table(table: Table, place: &str, p: Pid) -> Source {
     let Table { backend, parameters, .. } = table;
-    let measured = processes(parameters.p);
+    let (measured, caveat) = (processes(parameters.p), caveat(&parameters.rows));
     let machine = Machine::new(p, p, p, Arc::new(parameters));
     let sentence = match machine.origin() {
-        Origin::Measured => format!("g and l are measured: {place}, {backend}, {measured}"),
+        Origin::Measured => format!("g and l are measured: {place}, {backend}, {measured}{caveat}"),
         Origin::Extrapolated => format!(
-            "g and l are extrapolated from those of {measured}, which are measured: {place}, {backend}"
+            "g and l are extrapolated from those of {measured}, which are measured: {place}, {backend}{caveat}"
         ),
         Origin::Guess => format!("g and l are a guess that {place} has, {backend}"),
     };

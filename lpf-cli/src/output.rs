@@ -66,11 +66,16 @@ pub(crate) fn time(ns: f64) -> String {
 
 /// Bytes in the unit that divides them.
 pub(crate) fn size(bytes: usize) -> String {
-    match bytes {
-        b if b >= 1 << 20 && b % (1 << 20) == 0 => format!("{} MiB", b >> 20),
-        b if b >= 1 << 20 => format!("{} MiB", digits(b as f64 / (1 << 20) as f64)),
-        b if b >= 1 << 10 && b % (1 << 10) == 0 => format!("{} KiB", b >> 10),
-        b => format!("{b} B"),
+    let large = [(40, "TiB"), (30, "GiB"), (20, "MiB")].into_iter();
+    match large.into_iter().find(|(power, _)| bytes >> power > 0) {
+        Some((power, unit)) if bytes.is_multiple_of(1 << power) => {
+            format!("{} {unit}", bytes >> power)
+        }
+        Some((power, unit)) => format!("{} {unit}", digits(bytes as f64 / (1u64 << power) as f64)),
+        None if bytes >= 1 << 10 && bytes.is_multiple_of(1 << 10) => {
+            format!("{} KiB", bytes >> 10)
+        }
+        None => format!("{bytes} B"),
     }
 }
 

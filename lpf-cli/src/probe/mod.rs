@@ -193,8 +193,7 @@ fn save(backend: &str, quick: bool, exchange: Option<Way>, measured: &Measured) 
             format!("not saved: {path} has a better table, measured longer or on a quieter machine")
         }
         Err(error) if error.kind() == io::ErrorKind::InvalidData => format!("not saved: {error}"),
-        // Why was said before the measurement.
-        Err(_) => format!("not saved in {path}"),
+        Err(error) => format!("not saved in {path}: {error}; LPF_TABLE names another folder"),
     }
 }
 
@@ -202,8 +201,8 @@ fn save(backend: &str, quick: bool, exchange: Option<Way>, measured: &Measured) 
 /// worth.
 pub(crate) const UNCERTAIN: f64 = 0.5;
 
-/// Which g and l of a saved table are hardly known; else nothing.
-fn caveat(rows: &[Row]) -> String {
+/// Which g and l of a table are hardly known; else nothing.
+pub(crate) fn caveat(rows: &[Row]) -> String {
     let of = |name: &str, is_uncertain: fn(&&Row) -> bool| {
         let words = rows.iter().filter(is_uncertain).map(|row| output::size(row.word_bytes));
         let words = words.collect::<Vec<_>>().join(", ");

@@ -19,6 +19,9 @@ pub(super) const CHOSEN: &str = "chosen";
 /// What a ratio below 1 means.
 const BELOW_THE_BOUND: &str = "less than its bound: the copies or messages that this rests on took longer when they were timed, at other moments of the run; measure again, or longer";
 
+/// The same between processes of MPI.
+const BELOW_MPI: &str = "less than its bound, which counts MPI's own messages: between processes of one host LPF has memory of its own for them";
+
 /// A row of `--json` and `--csv`.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Row {
@@ -83,7 +86,8 @@ pub(super) fn of(
         let is_bounded = of.0 == sides.backend || sides.bounds_rival();
         let bound_ns = is_bounded.then(|| bound(point));
         let below = bound_ns.is_some_and(|bound| cell.median() < bound);
-        let below = below.then(|| BELOW_THE_BOUND.to_string());
+        let below = below.then(|| if of.0 == "mpi" { BELOW_MPI } else { BELOW_THE_BOUND });
+        let below = below.map(str::to_string);
         Row {
             backend: of.0,
             p: point.p,
