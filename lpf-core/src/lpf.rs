@@ -276,13 +276,14 @@ pub unsafe trait Lpf: Sized + Send {
     /// *Misuse* for an unknown slot or link, a range outside it, or more than W offers open.
     fn offer(&mut self, link: Link, slot: Slot, offset: usize, bytes: usize) -> Result<u64>;
 
-    /// Whether a landing on `link` saves a copy over messages in cells; the same at both ends. It does not
-    /// between processes that share memory and no addresses: there a landing is copied twice as well, and takes
-    /// an offer. Θ(1).
+    /// From how many bytes on a landing on `link` pays, over messages in cells; the same at both ends. It saves
+    /// a copy and takes an offer: over a network a turn, so that what fits a cell is better there; between
+    /// processes that share memory and no addresses it is copied twice as well, and never pays (`usize::MAX`).
+    /// Θ(1).
     ///
     /// # Errors
     /// *Misuse* for an unknown link.
-    fn lands_in_place(&self, link: Link) -> Result<bool>;
+    fn landing_pays_from(&self, link: Link) -> Result<usize>;
 
     /// Lets puts on links leave as credits allow. Never blocks. O(open links), and O(p) between processes.
     ///

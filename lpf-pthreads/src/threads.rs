@@ -342,8 +342,8 @@ unsafe impl Lpf for Threads {
         self.offer_on(link, slot, address, bytes)
     }
 
-    fn lands_in_place(&self, link: Link) -> Result<bool> {
-        self.lands_in_place_on(link)
+    fn landing_pays_from(&self, link: Link) -> Result<usize> {
+        self.landing_pays_from_on(link)
     }
 
     fn post(&mut self) -> Result<()> {

@@ -2,7 +2,7 @@
 //! left.
 //!
 //! Short messages go through cells, in one piece. Long ones that are kept go straight to their place, which
-//! their receiver offers when it comes to their round, where that saves a copy ([`Lpf::lands_in_place`]). Other
+//! their receiver offers when it comes to their round, where that pays ([`Lpf::landing_pays_from`]). Other
 //! long ones come in parts, each combined or copied from where it lies, a cell or, on threads, its sender's
 //! memory. Sends never wait; a receive waits for its message alone.
 //!
@@ -18,8 +18,8 @@ use lpf_core::{Expect, Link, Lpf, Result, SyncAttr};
 use super::{Call, Done};
 use crate::schedule::{Numbering, Region, Schedule, Step, Steps, Then};
 
-/// A kept message longer than this goes straight to its place, where that saves a copy.
-const LANDING: usize = 4096;
+/// In a round with a longer message than this, or than a cell, places are made ready before anything is sent.
+const LONG: usize = 4096;
 
 /// Carries out the steps of a schedule.
 ///
@@ -35,7 +35,7 @@ pub(crate) unsafe fn expected<L: Lpf>(call: &mut Call<'_, '_, L>, schedule: &Sch
             unsafe { call.in_waves(steps, window)? };
             continue;
         }
-        if is_long(steps.longest, call.shared.cell) {
+        if steps.longest > LONG.min(call.shared.cell) {
             for step in steps.all() {
                 call.make_ready(step)?;
             }
@@ -65,22 +65,17 @@ fn numbered(steps: Steps<'_>) -> impl Iterator<Item = (&Step, usize)> {
     steps.all().map(move |step| (step, numbering.next(step)))
 }
 
-/// Whether a message is long enough for a landing.
-#[inline]
-fn is_long(bytes: usize, cell: usize) -> bool {
-    bytes > LANDING.min(cell)
-}
-
 impl<L: Lpf> Call<'_, '_, L> {
     /// Whether a message that is kept lands, as both ends of its link know.
     #[inline]
     fn lands(&self, link: Link, bytes: usize) -> Result<bool> {
-        Ok(is_long(bytes, self.shared.cell) && self.raw.lands_in_place(link)?)
+        Ok(bytes > LONG.min(self.shared.cell) && bytes >= self.raw.landing_pays_from(link)?)
     }
 
     #[inline]
     fn flush(&mut self) -> Done {
-        if self.shared.unflushed.is_empty() {
+        // A barrier's messages are in no list, and a link that one waits on cannot be closed.
+        if self.shared.unflushed.is_empty() && !self.group.has_barriers() {
             return Ok(());
         }
         self.shared.unflushed.clear();
@@ -136,11 +131,11 @@ impl<L: Lpf> Call<'_, '_, L> {
     fn make_ready(&mut self, step: &Step) -> Done {
         let &Step::Receive { from, bytes, then: Then::Keep(to), .. } = step else { return Ok(()) };
         self.may_write(to)?;
-        if !is_long(bytes, self.shared.cell) {
+        if bytes <= LONG.min(self.shared.cell) {
             return Ok(());
         }
         let link = self.group.link(self.raw, self.shared, from)?;
-        if !self.raw.lands_in_place(link)? {
+        if !self.lands(link, bytes)? {
             return Ok(());
         }
         let place = self.place(to.buffer);

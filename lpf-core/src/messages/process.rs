@@ -425,8 +425,8 @@ unsafe impl<T: Transport> Lpf for Process<T> {
         self.offer_on(link, slot, offset, bytes)
     }
 
-    fn lands_in_place(&self, link: Link) -> Result<bool> {
-        self.lands_in_place_on(link)
+    fn landing_pays_from(&self, link: Link) -> Result<usize> {
+        self.landing_pays_from_on(link)
     }
 
     fn post(&mut self) -> Result<()> {

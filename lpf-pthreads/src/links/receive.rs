@@ -8,6 +8,9 @@ use super::ring::{self, LANDED, LENT, offer};
 use crate::sync::Ordering;
 use crate::threads::Threads;
 
+/// A landing takes no longer than a message in a cell from this many bytes on.
+const LANDING: usize = 4097;
+
 impl OpenLink {
     /// Tells the peer what was released.
     #[inline]
@@ -165,9 +168,9 @@ impl Threads {
         Ok(open.incoming.awaited - open.incoming.first)
     }
 
-    /// All of them: the sender writes to the place.
-    pub(crate) fn lands_in_place_on(&self, link: Link) -> Result<bool> {
-        self.link(link).map(|_| true)
+    /// The sender writes to the place, and an offer costs no more than a message.
+    pub(crate) fn landing_pays_from_on(&self, link: Link) -> Result<usize> {
+        self.link(link).map(|open| open.own.shape.cell_bytes.saturating_add(1).min(LANDING))
     }
 
     pub(crate) fn hold_message(&mut self, link: Link, nth: u64) -> Result<()> {

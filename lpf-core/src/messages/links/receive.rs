@@ -64,8 +64,9 @@ impl<T: Transport> Process<T> {
         self.local.arrivals_misuse(text)
     }
 
-    pub(in super::super) fn lands_in_place_on(&self, link: Link) -> Result<bool> {
-        Ok(!self.links.link(&self.local, link)?.is_near)
+    pub(in super::super) fn landing_pays_from_on(&self, link: Link) -> Result<usize> {
+        let open = self.links.link(&self.local, link)?;
+        Ok(if open.is_near { usize::MAX } else { open.shape.cell_bytes.saturating_add(1) })
     }
 
     pub(in super::super) fn awaited_on(&self, link: Link) -> Result<u64> {
