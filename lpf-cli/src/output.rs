@@ -66,7 +66,7 @@ pub(crate) fn time(ns: f64) -> String {
 
 /// Bytes in the unit that divides them.
 pub(crate) fn size(bytes: usize) -> String {
-    let large = [(40, "TiB"), (30, "GiB"), (20, "MiB")].into_iter();
+    let large = [(40, "TiB"), (30, "GiB"), (20, "MiB")];
     match large.into_iter().find(|(power, _)| bytes >> power > 0) {
         Some((power, unit)) if bytes.is_multiple_of(1 << power) => {
             format!("{} {unit}", bytes >> power)

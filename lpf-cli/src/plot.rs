@@ -14,31 +14,20 @@ pub(crate) const COLOURS: [RGBColor; 4] =
 /// The size of a plot in pixels.
 pub(crate) const SIZE: (u32, u32) = (900, 600);
 
-/// Draws into `path` by way of a string and a file beside it, so that an error leaves no half of a file, and what
-/// was there before.
+/// Draws into `path` by way of a string, so that an error leaves no half of a new file.
 pub(crate) fn write<E: Display>(
     path: &Path,
     draw: impl FnOnce(&mut String) -> std::result::Result<(), E>,
 ) -> Result<()> {
     let mut text = String::new();
     draw(&mut text).map_err(|error| Failure::Failed(format!("the plot failed: {error}")))?;
-    replace(path, &text).map_err(|error| {
+    let is_new = !path.exists();
+    std::fs::write(path, text).map_err(|error| {
+        if is_new {
+            let _ = std::fs::remove_file(path);
+        }
         Failure::Failed(format!("the plot {} cannot be written: {error}", path.display()))
     })
-}
-
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    // A pipe or a device is no file to put another in the place of.
-    if std::fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-        return std::fs::write(path, text);
-    }
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".part");
-    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&beside);
-    }
-    written
 }
 
 /// A logarithmic axis that holds all positive values, with room at both ends.

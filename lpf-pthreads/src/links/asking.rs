@@ -96,18 +96,16 @@ impl OpenLink {
     /// What the flush of this link waits for: the ring, credit, an offer, or who reads here.
     fn wants_to_send(&self, pid: Pid) -> Option<Want> {
         let stream = self.to_peer(pid);
+        let before = |n| self.sent_before.made + n - self.first_sent;
+        let have = before(self.outgoing.released);
         let Some(next) = self.queue.next() else {
-            let before = |n| self.sent_before.made + n - self.first_sent;
-            let (have, need) =
-                (before(self.outgoing.released), before(self.lent.max(self.first_sent)));
+            let need = before(self.lent.max(self.first_sent));
             return (have < need).then_some(Want { what: What::Releases, stream, have, need });
         };
         if !self.granted {
             return Some(self.wants_ring(stream));
         }
-        let sent = self.sent_before.made + self.outgoing.sent - self.first_sent;
-        let need = (sent + 1).saturating_sub(u64::from(self.window()));
-        let have = self.sent_before.made + self.outgoing.released - self.first_sent;
+        let need = (before(self.outgoing.sent) + 1).saturating_sub(u64::from(self.window()));
         if have < need {
             return Some(Want { what: What::Releases, stream, have, need });
         }

@@ -5,6 +5,7 @@ use lpf_core::{Cause, Error, Pid, Result, Slot};
 
 use super::OpenLink;
 use super::ring::{self, LANDED, LENT, offer};
+use crate::comm::Comm;
 use crate::sync::Ordering;
 use crate::threads::Threads;
 
@@ -17,6 +18,13 @@ impl OpenLink {
     pub(super) fn report(&mut self) {
         self.own.owner(self.ring).released.store(self.incoming.released, Ordering::Release);
         self.incoming.reported = self.incoming.released;
+    }
+
+    /// Tells it, and wakes the peer.
+    #[inline]
+    pub(super) fn report_aloud(&mut self, comm: &Comm) {
+        self.report();
+        comm.peers[self.peer as usize].ring();
     }
 
     /// Whether the first message in the ring is this link's, and not one of the link before that nobody
@@ -58,8 +66,7 @@ impl Threads {
                 open.incoming.release_unheld();
                 open.outgoing.made_at_sync = open.outgoing.made;
                 if open.must_return() {
-                    open.report();
-                    self.comm.peers[open.peer as usize].ring();
+                    open.report_aloud(&self.comm);
                 }
             }
         }

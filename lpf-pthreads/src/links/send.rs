@@ -247,8 +247,7 @@ impl Threads {
             let window = open.window();
             let waits_for = open.incoming.awaited;
             if open.incoming.must_report(window, waits_for) {
-                open.report();
-                self.comm.peers[open.peer as usize].ring();
+                open.report_aloud(&self.comm);
             }
             if !open.queue.is_empty() {
                 match open.send(pid, superstep) {
@@ -257,8 +256,7 @@ impl Threads {
                         // Who waits for credit reports all it owes: else two full windows wait
                         // for each other.
                         if !open.incoming.is_reported() {
-                            open.report();
-                            self.comm.peers[open.peer as usize].ring();
+                            open.report_aloud(&self.comm);
                         }
                     }
                     Err(error) => failed = Some(error),
@@ -267,8 +265,7 @@ impl Threads {
                 open.look_for_releases();
                 // As who waits for credit.
                 if !open.is_flushed() && !open.incoming.is_reported() {
-                    open.report();
-                    self.comm.peers[open.peer as usize].ring();
+                    open.report_aloud(&self.comm);
                 }
             }
         }
@@ -287,8 +284,7 @@ impl Threads {
             let Some(open) = &mut place.link else { continue };
             has_left &= open.is_flushed();
             if open.incoming.must_report(open.own.shape.window, open.incoming.awaited) {
-                open.report();
-                self.comm.peers[open.peer as usize].ring();
+                open.report_aloud(&self.comm);
             }
         }
         if has_left { Ok(()) } else { self.wait_for(Awaited::Flushed) }

@@ -93,8 +93,7 @@ impl Threads {
         for place in &mut self.links.places {
             let Some(open) = &mut place.link else { continue };
             if !open.incoming.is_reported() {
-                open.report();
-                self.comm.peers[open.peer as usize].ring();
+                open.report_aloud(&self.comm);
             }
         }
     }

@@ -86,8 +86,8 @@ pub(super) fn of(
         let is_bounded = of.0 == sides.backend || sides.bounds_rival();
         let bound_ns = is_bounded.then(|| bound(point));
         let below = bound_ns.is_some_and(|bound| cell.median() < bound);
-        let below = below.then(|| if of.0 == "mpi" { BELOW_MPI } else { BELOW_THE_BOUND });
-        let below = below.map(str::to_string);
+        let why = if of.0 == "mpi" { BELOW_MPI } else { BELOW_THE_BOUND };
+        let below = below.then(|| why.to_string());
         Row {
             backend: of.0,
             p: point.p,
