@@ -18,6 +18,7 @@ pages! {
     libraries: "src/libraries.md"
     errors: "src/errors.md"
     collectives: "src/collectives.md"
+    arrival_patterns: "src/arrival-patterns.md"
     expected_arrivals: "src/expected-arrivals.md"
     settings: "src/settings.md"
     contract: "src/contract.md"

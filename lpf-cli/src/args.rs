@@ -29,6 +29,7 @@ use crate::started;
   lpf bench --json       each pattern beside what the machine can do
   lpf bench collectives  each algorithm of each collective, beside MPI's own
   lpf cost allreduce     what each algorithm costs by h g + l, and which is chosen
+  lpf schedule --help    who sends what to whom where processes arrive at different times
   lpf info               topology, backends, tables, settings
 
 Every setting is an environment variable; lpf info lists them."
@@ -152,6 +153,12 @@ Rows of --json, one for each algorithm: backend, p, collective, algorithm, eleme
 (of the busiest process, in all supersteps), predicted_ns, chosen (true for the one that is chosen), origin \
 of g and l (measured, extrapolated, guess).")]
     Cost(Cost),
+
+    /// Say who sends what to whom where processes arrive at different times, and all know when.
+    ///
+    /// The instance is in a file: one JSON object, whose other keys are ignored. Nothing runs but the schedule's
+    /// own computation.
+    Schedule(Schedule),
 
     /// Measure what another lpf orders, which started this one as a process of a job.
     #[command(hide = true)]
@@ -341,6 +348,102 @@ fn collective(name: &str) -> Result<Collective> {
 }
 
 #[derive(Args, Clone, Debug)]
+pub(crate) struct Schedule {
+    #[command(subcommand)]
+    pub(crate) what: ScheduleWhat,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum ScheduleWhat {
+    /// A reduction to a root in segments, by rounds (Clairvoyant).
+    ///
+    /// The file has P (processes), N (segments), root, d_ns (the time of a round) and arrivals_ns (one for each
+    /// process), all of them whole numbers.
+    #[command(after_help = "Examples:
+  lpf schedule clairvoyant --instance late.json
+  lpf schedule clairvoyant --instance late.json --svg late.svg
+  lpf schedule clairvoyant --instance late.json --algorithm segment-tree --json
+
+with late.json, say: {\"P\": 4, \"N\": 4, \"root\": 0, \"d_ns\": 1000, \"arrivals_ns\": [0, 0, 0, 5000]}
+
+--json prints one object: P, N, root, d_ns, arrivals_ns, algorithm, count (of transfers), last_round, fnv1a \
+(FNV-1a of 64 bits over all transfers, each as round in 8 bytes and sender, receiver and segment in 4, little \
+endian), combines (transfers that combine; the others store), transfers (lists of round, sender, receiver and \
+segment, sorted), overwrite (1 for each transfer that stores, else 0).")]
+    Clairvoyant(ScheduleClairvoyant),
+    /// Time how long it takes to make Clairvoyant schedules, by each algorithm.
+    ///
+    /// The instances are those of the paper's Table 1: as many segments as processes, which arrive at random (uniform) or
+    /// all at once but for one (skewed). Every algorithm makes the same schedule, which is seen to.
+    #[command(
+        after_help = "Rows of --json: instance, P, N, algorithm, transfers (mean of a schedule), median_ns, min_ns, \
+ns_per_transfer, samples (schedules)."
+    )]
+    Bench(ScheduleBench),
+    /// An all-reduction along a tree of one branch.
+    #[command(after_help = CHAIN)]
+    Linear(ScheduleOf),
+    /// An all-reduction round a ring.
+    #[command(after_help = CHAIN)]
+    Ring(ScheduleOf),
+    /// An all-reduction along a tree of one branch, in the order of arrival (sorted linear tree).
+    #[command(after_help = CHAIN)]
+    Slt(ScheduleOf),
+    /// An all-reduction round a ring in the order of arrival, before which the early ones reduce (pre-reduced ring).
+    #[command(after_help = CHAIN)]
+    Prr(ScheduleOf),
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ScheduleBench {
+    /// Processes, which are also the segments, or several as 64,512 (default: 4, 8, 16, to 2048)
+    #[arg(short, value_name = "P", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..=8192))]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) p: Vec<u32>,
+
+    /// Seconds to measure, for all sizes together (default: 60)
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) seconds: Option<Duration>,
+
+    /// Print one JSON object for each row and nothing else
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What is said of all that go along a chain.
+const CHAIN: &str = "The file has P (processes), tau (the time in which a segment is sent and combined) and arrivals \
+(one for each process): whole numbers of any unit, as in {\"P\": 4, \"tau\": 1, \"arrivals\": [0, 0, 0, 2]}.
+
+--json prints one object: alg, P, tau, arrivals, id_to_rank, pre_steps_by_id, last_recv_time (by rank), programs (by \
+rank; each step is a list of send or recv, the peer's rank, the segment, and reduce or override).";
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ScheduleOf {
+    /// The instance: a file with one JSON object
+    #[arg(long, value_name = "FILE")]
+    pub(crate) instance: PathBuf,
+
+    /// Print one JSON object and nothing else
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Draw processes as rows over time, with their arrivals and transfers
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ScheduleClairvoyant {
+    #[command(flatten)]
+    pub(crate) of: ScheduleOf,
+
+    /// How it is computed: linear, segment-tree or bits (default: bits, the fastest); all give the same
+    #[arg(long, value_name = "NAME")]
+    pub(crate) algorithm: Option<String>,
+}
+
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Cost {
     /// Which collective: broadcast, reduce, allreduce, reduce-scatter, scan, exscan, gather, scatter, allgather
     /// or alltoall
@@ -463,22 +566,26 @@ impl Measuring {
 
     /// That a plot can be written, by the process that does: found before measuring begins, not after it.
     pub(crate) fn check(&self, place: &Place) -> Result<()> {
-        if let Some(path) = self.svg.as_ref().filter(|_| place.is_first()) {
-            check_name(path)?;
-            let fresh = !path.exists();
-            let open = OpenOptions::new().create(true).append(true).open(path);
-            open.and_then(|mut file| file.flush()).map_err(|error| {
-                let path = path.display();
-                Failure::Usage(format!(
-                    "--svg {path} cannot be written ({error}); name another file"
-                ))
-            })?;
-            if fresh {
-                drop(std::fs::remove_file(path));
-            }
+        match self.svg.as_ref().filter(|_| place.is_first()) {
+            Some(path) => check_plot(path),
+            None => Ok(()),
         }
-        Ok(())
     }
+}
+
+/// That a plot can be written there.
+pub(crate) fn check_plot(path: &Path) -> Result<()> {
+    check_name(path)?;
+    let fresh = !path.exists();
+    let open = OpenOptions::new().create(true).append(true).open(path);
+    open.and_then(|mut file| file.flush()).map_err(|error| {
+        let path = path.display();
+        Failure::Usage(format!("--svg {path} cannot be written ({error}); name another file"))
+    })?;
+    if fresh {
+        drop(std::fs::remove_file(path));
+    }
+    Ok(())
 }
 
 /// A plot is SVG whatever its name: one that promises another format, say a.png, would mislead.
@@ -567,11 +674,18 @@ pub(crate) fn parse() -> Result<Command> {
 fn explain(error: &clap::Error, first: &[OsString]) -> String {
     let commands = Cli::command();
     let mut path: Vec<&str> = Vec::new();
-    let mut command = Some(&commands);
+    let mut command = &commands;
     for argument in first {
-        command = command.and_then(|command| command.find_subcommand(argument));
-        path.extend(command.map(|command| command.get_name()));
+        let Some(named) = command.find_subcommand(argument) else { break };
+        path.push(named.get_name());
+        command = named;
     }
+    let there_are = || {
+        let all: Vec<_> = command.get_subcommands().filter(|one| !one.is_hide_set()).collect();
+        let names: Vec<_> = all.iter().map(|one| one.get_name()).collect();
+        let (last, others) = names.split_last().unwrap_or((&"none", &[]));
+        format!("there are {} and {last}", others.join(", "))
+    };
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(texts)) => Some(texts.join(", ")),
@@ -599,15 +713,13 @@ fn explain(error: &clap::Error, first: &[OsString]) -> String {
                     started::command("bench --help")
                 );
             }
-            format!(
-                "there is no command {name}{suggestion}; there are run, probe, comply, bench, cost and info"
-            )
+            format!("there is no command {name}{suggestion}; {}", there_are())
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            "a command is missing; there are run, probe, comply, bench, cost and info".into()
+            format!("a command is missing; {}", there_are())
         }
         ErrorKind::MissingRequiredArgument => {
-            format!("{} is missing", argument.trim_matches(['<', '>', '.']))
+            format!("{} is missing", argument.replace(['<', '>'], "").trim_end_matches('.'))
         }
         ErrorKind::ArgumentConflict => {
             let other = text(ContextKind::PriorArg).unwrap_or_default();
@@ -697,6 +809,10 @@ mod tests {
             (&["cost", "allreduce", "-p", "65537"], "from 1 to 65536"),
             (&["cost", "allreduce", "--element", "0"], "from 1 to"),
             (&["run", "-n", "2"], "PROGRAM is missing"),
+            (&["schedule"], "there are clairvoyant, bench, linear, ring, slt and prr"),
+            (&["schedule", "pr"], "did you mean prr?"),
+            (&["schedule", "prr"], "--instance FILE is missing"),
+            (&["schedule", "bench", "-p", "1"], "1 is not in 2..=8192"),
             (
                 &["run", "-n", "0", "true"],
                 "-n <N> is \"0\"; it has to be a number of processes from 1",
@@ -712,6 +828,9 @@ mod tests {
             assert!(said.contains(expected), "{arguments:?}: {said}");
             assert!(!said.contains('\n'), "{arguments:?}: {said}");
             let help = match arguments.first() {
+                Some(&"schedule") if arguments.len() > 1 && arguments[1] != "pr" => {
+                    format!("schedule {} --help tells more)", arguments[1])
+                }
                 Some(&command) if command != "prob" => format!("{command} --help tells more)"),
                 _ => "--help tells more)".into(),
             };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use lpf::Pid;
 use lpf::collectives::Collective;
-use lpf::collectives::cost::{COMBINE_NS_PER_BYTE, Vector};
+use lpf::collectives::cost::Vector;
 use lpf::machine::{Growth, Machine, Origin, Parameters};
 use lpf::settings::Settings;
 use lpf::tables::{self, Table};
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::args::Cost;
 use crate::failure::{Failure, Result};
-use crate::output::{digits, processes, size, table, time};
+use crate::output::{digits, json, processes, size, table, time};
 use crate::probe::caveat;
 use crate::started;
 
@@ -58,10 +58,7 @@ pub(crate) fn run(options: &Cost) -> Result<()> {
     let rows = rows(collective, (n, options.element), p, &source);
     let mut out = io::stdout().lock();
     if options.json {
-        for row in &rows {
-            serde_json::to_writer(&mut out, row)?;
-            writeln!(out)?;
-        }
+        json(&mut out, &rows)?;
     } else {
         shown(&mut out, collective, &rows, &source)?;
         if n != options.n {
@@ -93,7 +90,7 @@ fn rows(
     source: &Source,
 ) -> Vec<Row> {
     let (members, v) = (p as usize, Vector { bytes: elements * element, element });
-    let chosen = collective.cheapest(&source.machine, members, v, COMBINE_NS_PER_BYTE).name;
+    let chosen = collective.cheapest(&source.machine, members, v).name;
     let all = collective.algorithms(members, v).into_iter();
     all.map(|one| Row {
         backend: source.backend.clone(),
@@ -105,7 +102,7 @@ fn rows(
         supersteps: one.supersteps.count,
         h_bytes: one.supersteps.h_bytes,
         messages: one.supersteps.messages,
-        predicted_ns: 1e9 * one.supersteps.seconds(&source.machine, p, COMBINE_NS_PER_BYTE),
+        predicted_ns: 1e9 * one.supersteps.seconds(&source.machine, p),
         chosen: one.name == chosen,
         origin: source.machine.origin(),
     })

@@ -2,7 +2,8 @@
 //!
 //! `run` starts the processes of a program; `probe` measures r, g and l and saves them; `comply`
 //! checks that every pattern keeps h·g + l; `bench` compares with what the machine can do; `info`
-//! shows machine, tables and settings; `cost` says what collectives cost.
+//! shows machine, tables and settings; `cost` says what collectives cost; `schedule` makes schedules for
+//! processes that arrive at different times.
 
 mod args;
 mod bench;
@@ -19,6 +20,7 @@ mod probe;
 mod progress;
 mod remarks;
 mod run;
+mod schedule;
 mod started;
 
 use std::process::ExitCode;
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
             Command::Comply(options) => comply::run(&options),
             Command::Bench(options) => bench::run(&options),
             Command::Cost(options) => cost::run(&options),
+            Command::Schedule(options) => schedule::run(&options),
             Command::Info(options) => info::run(&options),
         }
     });

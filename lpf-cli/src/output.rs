@@ -19,10 +19,7 @@ pub(crate) fn rows<R: Serialize>(
 ) -> Result<()> {
     let mut out = io::stdout().lock();
     if options.json {
-        for row in rows {
-            serde_json::to_writer(&mut out, row)?;
-            writeln!(out)?;
-        }
+        json(&mut out, rows)?;
     } else if options.csv {
         let mut csv = csv::Writer::from_writer(&mut out);
         for row in rows {
@@ -33,6 +30,15 @@ pub(crate) fn rows<R: Serialize>(
         table(&mut out)?;
     }
     Ok(out.flush()?)
+}
+
+/// A JSON object in a line for each row.
+pub(crate) fn json<R: Serialize>(out: &mut dyn Write, rows: &[R]) -> Result<()> {
+    for row in rows {
+        serde_json::to_writer(&mut *out, row)?;
+        writeln!(out)?;
+    }
+    Ok(())
 }
 
 /// A table with one line, under its header.

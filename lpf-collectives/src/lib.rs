@@ -5,6 +5,7 @@
 //! ([`cost`]); the cheapest on the machine's g and l is chosen, the same by all members. See [`Collectives`].
 
 mod algorithms;
+pub mod arrival_pattern;
 mod blocks;
 mod calls;
 mod choices;
@@ -29,6 +30,8 @@ pub use calls::RawOperator;
 pub use collectives::{Collectives, Mode, Needs, Preferences, Settings};
 pub use kinds::{Algorithm, Collective};
 pub use memory::{Source, Target};
-pub use operators::{And, At, Max, MaxAt, Min, MinAt, Operator, Or, Product, Sum, Xor};
+pub use operators::{
+    And, At, Max, MaxAt, Min, MinAt, Operator, Or, Product, Sum, Xor, combine_ns_per_byte,
+};
 pub use shared::Place;
 pub use ways::{Allgather, Allreduce, Alltoall, Broadcast, Gather, Reduce, ReduceScatter, Scan};

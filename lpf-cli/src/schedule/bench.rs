@@ -1,0 +1,174 @@
+//! `lpf schedule bench`: how long it takes to make schedules, on the instances of the paper's Table 1.
+
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use lpf::collectives::arrival_pattern::clairvoyant::{Digest, Instance, Scheduler};
+use lpf::measure::Random;
+use lpf::measure::stats::Samples;
+use serde::Serialize;
+
+use crate::args::ScheduleBench;
+use crate::failure::{Failure, Result};
+use crate::output::{digits, json, table, time};
+use crate::progress::Bar;
+
+/// When processes arrive.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Arrivals {
+    /// At random within as many seconds as there are processes.
+    Uniform,
+    /// All at once but for the last, which is as many seconds late.
+    Skewed,
+}
+
+impl Arrivals {
+    fn name(self) -> &'static str {
+        match self {
+            Arrivals::Uniform => "uniform",
+            Arrivals::Skewed => "skewed",
+        }
+    }
+
+    /// One instance of p processes and segments; a round takes up to a second.
+    fn instance(self, p: u32, random: &mut Random) -> Result<Instance> {
+        const SECOND: usize = 1_000_000_000;
+        let round_time = (SECOND / 1000 + random.below(SECOND - SECOND / 1000)) as u64;
+        let all = p as usize;
+        let (arrivals, root) = match self {
+            Arrivals::Uniform => {
+                let most = all * SECOND + SECOND / 10;
+                ((0..p).map(|_| random.below(most) as u64).collect(), random.below(all) as u32)
+            }
+            Arrivals::Skewed => {
+                let mut arrivals = vec![0; all];
+                arrivals[all - 1] = (all * SECOND) as u64;
+                (arrivals, 0)
+            }
+        };
+        Instance::new(p, root, round_time, arrivals).map_err(|why| Failure::Failed(why.to_string()))
+    }
+}
+
+/// A row of `--json`.
+#[derive(Serialize)]
+struct Row {
+    instance: &'static str,
+    #[serde(rename = "P")]
+    p: u32,
+    #[serde(rename = "N")]
+    n: u32,
+    algorithm: &'static str,
+    transfers: f64,
+    median_ns: f64,
+    min_ns: f64,
+    ns_per_transfer: f64,
+    samples: usize,
+}
+
+/// An algorithm is left out from the size on where one schedule of it would take longer than this.
+const TOO_LONG: Duration = Duration::from_secs(10);
+
+pub(super) fn run(options: &ScheduleBench) -> Result<()> {
+    let sizes: Vec<u32> = match options.p.is_empty() {
+        true => (2..=11).map(|power| 1 << power).collect(),
+        false => options.p.clone(),
+    };
+    let time = options.seconds.unwrap_or(Duration::from_secs(60));
+    let each = time.div_f64((2 * sizes.len()) as f64);
+    let bar = Bar::new("schedule bench", time);
+    let begin = Instant::now();
+    let mut rows = Vec::new();
+    // What one transfer took last, for each algorithm: the next size takes longer.
+    let mut slow = [0.0f64; Scheduler::ALL.len()];
+    for &p in &sizes {
+        for arrivals in [Arrivals::Uniform, Arrivals::Skewed] {
+            let mut random = Random::new(u64::from(p));
+            let mut found = [(); Scheduler::ALL.len()].map(|()| (Samples::default(), 0u64));
+            let start = Instant::now();
+            loop {
+                let instance = arrivals.instance(p, &mut random)?;
+                let mut digests = Vec::new();
+                for (nth, scheduler) in Scheduler::ALL.into_iter().enumerate() {
+                    let expected = slow[nth] * f64::from(p) * f64::from(p);
+                    if expected > TOO_LONG.as_nanos() as f64 {
+                        continue;
+                    }
+                    let (mut count, mut last) = (0u64, 0u64);
+                    let clock = Instant::now();
+                    scheduler.schedule(&instance, |transfer| {
+                        count += 1;
+                        last = transfer.round;
+                    });
+                    let ns = clock.elapsed().as_nanos() as f64;
+                    std::hint::black_box(last);
+                    found[nth].0.push(ns);
+                    found[nth].1 += count;
+                    if found[nth].0.len() == 1 {
+                        digests.push(Digest::of(&instance, scheduler));
+                    }
+                }
+                if digests.windows(2).any(|two| two[0] != two[1]) {
+                    let text = format!("the algorithms made different schedules of {instance:?}");
+                    return Err(Failure::Failed(text));
+                }
+                bar.show(begin.elapsed(), || format!("P = N = {p}, {}", arrivals.name()));
+                if start.elapsed() >= each {
+                    break;
+                }
+            }
+            for (nth, (samples, transfers)) in found.iter().enumerate() {
+                if samples.is_empty() {
+                    continue;
+                }
+                let transfers = *transfers as f64 / samples.len() as f64;
+                let ns_per_transfer = samples.median() / transfers;
+                slow[nth] = slow[nth].max(ns_per_transfer);
+                rows.push(Row {
+                    instance: arrivals.name(),
+                    p,
+                    n: p,
+                    algorithm: Scheduler::ALL[nth].name(),
+                    transfers,
+                    median_ns: samples.median(),
+                    min_ns: samples.min(),
+                    ns_per_transfer,
+                    samples: samples.len(),
+                });
+            }
+        }
+    }
+    drop(bar);
+    let mut out = io::stdout().lock();
+    if options.json {
+        json(&mut out, &rows)?;
+    } else {
+        shown(&mut out, &rows)?;
+    }
+    Ok(out.flush()?)
+}
+
+fn shown(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
+    let mut all = table(
+        ["instance", "P = N", "algorithm", "median", "per transfer", "x fastest", "samples"],
+        1,
+    );
+    for row in rows {
+        let same = |other: &&Row| (other.instance, other.p) == (row.instance, row.p);
+        let least = rows.iter().filter(same).map(|row| row.median_ns).fold(f64::INFINITY, f64::min);
+        all.add_row([
+            row.instance.to_string(),
+            row.p.to_string(),
+            row.algorithm.to_string(),
+            time(row.median_ns),
+            format!("{} ns", digits(row.ns_per_transfer)),
+            digits(row.median_ns / least),
+            row.samples.to_string(),
+        ]);
+    }
+    writeln!(out, "{}", all.trim_fmt())?;
+    writeln!(
+        out,
+        "all algorithms made the same schedule of the first instance of each row; one that would take more than 10 s is left out"
+    )
+}

@@ -1,0 +1,121 @@
+//! The programs of all-reductions along a chain on standard output.
+
+use std::io::{self, BufWriter, Write};
+
+use lpf::collectives::arrival_pattern::chain::{Chain, Hop, Plan, Step};
+use serde_json::{Value, json};
+
+use super::file::Fields;
+use super::plot::{self, Bar};
+use crate::args::ScheduleOf;
+use crate::failure::Result;
+use crate::output::{plain, processes};
+
+/// Their programs have 4 P² steps.
+const MOST: usize = 2048;
+
+pub(super) fn run(chain: Chain, options: &ScheduleOf) -> Result<()> {
+    let fields = Fields::read(&options.instance)?;
+    let (tau, arrivals) = (fields.number("tau")?, fields.times("arrivals")?);
+    if arrivals.len() > MOST {
+        return Err(fields.wrong(&format!(
+            "P is {}, and programs for more than {MOST} have too many steps",
+            arrivals.len()
+        )));
+    }
+    // All that is computed is a sum of an arrival and some tau, four for each segment at most.
+    let most = u64::MAX / 2;
+    if tau == 0 || tau > most / (4 * arrivals.len() as u64 * arrivals.len() as u64) {
+        return Err(fields
+            .wrong(&format!("tau is {tau}, and has to be above 0 and less than would overflow")));
+    }
+    if let Some(late) = arrivals.iter().position(|&time| time > most) {
+        return Err(fields
+            .wrong(&format!("arrivals[{late}] is {}, and {most} is the most", arrivals[late])));
+    }
+    if let Some(path) = &options.svg {
+        crate::args::check_plot(path)?;
+    }
+    let plan = Plan::new(chain, tau, &arrivals);
+    let (last, hops) = plan.timeline(tau, &arrivals);
+    let mut out = BufWriter::new(io::stdout().lock());
+    if options.json {
+        serde_json::to_writer(&mut out, &object(chain, &plan, tau, &arrivals, &last))?;
+        writeln!(out)?;
+    } else {
+        shown(&mut out, chain, &plan, &arrivals, &last)?;
+    }
+    out.flush()?;
+    let Some(path) = &options.svg else { return Ok(()) };
+    let bar = |hop: &Hop| Bar {
+        from: hop.from,
+        to: hop.to,
+        segment: hop.segment,
+        time: (hop.begin as f64, (hop.begin + tau) as f64),
+        stored: hop.whole,
+    };
+    let bars: Vec<Bar> = hops.iter().map(bar).collect();
+    let arrivals: Vec<f64> = arrivals.iter().map(|&time| time as f64).collect();
+    let caption = format!("All-reduce, {}, {}", chain.name(), processes(plan.processes() as u32));
+    plot::draw(path, &caption, plot::Unit::Plain, &arrivals, &bars)
+}
+
+/// What a step is called, in the order in which the papers' readers expect it.
+fn step(step: Step) -> Value {
+    let (verb, peer, segment, whole) = match step {
+        Step::Send { to, segment, whole } => ("send", to, segment, whole),
+        Step::Receive { from, segment, whole } => ("recv", from, segment, whole),
+    };
+    json!([verb, peer, segment, if whole { "override" } else { "reduce" }])
+}
+
+fn object(chain: Chain, plan: &Plan, tau: u64, arrivals: &[u64], last: &[u64]) -> Value {
+    let mut programs = vec![Value::Null; plan.processes()];
+    for (place, &rank) in plan.ranks().iter().enumerate() {
+        programs[rank as usize] = plan.program(place).into_iter().map(step).collect();
+    }
+    json!({
+        "alg": chain.name(),
+        "P": plan.processes(),
+        "tau": tau,
+        "arrivals": arrivals,
+        "id_to_rank": plan.ranks(),
+        "pre_steps_by_id": plan.ahead(),
+        "last_recv_time": last,
+        "programs": programs,
+    })
+}
+
+fn shown(
+    out: &mut dyn Write,
+    chain: Chain,
+    plan: &Plan,
+    arrivals: &[u64],
+    last: &[u64],
+) -> Result<()> {
+    writeln!(out, "{}, {}", chain.name(), processes(plan.processes() as u32))?;
+    let mut table =
+        plain(["id", "rank", "arrives", "pre-steps", "sends", "receives", "last receive"]);
+    for (place, &rank) in plan.ranks().iter().enumerate() {
+        let program = plan.program(place);
+        let sends = program.iter().filter(|step| matches!(step, Step::Send { .. })).count();
+        table.add_row([
+            place.to_string(),
+            rank.to_string(),
+            arrivals[rank as usize].to_string(),
+            plan.ahead()[place].to_string(),
+            sends.to_string(),
+            (program.len() - sends).to_string(),
+            last[rank as usize].to_string(),
+        ]);
+    }
+    writeln!(out, "{}", table.trim_fmt())?;
+    let elapsed: f64 = last.iter().zip(arrivals).map(|(&end, &begin)| (end - begin) as f64).sum();
+    let most = last.iter().max().copied().unwrap_or(0);
+    let average = elapsed / plan.processes() as f64;
+    writeln!(
+        out,
+        "all is done at {most}; a process takes {average} on average from its arrival on"
+    )?;
+    Ok(())
+}

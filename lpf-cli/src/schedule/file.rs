@@ -1,0 +1,79 @@
+//! An instance in a file: one JSON object.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::failure::{Failure, Result};
+
+/// The fields of an instance, by name.
+pub(super) struct Fields<'a> {
+    path: &'a Path,
+    object: Map<String, Value>,
+}
+
+impl<'a> Fields<'a> {
+    /// Of a file.
+    pub(super) fn read(path: &'a Path) -> Result<Self> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Failure::Usage(format!(
+                "--instance {shown} cannot be read ({error}); name another file"
+            ))
+        })?;
+        match serde_json::from_str(&text) {
+            Ok(Value::Object(object)) => Ok(Fields { path, object }),
+            Ok(_) => {
+                Err(Failure::Usage(format!("--instance {shown} is no JSON object, {{ ... }}")))
+            }
+            Err(error) => Err(Failure::Usage(format!("--instance {shown} is no JSON: {error}"))),
+        }
+    }
+
+    /// What is wrong with it, for people.
+    pub(super) fn wrong(&self, what: &str) -> Failure {
+        Failure::Usage(format!("--instance {} cannot be used: {what}", self.path.display()))
+    }
+
+    fn field(&self, name: &str) -> Result<&Value> {
+        let names = || self.object.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        self.object
+            .get(name)
+            .ok_or_else(|| self.wrong(&format!("it has no {name}; what it has is: {}", names())))
+    }
+
+    fn whole(&self, name: &str, value: &Value) -> Result<u64> {
+        value.as_u64().ok_or_else(|| {
+            let most = u64::MAX;
+            self.wrong(&format!("{name} is {value}, and has to be a whole number of 0 to {most}"))
+        })
+    }
+
+    /// A whole number.
+    pub(super) fn number(&self, name: &str) -> Result<u64> {
+        self.whole(name, self.field(name)?)
+    }
+
+    /// A whole number of 1 to 2^32 - 1.
+    pub(super) fn count(&self, name: &str) -> Result<u32> {
+        let number = self.number(name)?;
+        u32::try_from(number).ok().filter(|&number| number > 0).ok_or_else(|| {
+            self.wrong(&format!("{name} is {number}, and has to be 1 to {}", u32::MAX))
+        })
+    }
+
+    /// A whole number for each of P processes.
+    pub(super) fn times(&self, name: &str) -> Result<Vec<u64>> {
+        let p = self.count("P")? as usize;
+        let list = self.field(name)?;
+        let Value::Array(list) = list else {
+            return Err(self.wrong(&format!("{name} is no list of numbers, [ ... ]")));
+        };
+        if list.len() != p {
+            let text = format!("{name} has {} times for P = {p} processes", list.len());
+            return Err(self.wrong(&text));
+        }
+        let times = list.iter().enumerate();
+        times.map(|(nth, value)| self.whole(&format!("{name}[{nth}]"), value)).collect()
+    }
+}

@@ -1,0 +1,126 @@
+//! Processes as rows over time: arrivals, transfers, the last arrival.
+
+use std::path::Path;
+
+use plotters::prelude::*;
+
+use crate::failure::Result;
+use crate::plot::{COLOURS, write};
+
+/// One transfer.
+pub(super) struct Bar {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) segment: u32,
+    pub(super) time: (f64, f64),
+    /// Whether the receiver stores what comes; else it combines.
+    pub(super) stored: bool,
+}
+
+/// What times are in.
+#[derive(Clone, Copy)]
+pub(super) enum Unit {
+    Nanoseconds,
+    Plain,
+}
+
+impl Unit {
+    fn label(self, time: f64) -> String {
+        match self {
+            Unit::Nanoseconds => crate::output::time(time),
+            Unit::Plain => format!("{time}"),
+        }
+    }
+}
+
+/// With more processes than this numbers of segments would cover each other.
+const NAMED: usize = 24;
+
+/// Draws a schedule: in each row above the line what the process receives, below it what it sends.
+pub(super) fn draw(
+    path: &Path,
+    caption: &str,
+    unit: Unit,
+    arrivals: &[f64],
+    bars: &[Bar],
+) -> Result<()> {
+    let p = arrivals.len();
+    let last = arrivals.iter().copied().fold(0.0, f64::max);
+    let end = bars.iter().map(|bar| bar.time.1).fold(last, f64::max);
+    let begin = arrivals.iter().copied().fold(end, f64::min);
+    let room = ((end - begin) * 0.02).max(0.5);
+    // For the legend.
+    let right = end + room + (end - begin) * 0.13;
+    let size = (1200, (120 + 30 * p as u32).clamp(300, 2000));
+    write(path, |text| -> std::result::Result<(), DrawingAreaErrorKind<std::io::Error>> {
+        let area = SVGBackend::with_string(text, size).into_drawing_area();
+        area.fill(&WHITE)?;
+        let mut chart = ChartBuilder::on(&area)
+            .caption(caption, ("sans-serif", 18))
+            .margin(12)
+            .x_label_area_size(40)
+            .y_label_area_size(55)
+            .build_cartesian_2d(begin - room..right, p as f64 - 0.5..-0.5)?;
+        chart
+            .configure_mesh()
+            .disable_mesh()
+            .x_desc("time")
+            .x_label_formatter(&|time| unit.label(*time))
+            .y_labels(p.min(40))
+            .y_label_formatter(&|row| {
+                if row.fract() == 0.0 { format!("p{row}") } else { String::new() }
+            })
+            .draw()?;
+        let (arrives, combines, stores, late) = (COLOURS[2], COLOURS[0], COLOURS[1], COLOURS[3]);
+        for row in 0..p {
+            let line = [(begin - room, row as f64), (right, row as f64)];
+            chart.draw_series([PathElement::new(line, BLACK.mix(0.15))])?;
+        }
+        for (colour, stored, name) in [(combines, false, "combined"), (stores, true, "stored")] {
+            let of = || bars.iter().filter(move |bar| bar.stored == stored);
+            let boxes = of().flat_map(|bar| {
+                let (from, to) = (f64::from(bar.from), f64::from(bar.to));
+                let received = [(bar.time.0, to - 0.38), (bar.time.1, to)];
+                let sent = [(bar.time.0, from), (bar.time.1, from + 0.38)];
+                [
+                    Rectangle::new(received, colour.mix(0.55).filled()),
+                    Rectangle::new(received, WHITE.stroke_width(1)),
+                    Rectangle::new(sent, colour.mix(0.2).filled()),
+                    Rectangle::new(sent, WHITE.stroke_width(1)),
+                ]
+            });
+            chart.draw_series(boxes)?.label(name).legend(move |(x, y)| {
+                Rectangle::new([(x, y - 4), (x + 14, y + 4)], colour.filled())
+            });
+        }
+        if p <= NAMED && bars.len() <= 40 * p {
+            let style = ("sans-serif", 9).into_font();
+            chart.draw_series(bars.iter().flat_map(|bar| {
+                let middle = (bar.time.0 + bar.time.1) / 2.0;
+                let text =
+                    |row: f64| Text::new(bar.segment.to_string(), (middle, row), style.clone());
+                [text(f64::from(bar.to) - 0.34), text(f64::from(bar.from) + 0.06)]
+            }))?;
+        }
+        let marks = arrivals
+            .iter()
+            .enumerate()
+            .map(|(row, &time)| TriangleMarker::new((time, row as f64), 6, arrives.filled()));
+        chart
+            .draw_series(marks)?
+            .label("arrives")
+            .legend(move |(x, y)| TriangleMarker::new((x + 7, y), 5, arrives.filled()));
+        let line = [(last, -0.5), (last, p as f64 - 0.5)];
+        chart
+            .draw_series([PathElement::new(line, late.stroke_width(2))])?
+            .label("the last arrival")
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 14, y)], late.stroke_width(2)));
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::LowerRight)
+            .border_style(BLACK)
+            .background_style(WHITE.mix(0.8))
+            .draw()?;
+        area.present()
+    })
+}

@@ -1,0 +1,157 @@
+//! `lpf schedule` as a user meets it: examples, plots, bad instances.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+/// A folder that goes with its test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let folder =
+            std::env::temp_dir().join(format!("lpf-schedule-{name}-{}", std::process::id()));
+        drop(fs::remove_dir_all(&folder));
+        fs::create_dir_all(&folder).unwrap();
+        Folder(folder)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().into()
+    }
+
+    /// Runs `lpf schedule KIND` on an instance.
+    fn run(&self, kind: &str, instance: &str, more: &[&str]) -> Output {
+        let file = self.path("instance.json");
+        fs::write(&file, instance).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lpf"));
+        command.args(["schedule", kind, "--instance", &file]).args(more);
+        command.stdin(Stdio::null()).output().unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+fn object(output: &Output) -> Value {
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.stderr, b"", "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Examples of a file of lpf-collectives, under a name.
+fn published(text: &str, list: &str) -> Vec<Value> {
+    let examples: Value = serde_json::from_str(text).unwrap();
+    examples[list].as_array().unwrap().clone()
+}
+
+#[test]
+fn clairvoyant_schedules_are_the_published_ones() {
+    let folder = Folder::new("clairvoyant");
+    let text = include_str!("../../lpf-collectives/tests/published/clairvoyant.json");
+    for example in published(text, "instances") {
+        let found = object(&folder.run("clairvoyant", &example.to_string(), &["--json"]));
+        for field in
+            ["P", "N", "root", "d_ns", "arrivals_ns", "count", "last_round", "fnv1a", "combines"]
+        {
+            assert_eq!(found[field], example[field], "{} {field}", example["name"]);
+        }
+        for field in
+            ["transfers", "overwrite"].into_iter().filter(|field| !example[*field].is_null())
+        {
+            assert_eq!(found[field], example[field], "{} {field}", example["name"]);
+        }
+    }
+}
+
+#[test]
+fn programs_along_a_chain_are_the_published_ones() {
+    let folder = Folder::new("chain");
+    let text = include_str!("../../lpf-collectives/tests/published/sorted.json");
+    // Starting a program for each takes longer than all of them.
+    for example in published(text, "cases").into_iter().step_by(7) {
+        let kind = example["alg"].as_str().unwrap();
+        let found = object(&folder.run(kind, &example.to_string(), &["--json"]));
+        for field in ["P", "tau", "arrivals", "id_to_rank", "pre_steps_by_id", "programs"] {
+            assert_eq!(found[field], example[field], "{kind} {} {field}", example["pattern"]);
+        }
+    }
+}
+
+#[test]
+fn schedules_are_drawn() {
+    let folder = Folder::new("drawn");
+    let clairvoyant = json!({"P": 3, "N": 2, "root": 1, "d_ns": 5, "arrivals_ns": [0, 7, 20]});
+    let prr = json!({"P": 3, "tau": 5, "arrivals": [0, 7, 20]});
+    for (kind, instance) in [("clairvoyant", clairvoyant), ("prr", prr)] {
+        let file = folder.path("plot.svg");
+        let output = folder.run(kind, &instance.to_string(), &["--svg", &file]);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let plot = fs::read_to_string(&file).unwrap();
+        assert!(plot.starts_with("<svg") && plot.contains("the last arrival"), "{plot}");
+        let other = folder.run(kind, &instance.to_string(), &["--svg", "/nowhere/plot.svg"]);
+        assert_eq!(other.status.code(), Some(2));
+    }
+}
+
+#[test]
+fn what_is_no_instance_is_refused_in_a_sentence() {
+    let folder = Folder::new("refused");
+    let good = json!({"P": 2, "N": 1, "root": 0, "d_ns": 1, "arrivals_ns": [0, 1], "tau": 1, "arrivals": [0, 1]});
+    let with = |field: &str, value: Value| {
+        let mut changed = good.clone();
+        changed[field] = value;
+        changed.to_string()
+    };
+    let mut less = good.clone();
+    less.as_object_mut().unwrap().remove("root");
+    let cases = [
+        ("clairvoyant", with("P", json!(0)), "P is 0, and has to be 1 to"),
+        ("clairvoyant", with("N", json!(0)), "N is 0, and has to be 1 to"),
+        ("clairvoyant", with("P", json!(3)), "arrivals_ns has 2 times for P = 3 processes"),
+        ("clairvoyant", with("root", json!(2)), "the root is process 2, and the last is 1"),
+        ("clairvoyant", with("d_ns", json!(0)), "a round takes 0 ns"),
+        ("clairvoyant", with("d_ns", json!(1.5)), "d_ns is 1.5, and has to be a whole number"),
+        ("clairvoyant", with("arrivals_ns", json!([0, -1])), "arrivals_ns[1] is -1, and has to be"),
+        ("clairvoyant", with("arrivals_ns", json!([0, 1u64 << 63])), "process 1 arrives at"),
+        ("clairvoyant", with("arrivals_ns", json!(7)), "arrivals_ns is no list of numbers"),
+        ("clairvoyant", less.to_string(), "it has no root"),
+        ("clairvoyant", "[1, 2]".into(), "is no JSON object"),
+        ("clairvoyant", "{".into(), "is no JSON: "),
+        ("prr", with("P", json!(0)), "P is 0, and has to be 1 to"),
+        ("slt", with("tau", json!(0)), "tau is 0"),
+        ("ring", with("tau", json!(u64::MAX)), "tau is 18446744073709551615"),
+        ("linear", with("arrivals", json!([0, u64::MAX])), "arrivals[1] is 18446744073709551615"),
+        ("prr", with("arrivals", json!([0])), "arrivals has 1 times for P = 2 processes"),
+    ];
+    for (kind, instance, expected) in cases {
+        let output = folder.run(kind, &instance, &["--json"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{instance}: {said}");
+        assert!(said.contains(expected), "{instance}: {said}");
+        assert_eq!((said.lines().count(), output.stdout.len()), (1, 0), "{said}");
+    }
+    let missing = Command::new(env!("CARGO_BIN_EXE_lpf"))
+        .args(["schedule", "prr", "--instance", &folder.path("nowhere.json")])
+        .output()
+        .unwrap();
+    assert_eq!(missing.status.code(), Some(2));
+}
+
+#[test]
+fn the_bench_of_schedulers_has_a_row_for_each() {
+    let output = Command::new(env!("CARGO_BIN_EXE_lpf"))
+        .args(["schedule", "bench", "-p", "4,8", "--seconds", "0.2", "--json"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 2 * 2 * 3, "{text}");
+    assert!(rows.iter().all(|row| row["median_ns"].as_f64().unwrap() > 0.0), "{text}");
+}

@@ -1,0 +1,263 @@
+//! All-reductions in which each process sends to the next alone: the linear tree and the ring, and the two that
+//! put processes in the order of their arrival (Proficz 2018): the sorted linear tree (SLT) and the pre-reduced
+//! ring (PRR), corrected.
+//!
+//! A vector is cut into as many segments as there are processes. The processes have *places*; who is at place i
+//! sends to place i+1, the last to place 0. A program is the order in which a process sends and receives; messages
+//! between two arrive in the order in which they were sent.
+
+/// Which one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Chain {
+    /// Sums go from place 0 to the last, and from there on: places are ranks.
+    Linear,
+    /// Segment i begins at place i and goes round twice: places are ranks.
+    Ring,
+    /// The linear tree in the order of arrival.
+    SortedLinearTree,
+    /// The ring in the order of arrival, in which who is early reduces as many segments more, before the others
+    /// come, as there is time for.
+    PreReducedRing,
+}
+
+impl Chain {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Chain::Linear, Chain::Ring, Chain::SortedLinearTree, Chain::PreReducedRing];
+
+    /// As commands call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Chain::Linear => "linear",
+            Chain::Ring => "ring",
+            Chain::SortedLinearTree => "slt",
+            Chain::PreReducedRing => "prr",
+        }
+    }
+}
+
+/// One step of a program. Sends do not wait; receives do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// What is held of a segment goes to a process.
+    Send {
+        /// Its rank.
+        to: u32,
+        /// Which segment.
+        segment: u32,
+        /// Whether that is the result, which the receiver stores; else it combines.
+        whole: bool,
+    },
+    /// A segment comes from a process.
+    Receive {
+        /// Its rank.
+        from: u32,
+        /// Which segment.
+        segment: u32,
+        /// Whether it is the result, and stored; else it is combined: what came is the left operand.
+        whole: bool,
+    },
+}
+
+/// Who is where, and how many steps each takes before the others come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    chain: Chain,
+    /// The rank at each place.
+    ranks: Vec<u32>,
+    /// Segments that the process at each place reduces ahead.
+    ahead: Vec<u32>,
+    /// The place at which each segment begins.
+    starts: Vec<u32>,
+}
+
+impl Plan {
+    /// For processes that arrive at these times, where a segment takes `tau` to be sent and combined; in any unit,
+    /// the same at all processes. P log P.
+    pub fn new(chain: Chain, tau: u64, arrivals: &[u64]) -> Self {
+        let p = arrivals.len();
+        let mut ranks: Vec<u32> = (0..p as u32).collect();
+        if matches!(chain, Chain::SortedLinearTree | Chain::PreReducedRing) {
+            ranks.sort_unstable_by_key(|&rank| (arrivals[rank as usize], rank));
+        }
+        let mut ahead = vec![0u32; p];
+        if chain == Chain::PreReducedRing {
+            let last = ranks.last().map_or(0, |&rank| arrivals[rank as usize]);
+            for place in (0..p.saturating_sub(1)).rev() {
+                let next = arrivals[ranks[place + 1] as usize];
+                let needed = u128::from(ahead[place + 1] + 1) * u128::from(tau);
+                let is_time = u128::from(last - next) >= needed;
+                ahead[place] = ahead[place + 1] + u32::from(is_time);
+            }
+        }
+        let mut first = 0;
+        let starts = (0..p).map(|segment| {
+            while first + (ahead[first] as usize) < segment {
+                first += 1;
+            }
+            first as u32
+        });
+        let starts = starts.collect();
+        Plan { chain, ranks, ahead, starts }
+    }
+
+    /// How many processes take part.
+    pub fn processes(&self) -> usize {
+        self.ranks.len()
+    }
+
+    /// The rank at each place.
+    pub fn ranks(&self) -> &[u32] {
+        &self.ranks
+    }
+
+    /// Segments that the process at each place reduces before the ring goes round: 0 but in the pre-reduced ring.
+    pub fn ahead(&self) -> &[u32] {
+        &self.ahead
+    }
+
+    /// What the process at a place does, in its order.
+    pub fn program(&self, place: usize) -> Vec<Step> {
+        let p = self.processes();
+        if p < 2 {
+            return Vec::new();
+        }
+        match self.chain {
+            Chain::Linear | Chain::SortedLinearTree => self.along(place),
+            Chain::Ring | Chain::PreReducedRing => self.round(place),
+        }
+    }
+
+    fn send(&self, place: usize, segment: usize, whole: bool) -> Step {
+        let to = self.ranks[(place + 1) % self.processes()];
+        Step::Send { to, segment: segment as u32, whole }
+    }
+
+    fn receive(&self, place: usize, segment: usize, whole: bool) -> Step {
+        let from = self.ranks[(place + self.processes() - 1) % self.processes()];
+        Step::Receive { from, segment: segment as u32, whole }
+    }
+
+    /// Figure 5.
+    fn along(&self, place: usize) -> Vec<Step> {
+        let (p, mut steps) = (self.processes(), Vec::with_capacity(4 * self.processes()));
+        for segment in 0..p {
+            if place > 0 {
+                steps.push(self.receive(place, segment, false));
+            }
+            steps.push(self.send(place, segment, place == p - 1));
+        }
+        for segment in 0..p {
+            if place < p - 1 {
+                steps.push(self.receive(place, segment, true));
+            }
+            if place + 2 < p {
+                steps.push(self.send(place, segment, true));
+            }
+        }
+        steps
+    }
+
+    /// Figure 7, corrected: a segment's start is looked for in a loop; who receives the last operand sends the
+    /// result on; a result is sent on by who has received it.
+    fn round(&self, place: usize) -> Vec<Step> {
+        let (p, mut steps) = (self.processes(), Vec::with_capacity(4 * self.processes()));
+        let before = |place: usize| (place + p - 1) % p;
+        let first = place + self.ahead[place] as usize;
+        let segments = || (0..p).map(|step| (first + p - step) % p);
+        for segment in segments() {
+            let start = self.starts[segment] as usize;
+            if start != place {
+                steps.push(self.receive(place, segment, false));
+            }
+            // Its last operand was that of the place before the start.
+            steps.push(self.send(place, segment, before(start) == place));
+        }
+        for segment in segments() {
+            let last = before(self.starts[segment] as usize);
+            if last != place {
+                steps.push(self.receive(place, segment, true));
+                if before(last) != place {
+                    steps.push(self.send(place, segment, true));
+                }
+            }
+        }
+        steps
+    }
+
+    /// When each process receives last, by rank, and when each segment goes where, in a model in which it takes
+    /// `tau`: it begins when it was sent, its sender has sent all before it, and its receiver has received all before
+    /// it and waits for it.
+    pub fn timeline(&self, tau: u64, arrivals: &[u64]) -> (Vec<u64>, Vec<Hop>) {
+        let p = self.processes();
+        let mut lanes: Vec<Lane> = self
+            .ranks
+            .iter()
+            .enumerate()
+            .map(|(place, &rank)| Lane {
+                program: self.program(place),
+                at: 0,
+                now: arrivals[rank as usize],
+                sent: Vec::new(),
+                come: 0,
+                free: 0,
+            })
+            .collect();
+        let mut hops = Vec::new();
+        let mut moved = true;
+        while moved {
+            moved = false;
+            for place in 0..p {
+                let before = (place + p - 1) % p;
+                while let Some(&step) = lanes[place].program.get(lanes[place].at) {
+                    let now = lanes[place].now;
+                    match step {
+                        Step::Send { .. } => lanes[place].sent.push(now),
+                        Step::Receive { from, segment, whole } => {
+                            let sender = &mut lanes[before];
+                            let Some(&issued) = sender.sent.get(sender.come) else { break };
+                            let begin = issued.max(sender.free).max(now);
+                            sender.come += 1;
+                            sender.free = begin + tau;
+                            lanes[place].now = begin + tau;
+                            hops.push(Hop { from, to: self.ranks[place], segment, whole, begin });
+                        }
+                    }
+                    lanes[place].at += 1;
+                    moved = true;
+                }
+            }
+        }
+        let mut last = vec![0; p];
+        self.ranks.iter().zip(lanes).for_each(|(&rank, lane)| last[rank as usize] = lane.now);
+        (last, hops)
+    }
+}
+
+/// A process in the model.
+struct Lane {
+    program: Vec<Step>,
+    /// The step that is next.
+    at: usize,
+    now: u64,
+    /// When it sent each message to the next place.
+    sent: Vec<u64>,
+    /// How many of these have come, and when the last of them did.
+    come: usize,
+    free: u64,
+}
+
+/// A segment on its way from one process to another, by their ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// Who sends.
+    pub from: u32,
+    /// Who receives.
+    pub to: u32,
+    /// Which segment.
+    pub segment: u32,
+    /// Whether it is the result, which is stored; else it is combined.
+    pub whole: bool,
+    /// When it begins.
+    pub begin: u64,
+}

@@ -1,0 +1,165 @@
+//! Clairvoyant schedules: who sends which segment of a reduction to whom, in which round, when all know when
+//! everybody will arrive (Proficz and Ocetkiewicz 2020).
+//!
+//! A vector is cut into segments. In a round, which takes the *round time* d, a process sends one segment at most
+//! and receives one at most. Everything is in integers, so that all processes make the same schedule. Three
+//! algorithms make it, tuple for tuple the same ([`Scheduler`]); it is handed out as it comes, and nothing of it
+//! is kept.
+
+mod bits;
+mod canonical;
+mod check;
+mod linear;
+#[cfg(test)]
+mod tests;
+mod timeline;
+mod tree;
+mod window;
+
+use std::fmt;
+
+pub use canonical::{Digest, canonical};
+pub use check::{Mistake, check};
+pub use timeline::Timeline;
+
+/// The most a time may be, in ns: sums of two fit a word.
+pub const MOST: u64 = 1 << 62;
+
+/// What a schedule is made for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instance {
+    segments: u32,
+    root: u32,
+    round_time: u64,
+    arrivals: Vec<u64>,
+}
+
+/// Why there is no schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Impossible(String);
+
+impl fmt::Display for Impossible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Impossible {}
+
+impl Instance {
+    /// Of so many segments, to be combined at process `root`, where a segment takes `round_time` ns to be sent and
+    /// combined and process i arrives at `arrivals[i]` ns.
+    ///
+    /// # Errors
+    /// In a sentence: there is no process or no such root, the round time is 0, or a time is 2^62 ns or more.
+    pub fn new(
+        segments: u32,
+        root: u32,
+        round_time: u64,
+        arrivals: Vec<u64>,
+    ) -> Result<Self, Impossible> {
+        let p = arrivals.len();
+        let late = arrivals.iter().position(|&time| time >= MOST);
+        let text = if p == 0 {
+            "a reduction needs at least one process, and there is none".into()
+        } else if p > u32::MAX as usize {
+            format!("{p} processes are more than can be numbered")
+        } else if root as usize >= p {
+            format!("the root is process {root}, and the last is {}", p - 1)
+        } else if round_time == 0 || round_time >= MOST {
+            format!("a round takes {round_time} ns, and it has to be 1 to 2^62 - 1")
+        } else if let Some(rank) = late {
+            format!("process {rank} arrives at {} ns, and 2^62 - 1 is the latest", arrivals[rank])
+        } else {
+            return Ok(Instance { segments, root, round_time, arrivals });
+        };
+        Err(Impossible(text))
+    }
+
+    /// How many processes take part.
+    pub fn processes(&self) -> usize {
+        self.arrivals.len()
+    }
+
+    /// How many segments the vector is cut into.
+    pub fn segments(&self) -> u32 {
+        self.segments
+    }
+
+    /// Where the result is wanted.
+    pub fn root(&self) -> u32 {
+        self.root
+    }
+
+    /// The time of a round, ns.
+    pub fn round_time(&self) -> u64 {
+        self.round_time
+    }
+
+    /// When each process arrives, ns.
+    pub fn arrivals(&self) -> &[u64] {
+        &self.arrivals
+    }
+
+    /// A bit for each segment.
+    fn column(&self) -> Vec<u64> {
+        let mut column = vec![u64::MAX; self.segments.div_ceil(64) as usize];
+        if let (Some(last), 1..) = (column.last_mut(), self.segments % 64) {
+            *last = (1 << (self.segments % 64)) - 1;
+        }
+        column
+    }
+}
+
+/// One segment that goes from one process to another. In the order of (round, sender, receiver, segment).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Transfer {
+    /// From 0 on; rounds in which nobody can send are counted.
+    pub round: u64,
+    /// Who sends.
+    pub sender: u32,
+    /// Who receives.
+    pub receiver: u32,
+    /// Which segment.
+    pub segment: u32,
+    /// Whether the receiver holds no value of the segment, and stores what comes; else it combines. What it had
+    /// once is stale: it has sent it.
+    pub overwrites: bool,
+}
+
+/// How a schedule is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scheduler {
+    /// By search among all processes for each segment (Listing 2, with the state P'): a bit for each process and
+    /// segment.
+    Linear,
+    /// By a segment tree over the processes' columns (Listings 3 to 8, corrected): at most 5 bits.
+    Tree,
+    /// By counting, for all segments at once, who may still send them: 2 bits, and for each segment as many as
+    /// the number of processes has.
+    Bits,
+}
+
+impl Scheduler {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Scheduler::Linear, Scheduler::Tree, Scheduler::Bits];
+
+    /// As commands call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheduler::Linear => "linear",
+            Scheduler::Tree => "segment-tree",
+            Scheduler::Bits => "bits",
+        }
+    }
+
+    /// Hands out the transfers of a schedule, round by round; within a round in the order in which their
+    /// receivers are served. P of them at most in a round, and (P-1) N at least in all.
+    pub fn schedule(self, instance: &Instance, mut each: impl FnMut(Transfer)) {
+        match self {
+            Scheduler::Linear => linear::schedule(instance, &mut each),
+            Scheduler::Tree => tree::schedule(instance, &mut each),
+            Scheduler::Bits => bits::schedule(instance, &mut each),
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Reductions that know who arrives first.
+
+pub mod chain;
+pub mod clairvoyant;
