@@ -12,7 +12,7 @@ use lpf_core::{Cause, Context, Error, Lpf, Pid, Result, panic_text};
 
 use crate::algorithms::{Member, Results, Vector, by_way};
 use crate::blocks::Blocks;
-use crate::collectives::{Collectives, Mode, mixed};
+use crate::collectives::{Collectives, Mode, misuse, mixed, refused};
 use crate::cost::{Supersteps, choose};
 use crate::kinds::Collective;
 use crate::memory::{Source, Target, View};
@@ -129,6 +129,14 @@ fn other_length(has: usize, needs: usize) -> String {
     }
 }
 
+/// What a scan counts in.
+enum Way<'a> {
+    /// The own element, too.
+    Inclusive,
+    /// Those before it; this is called when nothing of the call is refused any more.
+    Exclusive(&'a dyn Fn()),
+}
+
 /// Nothing to combine with.
 fn nothing() -> impl FnMut(*const u8, *const u8, *mut u8, usize) {
     |_, _, _, _| {}
@@ -143,24 +151,21 @@ fn combining<T: Pod, O: Operator<T>>(
 }
 
 impl<'s> Collectives<'s> {
-    #[cold]
-    #[track_caller]
-    pub(crate) fn misuse<L: Lpf>(&self, ctx: &Context<'s, L>, text: String) -> Error {
-        let error = Error::misuse(ctx.pid(), ctx.superstep(), Cause::Arrivals(text));
-        error.at(std::panic::Location::caller().into())
-    }
-
     #[inline]
     #[track_caller]
     fn inside<L: Lpf>(&self, ctx: &Context<'s, L>, view: View) -> Result<View> {
         match view.outside {
+            None if view.active_from > ctx.superstep() => {
+                let slot = view.place.slot.to_string();
+                Err(refused(ctx, Cause::InactiveSlot { slot }))
+            }
             None => Ok(view),
             Some((start, end, len)) => {
                 let backwards = if end < start { ", which end before they begin" } else { "" };
                 let text = format!(
                     "elements {start}..{end} were asked for of an area of {len}{backwards}"
                 );
-                Err(self.misuse(ctx, text))
+                Err(misuse(ctx, text))
             }
         }
     }
@@ -170,7 +175,7 @@ impl<'s> Collectives<'s> {
     fn as_long<L: Lpf>(&self, ctx: &Context<'s, L>, view: View, len: usize) -> Result<View> {
         let view = self.inside(ctx, view)?;
         if view.len != len {
-            return Err(self.misuse(ctx, other_length(view.len, len)));
+            return Err(misuse(ctx, other_length(view.len, len)));
         }
         Ok(view)
     }
@@ -184,7 +189,7 @@ impl<'s> Collectives<'s> {
                 self.len(),
                 self.len() - 1
             );
-            return Err(self.misuse(ctx, text));
+            return Err(misuse(ctx, text));
         }
         Ok(root)
     }
@@ -235,7 +240,8 @@ impl<'s> Collectives<'s> {
             let which = group.enter(&mut raw, shared.names[plan.what.kind as usize], stamp);
             let at_front = plan.scratch.kept * len * element;
             let buffers = buffers(member, first);
-            let mut call = Call { raw: &mut raw, group, shared, buffers, combine, part };
+            let lends = !plan.scratch.one_part;
+            let mut call = Call { raw: &mut raw, group, shared, buffers, combine, part, lends };
             // SAFETY: the caller's promise; pieces are so long that what is kept and what waits fits scratch.
             let run = AssertUnwindSafe(|| unsafe {
                 match mode {
@@ -270,9 +276,10 @@ impl<'s> Collectives<'s> {
     #[cold]
     #[track_caller]
     fn no_room<L: Lpf>(&self, ctx: &Context<'s, L>, element: usize) -> Error {
-        self.misuse(ctx, format!(
+        let text = format!(
             "elements of {element} bytes do not fit what the collectives have for them; see Settings::scratch_bytes"
-        ))
+        );
+        misuse(ctx, text)
     }
 
     /// How this call's rounds end.
@@ -290,7 +297,7 @@ impl<'s> Collectives<'s> {
         let is_all = self.len() == ctx.nprocs() as usize;
         if mode == Some(Mode::Full) && !is_all {
             let text = "full supersteps need all processes as members".into();
-            return Err(self.misuse(ctx, text));
+            return Err(misuse(ctx, text));
         }
         // In strict mode a part of the context has barriers of its own.
         Ok(if is_all { Mode::Full } else { Mode::Expected })
@@ -304,7 +311,7 @@ impl<'s> Collectives<'s> {
             let text = format!(
                 "elements of {element} bytes do not fit the collectives' cells of {cell}; see Settings::cell_bytes"
             );
-            return Err(self.misuse(ctx, text));
+            return Err(misuse(ctx, text));
         }
         Ok(())
     }
@@ -320,7 +327,7 @@ impl<'s> Collectives<'s> {
         let small = (v.bytes as u64) << 5 | (kind as u64) << 1 | u64::from(commutes);
         let choice = self.choices.of(mixed(small, v.element as u64).max(1), || {
             let (machine, members) = (ctx.probe(), self.len() as Pid);
-            choose(ways, cost, |one| one.seconds(&machine, members, self.combine_ns_per_byte()))
+            choose(ways, cost, |one| one.seconds(&machine, members))
         });
         ways[choice]
     }
@@ -614,12 +621,6 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let x = self.inside(ctx, x.view())?;
         let y = self.as_long(ctx, y.view(), x.len)?;
-        if self.me() == 0 {
-            let identity = operator.identity();
-            let to = y.place.data.cast::<T>();
-            // SAFETY: the view's memory is its section's, borrowed mutably, and so long.
-            (0..y.len).for_each(|nth| unsafe { to.add(nth).write(identity) });
-        }
         self.scan_typed(ctx, operator, (x.place, y.place, x.len), true)
     }
 
@@ -665,7 +666,6 @@ impl<'s> Collectives<'s> {
         // the result but at the first member of an exscan.
         unsafe {
             x.data.cast::<T>().write(value);
-            y.data.cast::<T>().write(operator.identity());
             self.scan_typed(ctx, operator, (x, y, 1), exclusive)?;
             Ok(y.data.cast::<T>().read())
         }
@@ -680,22 +680,34 @@ impl<'s> Collectives<'s> {
         exclusive: bool,
     ) -> Result<()> {
         let combine = &mut combining::<T, _>(operator);
+        // It may panic: before the call has begun.
+        let identity = (exclusive && self.me() == 0).then(|| operator.identity());
+        let write = || {
+            let (_, y, len) = places;
+            let to = y.data.cast::<T>();
+            if let Some(identity) = identity {
+                // SAFETY: the place is memory of this process for so many elements, and nobody else's in the call.
+                (0..len).for_each(|nth| unsafe { to.add(nth).write(identity) });
+            }
+        };
+        let way = if exclusive { Way::Exclusive(&write) } else { Way::Inclusive };
         let operator = RawOperator::of(operator, combine);
-        // SAFETY: views' memory is their section's, borrowed during the call.
-        unsafe { self.scan_places(ctx, operator, places, exclusive) }
+        // SAFETY: views' memory is their section's, borrowed during the call, or this object's; as long, aligned.
+        unsafe { self.scan_places(ctx, operator, places, way) }
     }
 
     /// # Safety
-    /// As [`reduce_places`](Self::reduce_places). The first member's `y` holds the identity in an exscan.
+    /// As [`reduce_places`](Self::reduce_places).
     #[track_caller]
     unsafe fn scan_places<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
         RawOperator { element, name, combine, .. }: RawOperator<'_>,
         (x, y, len): (Place, Place, usize),
-        exclusive: bool,
+        inclusive: Way<'_>,
     ) -> Result<()> {
         self.fits(ctx, element)?;
+        let exclusive = matches!(inclusive, Way::Exclusive(_));
         let kind = if exclusive { Collective::Exscan } else { Collective::Scan };
         let v = Vector { bytes: len * element, element };
         let way = self.preferences.scan.unwrap_or_else(|| {
@@ -708,9 +720,11 @@ impl<'s> Collectives<'s> {
         let plan = Plan { what, len, scratch: way.scratch(self.len()) };
         // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {
-            let buffers = |_, first| Buffers {
-                input: x.from(first * element),
-                output: y.from(first * element),
+            let buffers = |_, first| {
+                if let (Way::Exclusive(begin), 0) = (&inclusive, first) {
+                    begin();
+                }
+                Buffers { input: x.from(first * element), output: y.from(first * element) }
             };
             self.carry_out(ctx, plan, combine, buffers, |s, m, _, len| {
                 let v = Vector { bytes: len * element, element };

@@ -10,10 +10,8 @@ use lpf_core::{Cause, Context, Error, Lpf, Memory, Pid, Result};
 use crate::algorithms::{Member, allgather_direct};
 use crate::blocks::Blocks;
 use crate::choices::Choices;
-use crate::cost::COMBINE_NS_PER_BYTE;
 use crate::group::Group;
 use crate::kept::Kept;
-use crate::operators;
 use crate::run::{Buffers, Call, expected, leave};
 use crate::schedule::Schedule;
 use crate::shared::{LINE, Place, Shared, TAIL};
@@ -139,8 +137,6 @@ pub struct Collectives<'s> {
     pub(crate) group: Group,
     pub(crate) shared: Rc<RefCell<Shared>>,
     pub(crate) preferences: Preferences,
-    /// What combining takes, the same at every process.
-    combine_ns_per_byte: f64,
     pub(crate) choices: Choices,
     pub(crate) kept: Kept,
     /// Whether the section is in strict mode.
@@ -173,8 +169,7 @@ impl<'s> Collectives<'s> {
                 "collectives need a Settings::cell_bytes of at least 64 and a Settings::window of 2 to {MAX_WINDOW}, \
                  not {cell_bytes} and {window}"
             );
-            let error = Error::misuse(ctx.pid(), ctx.superstep(), Cause::Arrivals(text));
-            return Err(error.at(std::panic::Location::caller().into()));
+            return Err(misuse(ctx, text));
         }
         let needs = settings.needs(nprocs);
         ctx.raw().reserve(needs.slots, needs.requests)?;
@@ -201,26 +196,15 @@ impl<'s> Collectives<'s> {
         // Calls of another object of this context are not this one's.
         let id = mixed(1, inbox.number() as u64);
         let firsts = vec![first; nprocs as usize].into_boxed_slice();
-        let mut all = Collectives {
+        Ok(Collectives {
             group: Group::new(members, me, id, firsts, false),
             shared: Rc::new(RefCell::new(shared)),
             preferences: Preferences::default(),
-            combine_ns_per_byte: COMBINE_NS_PER_BYTE,
             choices: Choices::default(),
             kept: Kept::new(),
             strict,
             section: PhantomData,
-        };
-        let measured = if me == 0 { operators::measure() } else { 0.0 };
-        all.combine_ns_per_byte = all.broadcast_value(ctx, 0, measured)?;
-        all.choices = Choices::default();
-        Ok(all)
-    }
-
-    /// What combining is taken to take where algorithms are compared: a sum of f64, measured at process 0 when
-    /// the collectives of the whole context were made; nanoseconds per byte.
-    pub fn combine_ns_per_byte(&self) -> f64 {
-        self.combine_ns_per_byte
+        })
     }
 
     /// The members' processes, by their place in the group.
@@ -255,6 +239,7 @@ impl<'s> Collectives<'s> {
     /// # Errors
     /// *Misuse* at every member where one has no room left for the members of another group
     /// ([`Settings::group_members`]); *fatal* where the section failed.
+    #[track_caller]
     pub fn split<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
@@ -279,7 +264,7 @@ impl<'s> Collectives<'s> {
                 "process {} has no room for the members of another group; Settings::group_members says how much there is",
                 self.group.pid(full)
             );
-            return Err(Error::misuse(ctx.pid(), ctx.superstep(), Cause::Arrivals(text)));
+            return Err(misuse(ctx, text));
         }
         if colour.is_none() {
             return Ok(None);
@@ -292,7 +277,6 @@ impl<'s> Collectives<'s> {
             group: Group::new(members, me, id, rings, barriers),
             shared: self.shared.clone(),
             preferences: self.preferences,
-            combine_ns_per_byte: self.combine_ns_per_byte,
             choices: Choices::default(),
             kept: Kept::new(),
             strict: self.strict,
@@ -314,7 +298,7 @@ impl<'s> Collectives<'s> {
         count: usize,
     ) -> Result<Option<Self>> {
         if stride == 0 {
-            return Err(self.misuse(ctx, "a stride of 0 names one member again and again".into()));
+            return Err(misuse(ctx, "a stride of 0 names one member again and again".into()));
         }
         let is_in = self
             .me()
@@ -341,7 +325,8 @@ impl<'s> Collectives<'s> {
         group.enter(&mut raw, call_name("split"), 1);
         let buffers = Buffers { input: scratch, output: scratch };
         let combine = &mut |_: *const u8, _: *const u8, _: *mut u8, _: usize| {};
-        let mut call = Call { raw: &mut raw, group, shared, buffers, combine, part: 64 };
+        let mut call =
+            Call { raw: &mut raw, group, shared, buffers, combine, part: 64, lends: false };
         // SAFETY: scratch is registered and this object's.
         let done = unsafe { expected(&mut call, &schedule) };
         shared.schedule = schedule;
@@ -358,6 +343,21 @@ impl Drop for Collectives<'_> {
             shared.forget(links);
         }
     }
+}
+
+/// A call that cannot be, of whoever called the collective.
+#[cold]
+#[track_caller]
+pub(crate) fn misuse<L: Lpf>(ctx: &Context<'_, L>, text: String) -> Error {
+    refused(ctx, Cause::Arrivals(text))
+}
+
+/// The same for another cause.
+#[cold]
+#[track_caller]
+pub(crate) fn refused<L: Lpf>(ctx: &Context<'_, L>, cause: Cause) -> Error {
+    let error = Error::misuse(ctx.pid(), ctx.superstep(), cause);
+    error.at(std::panic::Location::caller().into())
 }
 
 /// Two words as one.

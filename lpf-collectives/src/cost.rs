@@ -34,17 +34,14 @@ pub struct Supersteps {
     pub combined_bytes: f64,
 }
 
-/// What combining takes where nothing is measured: nanoseconds per byte.
-pub const COMBINE_NS_PER_BYTE: f64 = 0.1;
-
 impl Supersteps {
-    /// Seconds on a machine, for groups of `members` processes and an operator that takes so many nanoseconds
-    /// per byte.
-    pub fn seconds(&self, machine: &Machine, members: Pid, combine_ns_per_byte: f64) -> f64 {
+    /// Seconds on a machine, for groups of `members` processes and an operator that takes what a sum of f64
+    /// takes there.
+    pub fn seconds(&self, machine: &Machine, members: Pid) -> f64 {
         let word = if self.messages > 0.0 { (self.h_bytes / self.messages) as usize } else { 0 };
         let g = machine.g(members, word.max(1), &SyncAttr::Default);
         let l = machine.l(members, word.max(1), &SyncAttr::Default);
-        self.h_bytes * g + self.count * l + self.combined_bytes * 1e-9 * combine_ns_per_byte
+        self.h_bytes * g + self.count * l + self.combined_bytes * machine.combining()
     }
 
     /// Several alike.

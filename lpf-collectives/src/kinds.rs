@@ -114,19 +114,11 @@ impl Collective {
         }
     }
 
-    /// The algorithm that is cheapest on a machine, for an operator that commutes and takes so many nanoseconds
-    /// per byte: the one that collectives choose. Of those predicted within 5 % of the least it is the one of
-    /// fewest supersteps.
-    pub fn cheapest(
-        self,
-        machine: &Machine,
-        p: usize,
-        v: impl Into<Vector>,
-        combine_ns_per_byte: f64,
-    ) -> Algorithm {
+    /// The algorithm that is cheapest on a machine, for an operator that commutes: the one that collectives
+    /// choose. Of those predicted within 5 % of the least it is the one of fewest supersteps.
+    pub fn cheapest(self, machine: &Machine, p: usize, v: impl Into<Vector>) -> Algorithm {
         let all = self.algorithms(p, v);
-        let seconds = |cost: &Supersteps| cost.seconds(machine, p as Pid, combine_ns_per_byte);
-        all[choose(&all, |one| Some(one.supersteps), seconds)]
+        all[choose(&all, |one| Some(one.supersteps), |cost| cost.seconds(machine, p as Pid))]
     }
 
     /// Has the algorithm of this name be used, or with no name the cheapest again; false, and the cheapest,
@@ -168,7 +160,7 @@ impl Collectives<'_> {
         collective: Collective,
         v: impl Into<Vector>,
     ) -> Algorithm {
-        collective.cheapest(&ctx.probe(), self.len(), v, self.combine_ns_per_byte())
+        collective.cheapest(&ctx.probe(), self.len(), v)
     }
 }
 

@@ -15,6 +15,8 @@ pub(crate) mod sealed {
 pub struct View {
     pub(crate) place: Place,
     pub(crate) len: usize,
+    /// The first superstep in which its memory can be used.
+    pub(crate) active_from: u64,
     /// Why the range is none of its memory's: the elements that are asked for, and how many there are.
     pub(crate) outside: Option<(usize, usize, usize)>,
 }
@@ -51,7 +53,7 @@ fn view<'s, M: Memory<'s>>(memory: &M, range: &impl RangeBounds<usize>) -> View 
     let (start, end) = if fits { (start, end) } else { (0, 0) };
     let (slot, data) = (memory.slot(), memory.data().wrapping_add(start).cast());
     let place = Place { slot, offset: start * size_of::<M::Element>(), data };
-    View { place, len: end - start, outside }
+    View { place, len: end - start, active_from: memory.active_from(), outside }
 }
 
 macro_rules! both {

@@ -9,7 +9,7 @@ pub(crate) struct Scratch {
     pub(crate) kept: usize,
     /// Waiting at most, in a full superstep: behind what is kept, from where a step's `stage` counts.
     pub(crate) waiting: usize,
-    /// On expected arrivals a message of it is one part, because a round sends and writes the same memory.
+    /// On expected arrivals a message of it is one part, in a cell, because a round sends and writes the same memory.
     pub(crate) one_part: bool,
     /// No member knows: there are no full supersteps of it.
     pub(crate) unknown: bool,

@@ -20,8 +20,8 @@ pub(crate) struct Shared {
     pub(crate) schedule: Schedule,
     /// The collectives' names, by their numbers.
     pub(crate) names: [CallName; Collective::ALL.len() + 1],
-    /// Where blocks of any length end.
-    pub(crate) ends: [Vec<usize>; 2],
+    /// Vectors for where blocks of any length end: a call takes two at most.
+    pub(crate) ends: Vec<Vec<usize>>,
     /// Addresses of what was put on links and may not have left.
     pub(crate) unflushed: Vec<(usize, usize)>,
     /// Flushes so far.
@@ -72,7 +72,7 @@ impl Shared {
         let rings = vec![false; rings as usize];
         let mut names = [CallName::new(); Collective::ALL.len() + 1];
         Collective::ALL.iter().for_each(|&kind| names[kind as usize] = call_name(kind.name()));
-        let ends = [0; 2].map(|_| Vec::with_capacity(rings.len()));
+        let ends = [0; 2].map(|_| Vec::with_capacity(rings.len())).into();
         let unflushed = Vec::with_capacity(4 * rings.len() + 16);
         Shared {
             inbox,

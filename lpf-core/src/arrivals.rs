@@ -270,8 +270,9 @@ impl Outgoing {
 /// before.
 #[cold]
 pub fn never_awaited(left: u64, inbox: usize, ring: u32, next: Pid) -> Cause {
+    let messages = if left == 1 { "message" } else { "messages" };
     Cause::Arrivals(format!(
-        "it never awaited {left} messages that came into ring {ring} of inbox {inbox} before process {next}'s link"
+        "it never awaited {left} {messages} that came into ring {ring} of inbox {inbox} before process {next}'s link"
     ))
 }
 

@@ -220,7 +220,7 @@ impl<'s, L: Lpf> Context<'s, L> {
         // SAFETY: the block lives until it is retired and a full sync has returned, and user code
         // reaches it only through slices that borrow this context, which sync needs mutably.
         match unsafe { self.raw.register_global(base, bytes, shape) } {
-            Ok(slot) => Ok(Area::new(slot, block, base.cast(), len)),
+            Ok(slot) => Ok(Area::new(slot, block, base.cast(), len, self.superstep() + 1)),
             Err(error) => {
                 self.heap.free(block);
                 Err(error)
@@ -239,7 +239,7 @@ impl<'s, L: Lpf> Context<'s, L> {
         let (base, bytes) = self.heap.place(block);
         // SAFETY: as in `area`.
         match unsafe { self.raw.register_local(base, bytes, Registrant::Runtime) } {
-            Ok(slot) => Ok(Local::new(slot, block, base.cast(), len)),
+            Ok(slot) => Ok(Local::new(slot, block, base.cast(), len, 0)),
             Err(error) => {
                 self.heap.free(block);
                 Err(error)

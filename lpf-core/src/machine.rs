@@ -96,6 +96,14 @@ pub struct Parameters {
     pub origin: Origin,
     /// By increasing word size; never empty.
     pub rows: Vec<Row>,
+    /// Time of combining two vectors into one, a sum of f64 in cache, nanoseconds per byte of one of them.
+    #[serde(default = "guessed_combining")]
+    pub combine_ns_per_byte: f64,
+}
+
+/// What combining takes where it was not measured.
+fn guessed_combining() -> f64 {
+    0.1
 }
 
 impl Parameters {
@@ -125,7 +133,8 @@ impl Parameters {
                 row(1 << 20, 0.1, 0.4, 6_000.0),
             ],
         };
-        Parameters { p: 2, growth, origin: Origin::Guess, rows }
+        let combine_ns_per_byte = guessed_combining();
+        Parameters { p: 2, growth, origin: Origin::Guess, rows, combine_ns_per_byte }
     }
 
     /// The gap for messages of at least `bytes`, nanoseconds per byte; positive for every size.
@@ -173,6 +182,7 @@ impl Parameters {
     pub fn is_sound(&self) -> bool {
         let positive = |x: f64| x.is_finite() && x > 0.0;
         self.p > 0
+            && positive(self.combine_ns_per_byte)
             && !self.rows.is_empty()
             && self.rows.windows(2).all(|w| w[0].word_bytes < w[1].word_bytes)
             && self.rows.iter().all(|row| {
@@ -229,6 +239,11 @@ impl Machine {
         1e-9 * self.parameters.l_ns(p, min_message_bytes)
     }
 
+    /// The time in which two vectors are combined into one, in seconds per byte of one of them.
+    pub fn combining(&self) -> f64 {
+        1e-9 * self.parameters.combine_ns_per_byte
+    }
+
     /// The table behind the answers.
     pub fn parameters(&self) -> &Arc<Parameters> {
         &self.parameters
@@ -268,5 +283,7 @@ mod tests {
         assert!(table.is_sound());
         table.rows[1].g_ns_per_byte = f64::NAN;
         assert!(!table.is_sound());
+        let combining = Parameters { combine_ns_per_byte: -1.0, ..Parameters::guess(Growth::Rdma) };
+        assert!(!combining.is_sound());
     }
 }

@@ -7,7 +7,7 @@
 //! another machine is said once on standard error, and numbers are guessed instead.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -19,6 +19,7 @@ use serde_json::error::Category;
 use lpf_core::Pid;
 use lpf_core::machine::{Parameters, Row};
 use lpf_core::messages::Way;
+use lpf_core::settings::MAX_PROCS;
 
 use crate::host::Host;
 
@@ -83,6 +84,11 @@ impl File {
                 let whose = format!("for {backend} with p = {}", parameters.p);
                 Err(match parameters.rows.is_empty() {
                     true => format!("it is damaged: the numbers {whose} are missing"),
+                    false if parameters.p > MAX_PROCS => {
+                        format!(
+                            "it is damaged: it has numbers {whose}, and {MAX_PROCS} is the most"
+                        )
+                    }
                     false => format!("it is damaged: the numbers {whose} are impossible"),
                 })
             }
@@ -95,12 +101,23 @@ fn unreadable(error: &io::Error) -> String {
     format!("it cannot be read: {error}")
 }
 
+/// What stands in a file of tables: one that is longer than any of them is another one, or has no end.
+fn text(path: &Path) -> io::Result<String> {
+    const MOST: u64 = 64 << 20;
+    let mut text = String::new();
+    let read = fs::File::open(path)?.take(MOST).read_to_string(&mut text)?;
+    match read as u64 == MOST {
+        true => Err(io::Error::new(io::ErrorKind::InvalidData, "it is longer than any table")),
+        false => Ok(text),
+    }
+}
+
 /// The tables in a file, whatever machine they were measured on.
 ///
 /// # Errors
 /// Why the file cannot be used, in a plain sentence.
 pub fn read(path: &Path) -> Result<Vec<Table>, String> {
-    let text = fs::read_to_string(path).map_err(|error| unreadable(&error))?;
+    let text = text(path).map_err(|error| unreadable(&error))?;
     Ok(File::parse(&text)?.tables)
 }
 
@@ -167,7 +184,7 @@ impl Store {
         let read = match is_file {
             Err(_) if self.folder_is_none() => Err(self.no_folder()),
             Ok(false) => Err(io::Error::other("it is no file")),
-            _ => fs::read_to_string(&self.path),
+            _ => text(&self.path),
         };
         let text = match read {
             Ok(text) => text,
@@ -300,6 +317,8 @@ const ABSURD: f64 = 1e12;
 fn is_possible(parameters: &Parameters) -> bool {
     let below = |value: f64| value < ABSURD;
     parameters.is_sound()
+        && parameters.p <= MAX_PROCS
+        && below(parameters.combine_ns_per_byte)
         && parameters
             .rows
             .iter()
@@ -482,6 +501,22 @@ mod tests {
     }
 
     #[test]
+    fn a_table_of_before_combining_was_measured_has_a_guess_of_it() {
+        let folder = Folder::new("combining");
+        let store = folder.store();
+        store.save(table(2, false, 1.0)).unwrap();
+        let text = fs::read_to_string(store.path()).unwrap();
+        let end = text.find("\"combine_ns_per_byte\"").unwrap();
+        let (before, after) = (text[..end].trim_end().trim_end_matches(','), &text[end..]);
+        let older = format!("{before}{}", &after[after.find('}').unwrap()..]);
+        fs::write(store.path(), older).unwrap();
+        match store.load() {
+            Found::Tables(tables) => assert_eq!(tables[0].parameters.combine_ns_per_byte, 0.1),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
     fn impossible_numbers_are_not_saved() {
         let folder = Folder::new("impossible");
         let store = folder.store();
@@ -502,6 +537,7 @@ mod tests {
         let foreign = good.replace("\"cpu\": \"cpu\"", "\"cpu\": \"another\"");
         let impossible = good.replace("\"l_ns\": 1.0", "\"l_ns\": -1.0");
         let absurd = good.replace("\"l_ns\": 1.0", "\"l_ns\": 1e300");
+        let crowd = good.replace("\"p\": 2", "\"p\": 65537");
         let middle: String = good.lines().take(15).map(|line| format!("{line}\n")).collect();
         let last = good.lines().nth(14).unwrap().trim();
         let newer = good.replace("\"format\": 1", "\"format\": 2");
@@ -523,6 +559,7 @@ mod tests {
             (&no_rows, "the numbers for threads with p = 2 are missing"),
             ("{}", "damaged: the field \"format\" is missing"),
             (&absurd, "impossible"),
+            (&crowd, "it has numbers for threads with p = 65537, and 65536 is the most"),
             (&middle, &*format!("it ends in the middle, in line 15: {last}")),
             (&newer, "format 2"),
         ];

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use lpf::host::Host;
 use lpf::machine::{Growth, Row};
 use lpf::measure::task::{Task, Watch};
-use lpf::measure::{Measured, Plan, memcpy_speeds};
+use lpf::measure::{Alone, Measured, Plan};
 use lpf::messages::Way;
 use lpf::tables::{Saved, Store, Table};
 use lpf::{Context, Lpf, Pid};
@@ -98,7 +98,7 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
             all.extend(rows);
         } else {
             let mut out = io::stdout().lock();
-            shown::table(&mut out, &host, &plan, &rows, measured.narrow)?;
+            shown::table(&mut out, &host, &plan, &rows, &measured)?;
             if let Some(exchanges) = &exchanges {
                 writeln!(out, "{}", exchanges.sentence())?;
             }
@@ -120,11 +120,11 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GAndL;
 
-/// What is measured, and r, which takes no section.
+/// What is measured, and what was measured before, as it takes no section.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     plan: Plan,
-    memcpy: Vec<f64>,
+    alone: Alone,
     growth: Growth,
 }
 
@@ -137,8 +137,8 @@ impl Task for GAndL {
         order: &Order,
         watch: &Watch,
     ) -> lpf::Result<Measured> {
-        let Order { plan, memcpy, growth } = order;
-        lpf::measure::measure(ctx, plan, memcpy, *growth, &|progress| {
+        let Order { plan, alone, growth } = order;
+        lpf::measure::measure(ctx, plan, alone, *growth, &|progress| {
             watch(progress.elapsed, &|| estimate(&progress.rows));
         })
     }
@@ -150,7 +150,7 @@ impl Measurement for GAndL {
 
 /// Measures with a bar that shows g and l as far as they are known.
 pub(crate) fn measure(place: &mut Place, plan: &Plan) -> Result<Measured> {
-    let order = Order { memcpy: memcpy_speeds(plan), plan: plan.clone(), growth: place.growth() };
+    let order = Order { alone: Alone::measure(plan), plan: plan.clone(), growth: place.growth() };
     let bar = Bar::new(&format!("probe p = {}", plan.p), plan.time);
     place.measure::<GAndL>(plan.p, &order, bar.watch())
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use comfy_table::{CellAlignment, Table};
 use lpf::host::Host;
 use lpf::measure::plan::{Bound, WORDS};
-use lpf::measure::{Plan, Word};
+use lpf::measure::{Measured, Plan, Word};
 
 use super::ProbeRow;
 use crate::output::{digits, plain, processes, seconds, size, within};
@@ -17,7 +17,7 @@ pub(super) fn table(
     host: &Host,
     plan: &Plan,
     rows: &[ProbeRow],
-    narrow: bool,
+    measured: &Measured,
 ) -> io::Result<()> {
     let backend = rows.first().map_or("", |row| row.backend);
     writeln!(out, "{} ({}), {backend}, {}", host.name, host.cpu, processes(plan.p))?;
@@ -36,6 +36,8 @@ pub(super) fn table(
     }
     writeln!(out, "{table}")?;
     writeln!(out, "+- is half of the 95 % interval; l (words) = l / (r w)")?;
+    let combining = digits(measured.parameters.combine_ns_per_byte);
+    writeln!(out, "to combine two vectors (a sum of f64 in cache) takes {combining} ns/byte")?;
     for word in &plan.words {
         let (w, n) = (size(word.bytes), size(word.largest));
         writeln!(out, "n_max for words of {w}: {n} per process ({})", why(word))?;
@@ -44,7 +46,7 @@ pub(super) fn table(
         let w = size(*left_out);
         writeln!(out, "words of {w} are left out: some for each pair do not fit the memory")?;
     }
-    if !narrow {
+    if !measured.narrow {
         let time = seconds(plan.time);
         writeln!(
             out,

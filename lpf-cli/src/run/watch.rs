@@ -29,8 +29,9 @@ const LAST: Duration = Duration::from_millis(500);
 /// Killing is repeated after this: meanwhile a process may have started others.
 const REPEAT: Duration = Duration::from_millis(50);
 
-/// A launcher has so long to end after its processes were killed.
-const TIDYING: Duration = Duration::from_millis(500);
+/// A launcher has so long to end after its processes were killed: on a machine with other work a second may
+/// not do, and one that is killed itself leaves its files behind.
+const TIDYING: Duration = Duration::from_secs(3);
 
 /// What killed processes have written is passed on for so long: nobody may be reading.
 const REST: Duration = Duration::from_secs(1);

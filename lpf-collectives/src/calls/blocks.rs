@@ -7,7 +7,7 @@ use lpf_core::{Context, Lpf, Result};
 use super::{Plan, What, nothing};
 use crate::algorithms::*;
 use crate::blocks::Blocks;
-use crate::collectives::Collectives;
+use crate::collectives::{Collectives, misuse};
 use crate::kinds::Collective;
 use crate::memory::{Source, Target, View};
 use crate::run::Buffers;
@@ -77,35 +77,6 @@ impl Layout<'_> {
 }
 
 impl<'s> Collectives<'s> {
-    /// Where blocks of these many elements end, in a vector kept for it.
-    #[track_caller]
-    pub(super) fn ends<L: Lpf>(
-        &self,
-        ctx: &Context<'s, L>,
-        which: usize,
-        counts: &[usize],
-    ) -> Result<Vec<usize>> {
-        if counts.len() != self.len() {
-            let text = format!(
-                "{} counts were given to a group of {}, which takes one for each member",
-                counts.len(),
-                self.len()
-            );
-            return Err(self.misuse(ctx, text));
-        }
-        let mut ends = std::mem::take(&mut self.shared.borrow_mut().ends[which]);
-        ends.clear();
-        ends.extend(counts.iter().scan(0usize, |sum, &count| {
-            *sum = sum.saturating_add(count);
-            Some(*sum)
-        }));
-        Ok(ends)
-    }
-
-    pub(super) fn give_back(&self, which: usize, ends: Vec<usize>) {
-        self.shared.borrow_mut().ends[which] = ends;
-    }
-
     /// Runs `f` with blocks of these many elements, and their sum.
     #[track_caller]
     pub(super) fn with_counts<L: Lpf>(
@@ -114,10 +85,24 @@ impl<'s> Collectives<'s> {
         counts: &[usize],
         f: impl FnOnce(&mut Self, &mut Context<'s, L>, Layout<'_>, usize) -> Result<()>,
     ) -> Result<()> {
-        let ends = self.ends(ctx, 0, counts)?;
+        if counts.len() != self.len() {
+            let text = format!(
+                "{} counts were given to a group of {}, which takes one for each member",
+                counts.len(),
+                self.len()
+            );
+            return Err(misuse(ctx, text));
+        }
+        // A call inside `f` finds another one.
+        let mut ends = self.shared.borrow_mut().ends.pop().unwrap_or_default();
+        ends.clear();
+        ends.extend(counts.iter().scan(0usize, |sum, &count| {
+            *sum = sum.saturating_add(count);
+            Some(*sum)
+        }));
         let layout = Layout::Any(&ends);
         let done = f(self, ctx, layout, layout.total(counts.len()));
-        self.give_back(0, ends);
+        self.shared.borrow_mut().ends.push(ends);
         done.at_caller()
     }
 
@@ -427,7 +412,7 @@ impl<'s> Collectives<'s> {
                 x.len,
                 self.len()
             );
-            return Err(self.misuse(ctx, text));
+            return Err(misuse(ctx, text));
         }
         Ok(x.len / self.len())
     }
@@ -449,15 +434,13 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         self.with_counts(ctx, sends, |this, ctx, leaves, total| {
             let x = this.as_long(ctx, x.view(), total)?;
-            let ends = this.ends(ctx, 1, receives)?;
-            let y = this.as_long(ctx, y.view(), ends.last().copied().unwrap_or(0));
-            let done = y.and_then(|y| {
-                let layouts = (leaves, Layout::Any(&ends));
+            this.with_counts(ctx, receives, |this, ctx, comes, total| {
+                let y = this.as_long(ctx, y.view(), total)?;
                 // SAFETY: views' memory is their section's, borrowed during the call.
-                unsafe { this.uneven_places(ctx, (x.place, y.place), layouts, size_of::<T>()) }
-            });
-            this.give_back(1, ends);
-            done
+                unsafe {
+                    this.uneven_places(ctx, (x.place, y.place), (leaves, comes), size_of::<T>())
+                }
+            })
         })
     }
 
@@ -519,7 +502,7 @@ impl<'s> Collectives<'s> {
             let text = format!(
                 "an element of {bytes} bytes where {VALUE} are the most; put it into an area"
             );
-            return Err(self.misuse(ctx, text));
+            return Err(misuse(ctx, text));
         }
         Ok(self.shared.borrow().values())
     }

@@ -3,6 +3,7 @@
 use bytemuck::Pod;
 use lpf_core::{Context, Lpf, Result};
 
+use crate::calls::Way;
 use crate::calls::blocks::{Layout, Rooted};
 use crate::collectives::Collectives;
 use crate::operators::Operator;
@@ -100,8 +101,9 @@ impl<'s> Collectives<'s> {
         (x, y, len): (Place, Place, usize),
         exclusive: bool,
     ) -> Result<()> {
+        let way = if exclusive { Way::Exclusive(&|| {}) } else { Way::Inclusive };
         // SAFETY: the caller's promise.
-        unsafe { self.scan_places(ctx, operator, (x, y, len), exclusive) }
+        unsafe { self.scan_places(ctx, operator, (x, y, len), way) }
     }
 
     /// [`gather`](Self::gather) of `bytes` bytes of every member.
@@ -205,11 +207,10 @@ impl<'s> Collectives<'s> {
         receives: &[usize],
     ) -> Result<()> {
         self.with_counts(ctx, sends, |this, ctx, leaves, _| {
-            let ends = this.ends(ctx, 1, receives)?;
-            // SAFETY: the caller's promise.
-            let done = unsafe { this.uneven_places(ctx, (x, y), (leaves, Layout::Any(&ends)), 1) };
-            this.give_back(1, ends);
-            done
+            this.with_counts(ctx, receives, |this, ctx, comes, _| {
+                // SAFETY: the caller's promise.
+                unsafe { this.uneven_places(ctx, (x, y), (leaves, comes), 1) }
+            })
         })
     }
 }

@@ -34,7 +34,7 @@ case! {
     /// Roots that are no members, ranges outside, lengths that do not match, wrong numbers of counts,
     /// elements longer than a cell. No target is touched, and the next collective works.
     pub fn misuse_is_found_at_the_call_and_has_no_effect both_ways [1, 2, 3] |ctx| {
-        ctx.resize(SLOTS + 5, 0)?;
+        ctx.resize(SLOTS + 6, 0)?;
         let usual = Settings::new(ctx.nprocs());
         let settings = Settings { cell_bytes: 64, ..usual };
         let mut c = Collectives::with(ctx, settings)?;
@@ -121,6 +121,12 @@ case! {
             part.preferences_mut().mode = Some(Mode::Full);
             refused(part.broadcast(ctx, 0, &mut y), "need all processes as members");
         }
+        assert!(ctx.read(&to).iter().all(|&to| to == [10; 16]), "a refused call wrote");
+        let mut fresh = ctx.area::<u32>(len)?;
+        let words = "was registered in this superstep";
+        refused(c.broadcast(ctx, 0, &mut fresh), words);
+        refused(c.allreduce_in_place(ctx, &Sum, &mut fresh), words);
+        refused(c.alltoall(ctx, &fresh, &mut y), words);
         // What is not combined may be as long as it likes.
         c.allgather(ctx, (&long, ..1), &mut to)?;
         c.broadcast(ctx, q - 1, &mut huge)?;

@@ -3,13 +3,13 @@
 //!
 //! Short messages go through cells, in one piece. Long ones that are kept go straight to their place, which
 //! their receiver offers when it comes to their round, where that pays ([`Lpf::landing_pays_from`]). Other
-//! long ones come in parts, each combined or copied from where it lies, a cell or, on threads, its sender's
-//! memory. Sends never wait; a receive waits for its message alone.
+//! long ones come in parts, one or more, each combined or copied from where it lies, a cell or, on threads, its
+//! sender's memory. Sends never wait; a receive waits for its message alone.
 //!
 //! Nothing is written that may still have to leave: a place is compared with what was sent since the last
 //! flush, and if they meet, there is a flush first. An algorithm sends and writes the same bytes in one
-//! round only where their message is one part: with more, two members would wait for each other's credit, or for
-//! each other to have read.
+//! round only where their message is one part, and goes through a cell: else two members would wait for each other's
+//! credit, or for each other to have read.
 
 use lpf_core::arrivals::Arrival;
 use lpf_core::attr::PutAttr;
@@ -131,9 +131,6 @@ impl<L: Lpf> Call<'_, '_, L> {
     fn make_ready(&mut self, step: &Step) -> Done {
         let &Step::Receive { from, bytes, then: Then::Keep(to), .. } = step else { return Ok(()) };
         self.may_write(to)?;
-        if bytes <= LONG.min(self.shared.cell) {
-            return Ok(());
-        }
         let link = self.group.link(self.raw, self.shared, from)?;
         if !self.lands(link, bytes)? {
             return Ok(());
@@ -182,7 +179,7 @@ impl<L: Lpf> Call<'_, '_, L> {
         let part = if kept { self.shared.cell } else { self.part };
         let attr = match kept {
             true if self.lands(link, bytes)? => PutAttr::Landing(link),
-            _ if bytes > part => PutAttr::Parts(link, part),
+            _ if bytes > part || self.lends && !kept && bytes > LONG => PutAttr::Parts(link, part),
             _ => PutAttr::Channel(link),
         };
         let (place, start) = (self.place(from.buffer), self.address(from) as usize);

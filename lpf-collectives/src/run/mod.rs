@@ -32,6 +32,8 @@ pub(crate) struct Call<'a, 'r, L: Lpf> {
     pub(crate) combine: Combine<'a>,
     /// The length of the parts that a message to be combined comes in: whole elements.
     pub(crate) part: usize,
+    /// Whether a message to be combined may be read where it lies: a round does not write what it sends.
+    pub(crate) lends: bool,
 }
 
 impl<L: Lpf> Call<'_, '_, L> {

@@ -34,6 +34,10 @@ pub trait Memory<'s>: sealed::Sealed {
 
     #[doc(hidden)]
     fn block(&self) -> usize;
+
+    /// The first superstep in which others can use it, or requests name it.
+    #[doc(hidden)]
+    fn active_from(&self) -> u64;
 }
 
 macro_rules! handle {
@@ -44,12 +48,19 @@ macro_rules! handle {
             block: usize,
             data: *mut T,
             len: usize,
+            active_from: u64,
             section: PhantomData<fn(&'s ()) -> &'s ()>,
         }
 
         impl<'s, T> $name<'s, T> {
-            pub(crate) fn new(slot: $slot, block: usize, data: *mut T, len: usize) -> Self {
-                $name { slot, block, data, len, section: PhantomData }
+            pub(crate) fn new(
+                slot: $slot,
+                block: usize,
+                data: *mut T,
+                len: usize,
+                active_from: u64,
+            ) -> Self {
+                $name { slot, block, data, len, active_from, section: PhantomData }
             }
         }
 
@@ -84,6 +95,11 @@ macro_rules! handle {
             #[inline]
             fn block(&self) -> usize {
                 self.block
+            }
+
+            #[inline]
+            fn active_from(&self) -> u64 {
+                self.active_from
             }
         }
     };
@@ -130,7 +146,7 @@ mod tests {
         let mut slots = SlotTable::new(0);
         slots.set_capacity(1);
         let slot = slots.register_global(std::ptr::null_mut(), 32, 0, 0).unwrap();
-        let area = Area::new(slot, 0, std::ptr::null_mut::<u64>(), 4);
+        let area = Area::new(slot, 0, std::ptr::null_mut::<u64>(), 4, 1);
         assert_eq!(format!("{area:?}"), "Area<u64> of length 4, slot global 0");
     }
 }

@@ -25,6 +25,10 @@ impl<'s> Memory<'s> for Forged {
     fn block(&self) -> usize {
         0
     }
+
+    fn active_from(&self) -> u64 {
+        0
+    }
 }
 
 struct Both;

@@ -36,6 +36,7 @@ pub mod stats;
 pub mod superstep;
 pub mod task;
 
+mod alone;
 mod now;
 mod random;
 mod rounds;
@@ -52,6 +53,7 @@ use self::exchange::TotalExchange;
 use self::rounds::Size;
 use self::superstep::{Empty, Pattern, Timing};
 
+pub use self::alone::Alone;
 pub use self::now::{Now, measured_here, measured_now};
 pub use self::plan::{Plan, Word};
 pub use self::random::Random;
@@ -85,11 +87,11 @@ pub fn measure_threads(
     plan: &Plan,
     watch: &(dyn Fn(&Progress) + Sync),
 ) -> Result<Measured> {
-    let memcpy = memcpy_speeds(plan);
+    let alone = Alone::measure(plan);
     let found = Mutex::new(None);
     let config = unchecked(config.clone().procs(plan.p));
     config.exec(plan.p, Args::none(), |ctx, _args| {
-        let measured = measure(ctx, plan, &memcpy, Growth::SharedMemory, watch)?;
+        let measured = measure(ctx, plan, &alone, Growth::SharedMemory, watch)?;
         if ctx.pid() == 0 {
             *found.lock().expect("only process 0 locks") = Some(measured);
         }
@@ -97,14 +99,6 @@ pub fn measure_threads(
     })?;
     let found = found.into_inner().expect("only process 0 locks");
     Ok(found.expect("the section ended well, so process 0 stored what it measured"))
-}
-
-/// r for each word size of the plan, nanoseconds per byte, measured on this process alone; takes
-/// about a twentieth of the plan's time.
-pub fn memcpy_speeds(plan: &Plan) -> Vec<f64> {
-    let time = plan.time.div_f64(20.0 * plan.words.len() as f64);
-    let speed = |word: &Word| memcpy::memcpy_ns_per_byte(word.bytes, word.largest, time).median();
-    plan.words.iter().map(speed).collect()
 }
 
 /// Measures g and l inside a section. Collective; what it returns has a meaning at process 0 only,
@@ -115,21 +109,22 @@ pub fn memcpy_speeds(plan: &Plan) -> Vec<f64> {
 pub fn measure<L: Lpf>(
     ctx: &mut Context<'_, L>,
     plan: &Plan,
-    memcpy: &[f64],
+    alone: &Alone,
     growth: Growth,
     watch: &dyn Fn(&Progress),
 ) -> Result<Measured> {
     let h = rounds::sizes(plan);
     let patterns: Vec<Box<dyn Pattern<L>>> =
         h.iter().map(|size| exchange(plan.p, plan.words[size.word].bytes, size)).collect();
-    let mut rounds = rounds::Rounds::new(plan, &h, memcpy, watch);
+    let mut rounds = rounds::Rounds::new(plan, &h, &alone.memcpy, watch);
     conduct(ctx, &patterns, Timing::Fresh, &mut rounds)?;
     let rows = rounds.rows();
     if ctx.pid() != 0 {
         let parameters = Parameters::guess(growth);
         return Ok(Measured { parameters, points: Vec::new(), narrow: false });
     }
-    let parameters = Parameters { p: plan.p, growth, origin: Origin::Measured, rows };
+    let (p, combine_ns_per_byte) = (plan.p, alone.combine_ns_per_byte);
+    let parameters = Parameters { p, growth, origin: Origin::Measured, rows, combine_ns_per_byte };
     Ok(Measured { parameters, points: rounds.points(), narrow: rounds.all_narrow() })
 }
 

@@ -7,17 +7,17 @@ use lpf_core::{Args, Context, Lpf, Pid, Result};
 use serde::{Deserialize, Serialize};
 
 use super::task::{Perform, Task, Watch, perform, unwatched};
-use super::{Measured, Plan, measure, memcpy_speeds};
+use super::{Alone, Measured, Plan, measure};
 
 /// Measures g and l; the program of [`measured_now`].
 #[derive(Clone, Copy, Debug)]
 pub struct Now;
 
-/// What is measured, and r.
+/// What is measured, and what was measured before.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
     plan: Plan,
-    memcpy: Vec<f64>,
+    alone: Alone,
 }
 
 impl Task for Now {
@@ -25,7 +25,7 @@ impl Task for Now {
     type Found = Measured;
 
     fn run<L: Lpf>(ctx: &mut Context<'_, L>, order: &Order, _watch: &Watch) -> Result<Measured> {
-        measure(ctx, &order.plan, &order.memcpy, Growth::MessagePassing, &|_| {})
+        measure(ctx, &order.plan, &order.alone, Growth::MessagePassing, &|_| {})
     }
 }
 
@@ -41,7 +41,7 @@ pub fn measured_now(
     exec: impl FnOnce(Perform<Now>, Args<'_>) -> Result<()>,
 ) -> Result<Parameters> {
     let plan = Plan::new(procs, Growth::MessagePassing, time, false);
-    let order = Order { memcpy: memcpy_speeds(&plan), plan };
+    let order = Order { alone: Alone::measure(&plan), plan };
     Ok(perform::<Now>(&order, unwatched(), exec)?.parameters)
 }
 
@@ -52,9 +52,9 @@ pub fn measured_now(
 /// *Mitigable* where memory is refused, *fatal* where the section failed.
 pub fn measured_here<L: Lpf>(ctx: &mut Context<'_, L>, time: Duration) -> Result<Parameters> {
     let plan = Plan::new(ctx.nprocs(), Growth::MessagePassing, time, false);
-    let memcpy = if ctx.pid() == 0 { memcpy_speeds(&plan) } else { Vec::new() };
+    let alone = if ctx.pid() == 0 { Alone::measure(&plan) } else { Alone::default() };
     // Another host has another memory and other caches, and so another plan.
-    let order = serde_json::to_vec(&Order { plan, memcpy }).map_err(lpf_core::Error::setting)?;
+    let order = serde_json::to_vec(&Order { plan, alone }).map_err(lpf_core::Error::setting)?;
     let order = super::share::from_first(ctx, &order)?;
     let order = serde_json::from_slice(&order).map_err(lpf_core::Error::setting)?;
     Ok(Now::run(ctx, &order, &unwatched())?.parameters)

@@ -168,7 +168,7 @@ impl<L: Lpf> Own<'_, '_, L> {
         let used = all.into_iter().find(|one| algorithm == Some(one.name)).unwrap_or(cheapest);
         let timed = harness::time(self, &wanted.pacing)?;
         let (machine, p) = (self.ctx.probe(), self.ctx.nprocs());
-        let seconds = used.supersteps.seconds(&machine, p, self.collectives.combine_ns_per_byte());
+        let seconds = used.supersteps.seconds(&machine, p);
         let predicted = Predicted { ns: 1e9 * seconds, origin: machine.origin() };
         Ok(Found { timed, algorithm: used.name.into(), predicted })
     }

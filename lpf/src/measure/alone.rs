@@ -1,0 +1,26 @@
+//! What is measured on one process by itself.
+
+use lpf_collectives::combine_ns_per_byte;
+use serde::{Deserialize, Serialize};
+
+use super::memcpy::memcpy_ns_per_byte;
+use super::{Plan, Word};
+
+/// What takes no section to measure.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Alone {
+    /// r for each word size of the plan, nanoseconds per byte.
+    pub(super) memcpy: Vec<f64>,
+    /// Of a sum of f64, nanoseconds per byte.
+    pub(super) combine_ns_per_byte: f64,
+}
+
+impl Alone {
+    /// Measured on this process; takes about a twentieth of the plan's time.
+    pub fn measure(plan: &Plan) -> Self {
+        let time = plan.time.div_f64(20.0 * plan.words.len() as f64);
+        let speed = |word: &Word| memcpy_ns_per_byte(word.bytes, word.largest, time).median();
+        let memcpy = plan.words.iter().map(speed).collect();
+        Alone { memcpy, combine_ns_per_byte: combine_ns_per_byte() }
+    }
+}
