@@ -285,6 +285,18 @@ pub fn not_awaited(from: Pid) -> Cause {
     ))
 }
 
+/// Why a section cannot end, or an inbox go: its process never awaited `left` messages, of process `from` if
+/// that is known.
+#[cold]
+pub fn left_unread(left: u64, from: Option<Pid>) -> Cause {
+    let messages = if left == 1 { "message" } else { "messages" };
+    let from = from.map_or(String::new(), |from| format!(" of process {from}"));
+    Cause::Arrivals(format!(
+        "it never awaited {left} {messages}{from}: the two do not agree on what they send each other (one of them \
+         has left out a call, or called it with another root or length)"
+    ))
+}
+
 /// The receiver's side of one channel.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Incoming {

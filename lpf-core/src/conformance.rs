@@ -109,6 +109,7 @@ pub mod cases {
     pub use super::arrivals::mixed::*;
     pub use super::arrivals::opening::*;
     pub use super::arrivals::parts::*;
+    pub use super::arrivals::unread::*;
     pub use super::aside::*;
     pub use super::board::*;
     pub use super::capacities::*;
@@ -405,6 +406,10 @@ macro_rules! conformance {
                 parts_keep_their_place_among_other_messages,
                 long_parts_cross_each_other,
             ]
+            arrivals::unread: [
+                what_nobody_awaited_is_fatal_at_the_end,
+                what_comes_after_its_link_is_fatal_at_the_end,
+            ]
             aside: [
                 what_is_set_aside_waits_for_its_own_sync,
                 a_library_leaves_no_trace_but_its_data,
@@ -451,6 +456,7 @@ mod tests {
             include_str!("conformance/arrivals/mixed.rs"),
             include_str!("conformance/arrivals/opening.rs"),
             include_str!("conformance/arrivals/parts.rs"),
+            include_str!("conformance/arrivals/unread.rs"),
             include_str!("conformance/aside.rs"),
             include_str!("conformance/board.rs"),
             include_str!("conformance/capacities.rs"),

@@ -87,8 +87,8 @@ pub unsafe trait Lpf: Sized + Send {
 
     /// Runs `f` in a pristine context on the same processes; this one is on hold meanwhile.
     ///
-    /// Collective; a full sync to enter, a flush and a barrier to leave, and O(p) work. Requests pending
-    /// here stay pending.
+    /// Collective; a full sync to enter, a flush and a barrier to leave (two where it had inboxes), and O(p) work.
+    /// Requests pending here stay pending.
     ///
     /// # Errors
     /// *Fatal* where the inner section failed (this context stays usable) or this one has.
@@ -96,8 +96,10 @@ pub unsafe trait Lpf: Sized + Send {
     where
         F: for<'r> FnOnce(&mut Context<'r, Self>, Args<'_>) -> Result<()>;
 
-    /// Leaves the section: flush and closing barrier, or the news of a failure to all others.
-    /// Called once, by [`run_section`](crate::run_section), never by users. A flush and one meeting.
+    /// Leaves the section: flush and closing barrier, or the news of a failure to all others. Where a message was
+    /// sent on a link and never awaited, the section fails.
+    /// Called once, by [`run_section`](crate::run_section), never by users. A flush and one meeting; two, and
+    /// O(links ever opened), where there are inboxes.
     fn leave(&mut self, how: Leaving) -> Result<()>;
 
     /// Registers `bytes` bytes at `base` as the local side of requests, usable at once; of an

@@ -10,6 +10,7 @@ mod open;
 mod receive;
 pub(crate) mod ring;
 mod send;
+mod unread;
 mod waiting;
 
 use std::collections::VecDeque;
@@ -28,6 +29,8 @@ pub(crate) struct Links {
     places: Vec<Place>,
     open: usize,
     call: Call,
+    /// Deregistered since the last full sync: others may still send into them. With their numbers.
+    removed: Vec<(usize, Arc<InboxMemory>)>,
 }
 
 #[derive(Debug)]

@@ -155,6 +155,11 @@ impl Threads {
         if self.checked {
             self.report_leaks();
         }
+        // The same everywhere: inboxes are registered together.
+        if self.capacity.active_inboxes > 0 {
+            self.meet(bits::CLOSE)?;
+            self.fail_if_unread()?;
+        }
         self.meet(bits::CLOSE)?;
         Ok(())
     }

@@ -192,6 +192,7 @@ impl Threads {
         }
         if self.dirty || all & (bits::REGISTERED | bits::RESIZED) != 0 {
             self.apply_changes(all);
+            self.let_go_of_removed()?;
         }
         self.superstep += 1;
         Ok(())

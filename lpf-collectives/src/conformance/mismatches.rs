@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use lpf_core::conformance::tools::{
     BOUND, assert_fatal_naming, assert_in_time, failing_rehook, sync_until_fatal,
 };
-use lpf_core::{Context, Lpf, Pid, Result, case};
+use lpf_core::{Context, Error, Lpf, Pid, Result, case};
 
 use super::world;
 use crate::*;
@@ -25,13 +25,18 @@ fn differ<L: Lpf>(
     });
     let (error, waited) = seen.expect("every process comes to its wait");
     for error in [error, outer] {
-        assert_fatal_naming(&error, &[1]);
-        let others: Vec<Pid> = (0..ctx.nprocs()).filter(|&pid| pid != 1).collect();
-        let text = error.to_string();
-        let named = others.iter().filter(|pid| text.contains(&format!("process {pid}")));
-        assert!(named.count() > 0, "one of processes {others:?} has to be named: {error}");
+        assert_names_both(ctx.nprocs(), &error);
     }
     assert_in_time(waited, BOUND);
+}
+
+/// Process 1 is named, and one of those it does not agree with.
+fn assert_names_both(processes: Pid, error: &Error) {
+    assert_fatal_naming(error, &[1]);
+    let others: Vec<Pid> = (0..processes).filter(|&pid| pid != 1).collect();
+    let text = error.to_string();
+    let named = others.iter().filter(|pid| text.contains(&format!("process {pid}")));
+    assert!(named.count() > 0, "one of processes {others:?} has to be named: {error}");
 }
 
 case! {
@@ -217,6 +222,58 @@ case! {
                 }
             }
             Ok(())
+        });
+    }
+}
+
+/// Runs calls that process 1 does not agree in, after which nobody waits for anybody: the section's end is fatal
+/// for all.
+fn end_differently<L: Lpf>(
+    ctx: &mut Context<'_, L>,
+    calls: impl for<'r> Fn(&mut Context<'r, L>, &mut Collectives<'r>) -> Result<()>,
+) {
+    let (_, outer) = failing_rehook(ctx, |inner| {
+        let mut c = world(inner, 4, 0)?;
+        inner.sync()?;
+        c.preferences_mut().mode = Some(Mode::Expected);
+        calls(inner, &mut c)
+    });
+    assert_names_both(ctx.nprocs(), &outer);
+}
+
+case! {
+    /// Nothing comes after the call that process 1 has skipped, or of which it took itself for the root.
+    pub fn what_differs_last_is_fatal_and_both_are_named timed [2, 3] |ctx| {
+        for skipped in [0, 3, 4] {
+            // Process 1 is one of those that get, and then the root.
+            for root in [0, 1] {
+                end_differently(ctx, |inner, c| {
+                    c.preferences_mut().broadcast = Some(Broadcast::Direct);
+                    let mut x = inner.local::<u64>(6)?;
+                    for call in 0..5 {
+                        if call != skipped || c.me() != 1 {
+                            c.broadcast(inner, root, &mut x)?;
+                        }
+                    }
+                    Ok(())
+                });
+            }
+            end_differently(ctx, |inner, c| {
+                c.preferences_mut().reduce = Some(Reduce::Direct);
+                let (x, mut y) = (inner.local::<u64>(2)?, inner.local::<u64>(2 * c.len())?);
+                for call in 0..5 {
+                    match call {
+                        _ if call == skipped && c.me() == 1 => {}
+                        0 | 3 => c.reduce(inner, 1, &Sum, &x, (&mut y, ..2))?,
+                        _ => c.gather(inner, 1, &x, &mut y)?,
+                    }
+                }
+                Ok(())
+            });
+        }
+        end_differently(ctx, |inner, c| {
+            let mut x = inner.local::<u64>(6)?;
+            c.broadcast(inner, usize::from(c.me() == 1), &mut x)
         });
     }
 }

@@ -108,6 +108,7 @@ macro_rules! conformance {
                 two_algorithms_are_fatal_and_both_are_named,
                 a_skipped_collective_is_fatal_and_both_are_named,
                 counts_that_differ_are_fatal_and_both_are_named,
+                what_differs_last_is_fatal_and_both_are_named,
                 memory_is_still_when_a_call_has_failed,
             ]
             faults: [

@@ -18,6 +18,7 @@ pub(super) mod mismatches;
 pub(super) mod mixed;
 pub(super) mod opening;
 pub(super) mod parts;
+pub(super) mod unread;
 
 /// Links between every two processes; this one's, by peer.
 pub(super) struct Mesh {

@@ -12,6 +12,7 @@ mod inboxes;
 mod near;
 mod receive;
 mod send;
+mod unread;
 
 use std::collections::{HashMap, VecDeque};
 
@@ -66,6 +67,8 @@ pub(super) struct Links {
     early: Vec<Early>,
     /// Which link of a stream into a ring here its sender closed last, and what it had sent on the stream.
     closed: HashMap<Stream, Closed>,
+    /// Room for the counts of the section's end, by process.
+    awaited: Vec<u16>,
 }
 
 #[derive(Debug)]
@@ -233,6 +236,7 @@ impl Links {
             early: Vec::new(),
             ends: false,
             closed: HashMap::new(),
+            awaited: Vec::new(),
         }
     }
 

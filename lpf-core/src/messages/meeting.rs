@@ -27,6 +27,15 @@ use direct::Direct;
 /// What is copied rather than awaited when it is sent.
 const COPIED: usize = 1 << 10;
 
+/// What others may have for a process.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Allowed<'a> {
+    /// At most so many requests.
+    Requests(usize),
+    /// As many messages of each process as this one has awaited: [`Kind::Count`](super::wire::Kind::Count).
+    Messages(&'a [u16]),
+}
+
 /// How the first exchange is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -195,7 +204,7 @@ impl Meeting {
     }
 
     /// Sends this process's units, which `room` holds, and what it says of itself, and waits for everybody's,
-    /// which is added to it; others may have `free` requests for this process.
+    /// which is added to it; what others may have for this process is said by `allowed`.
     #[inline]
     pub(super) fn meet<T: Transport>(
         &mut self,
@@ -204,11 +213,11 @@ impl Meeting {
         what: &mut InMeeting<'_>,
         room: &mut Room,
         all: &mut Summary,
-        free: usize,
+        allowed: Allowed<'_>,
     ) -> Result<()> {
         match self {
-            Meeting::Direct(direct) => direct.meet(net, watch, what, room, all, free),
-            Meeting::Bruck(bruck) => bruck.meet(net, watch, what, room, all, free),
+            Meeting::Direct(direct) => direct.meet(net, watch, what, room, all, allowed),
+            Meeting::Bruck(bruck) => bruck.meet(net, watch, what, room, all, allowed),
         }
     }
 

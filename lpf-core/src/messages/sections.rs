@@ -428,13 +428,24 @@ impl<T: Transport> Process<T> {
     fn close_section(&mut self) -> Result<()> {
         self.settle_links()?;
         self.report_leaks();
-        self.links.ends = true;
         let network = self.network.clone();
         let mut shared = network.lock();
-        let met = self.meet(&mut shared, Kind::Close, SyncAttr::Default);
-        // Nobody is met again: some may have left already.
-        let met = met.and_then(|_| self.send_off(&mut shared.net));
-        met.map_err(|error| self.die(&mut shared.net, error))
+        let ended = self.count_messages(&mut shared).and_then(|()| {
+            self.links.ends = true;
+            self.meet(&mut shared, Kind::Close, SyncAttr::Default)?;
+            // Nobody is met again: some may have left already.
+            self.send_off(&mut shared.net)
+        });
+        ended.map_err(|error| self.die(&mut shared.net, error))
+    }
+
+    /// All that was sent was awaited, or the section fails, which all learn of when they meet once more.
+    fn count_messages(&mut self, shared: &mut Shared<T>) -> Result<()> {
+        if !self.links.are_in_use() {
+            return Ok(());
+        }
+        self.meet(shared, Kind::Count, SyncAttr::Default)?;
+        self.end_meeting(&mut shared.net)
     }
 }
 

@@ -25,12 +25,13 @@ use super::contexts::Contexts;
 use super::control::Control;
 use super::links::Links;
 use super::local::Local;
-use super::meeting::{Meeting, Room};
+use super::meeting::{Allowed, Meeting, Room};
 use super::process::{Process, Shared};
 use super::transport::{Piece, Transport};
 use super::watch::Waiting;
 use super::wire::{Kind, Registrations, Summary, flags};
 use crate::Pid;
+use crate::arrivals::left_unread;
 use crate::attr::SyncAttr;
 use crate::error::{Cause, Error, Result};
 use crate::request::List;
@@ -126,13 +127,20 @@ impl InMeeting<'_> {
         let cause = Cause::TargetOverrun { target, origin, count, reserved };
         Error::fatal(origin, self.local.superstep, cause)
     }
+
+    /// This process has not awaited all that was sent to it.
+    #[cold]
+    pub(super) fn left_unread(&self, left: u16, from: Option<Pid>) -> Error {
+        let cause = left_unread(left.into(), from);
+        Error::fatal(self.local.pid, self.local.superstep, cause)
+    }
 }
 
 impl Waiting for InMeeting<'_> {
     fn status(&self) -> Status {
         let mut status = self.links.status(self.local);
         status.doing = match self.kind {
-            Kind::Close => Doing::Left,
+            Kind::Count | Kind::Close => Doing::Left,
             _ => Doing::FullSync(self.local.superstep),
         };
         status
@@ -244,11 +252,19 @@ impl<T: Transport> Process<T> {
             | flag(self.local.registered, flags::REGISTERED)
             | flag(self.local.resized, flags::RESIZED)
             | flag(!matches!(attr, SyncAttr::NoConflict), flags::CONFLICTS);
-        let free = self.local.queue.capacity().saturating_sub(self.local.queue.used());
         let Process { local, links, meeting, scratch, watch, traffic, all, .. } = self;
+        let free = local.queue.capacity().saturating_sub(local.queue.used());
+        let awaited;
+        let allowed = match kind {
+            Kind::Count => {
+                awaited = links.count(&mut scratch.room.requests);
+                Allowed::Messages(&awaited)
+            }
+            _ => Allowed::Requests(free),
+        };
         let mut what = InMeeting { local, links, kind, missing: 0 };
         let before = meeting.sent();
-        meeting.meet(&mut shared.net, watch, &mut what, &mut scratch.room, all, free)?;
+        meeting.meet(&mut shared.net, watch, &mut what, &mut scratch.room, all, allowed)?;
         let sent = meeting.sent() - before;
         match kind {
             Kind::Sync => traffic.meta += sent,
@@ -267,7 +283,8 @@ impl<T: Transport> Process<T> {
         let own = self.local.superstep;
         let who = |kind: Kind| Some(self.all.kinds[kind as usize]).filter(|&pid| pid != Pid::MAX);
         let stayed = who(Kind::Sync).into_iter().chain(who(Kind::Rehook)).min();
-        if let (Some(left), Some(other)) = (who(Kind::Close), stayed) {
+        let left = who(Kind::Count).into_iter().chain(who(Kind::Close)).min();
+        if let (Some(left), Some(other)) = (left, stayed) {
             return Error::fatal(left, own, Cause::LeftEarly { own, other, next: own + 1 });
         }
         let mut came: Vec<(Pid, Kind)> =

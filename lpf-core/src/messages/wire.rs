@@ -41,18 +41,21 @@ pub(super) mod unit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Sync,
+    /// The end of its function, where it hears how many messages of links were sent to it.
+    Count,
+    /// The end of its section.
     Close,
     Rehook,
 }
 
 impl Kind {
-    pub(super) const ALL: [Kind; 3] = [Kind::Sync, Kind::Close, Kind::Rehook];
+    pub(super) const ALL: [Kind; 4] = [Kind::Sync, Kind::Count, Kind::Close, Kind::Rehook];
 
     /// As users call it.
     pub(super) fn name(self) -> &'static str {
         match self {
             Kind::Sync => "sync",
-            Kind::Close => "the end of its function",
+            Kind::Count | Kind::Close => "the end of its function",
             Kind::Rehook => "rehook",
         }
     }
@@ -85,7 +88,7 @@ pub(super) struct Registrations {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Summary {
     /// The lowest process that came for each kind; `Pid::MAX` where nobody did.
-    pub(super) kinds: [Pid; 3],
+    pub(super) kinds: [Pid; 4],
     pub(super) flags: u32,
     /// The least capacity for requests.
     pub(super) requests: u64,
@@ -97,7 +100,7 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    pub(super) const BYTES: usize = 12 + 4 + 8 + 4 + 2 * 20 + 4;
+    pub(super) const BYTES: usize = 16 + 4 + 8 + 4 + 2 * 20;
 
     /// Of one process.
     pub(super) fn of(pid: Pid, kind: Kind) -> Self {
@@ -148,11 +151,10 @@ impl Summary {
             out.extend_from_slice(&r.calls.to_le_bytes());
             out.extend_from_slice(&r.pid.to_le_bytes());
         }
-        out.extend_from_slice(&[0; 4]);
     }
 
     pub(super) fn read(from: &mut Reader<'_>) -> Option<Self> {
-        let mut kinds = [0; 3];
+        let mut kinds = [0; 4];
         for kind in &mut kinds {
             *kind = from.u32()?;
         }
@@ -160,7 +162,6 @@ impl Summary {
         let mut registrations =
             || Some(Registrations { hash: from.u64()?, calls: from.u64()?, pid: from.u32()? });
         let (lowest, highest) = (registrations()?, registrations()?);
-        from.u32()?;
         Some(Summary { kinds, flags, requests, context, lowest, highest })
     }
 }
@@ -168,7 +169,9 @@ impl Summary {
 /// What one process has for one other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
-    /// Requests, empty ones included.
+    /// Requests, empty ones included; in [`Kind::Count`] the messages sent, see [`Links::count_sent`].
+    ///
+    /// [`Links::count_sent`]: super::links::Links::count_sent
     pub(super) requests: u32,
     /// Bytes of the units that follow.
     pub(super) units: u64,
@@ -457,7 +460,7 @@ mod tests {
         let first = combined(&all);
         all.reverse();
         assert_eq!(combined(&all), first);
-        assert_eq!((first.kinds, first.requests), ([0, 1, Pid::MAX], 10));
+        assert_eq!((first.kinds, first.requests), ([0, 1, Pid::MAX, Pid::MAX], 10));
         assert_eq!((first.lowest.pid, first.highest.pid), (0, 2));
         let mut out = Vec::new();
         first.write(&mut out);

@@ -131,7 +131,7 @@ impl OpenLink {
 }
 
 impl Threads {
-    fn open_links(&self) -> impl Iterator<Item = &OpenLink> {
+    pub(super) fn open_links(&self) -> impl Iterator<Item = &OpenLink> {
         self.links.places.iter().filter_map(|place| place.link.as_ref())
     }
 

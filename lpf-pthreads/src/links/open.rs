@@ -42,10 +42,10 @@ impl Threads {
     pub(crate) fn remove_inbox(&mut self, inbox: InboxSlot) -> Result<()> {
         let number = inbox.number();
         let own = &self.comm.peers[self.pid as usize];
-        if own.inbox(number).is_none() {
+        let Some(inbox) = own.inbox(number) else {
             let text = format!("inbox {number} is not registered");
             return Err(self.arrivals_misuse(text));
-        }
+        };
         let open =
             |place: &Place| place.link.as_ref().is_some_and(|link| link.inbox as usize == number);
         if self.links.places.iter().any(open) {
@@ -53,6 +53,7 @@ impl Threads {
             return Err(self.arrivals_misuse(text));
         }
         own.remove_inbox(number);
+        self.links.removed.push((number, inbox));
         self.note_inbox(number as u64 ^ 2 << 32);
         Ok(())
     }

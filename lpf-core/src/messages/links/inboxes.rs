@@ -145,7 +145,8 @@ impl<T: Transport> Process<T> {
             return Err(local.arrivals_misuse(text));
         }
         let net = &mut self.network.lock().net;
-        let made = links.postbox.prepare().and_then(|()| Inbox::new(net, shape, links.rings));
+        let made = links.postbox.prepare().and_then(|()| links.prepare_count());
+        let made = made.and_then(|()| Inbox::new(net, shape, links.rings));
         let inbox = made.map_err(|bytes| local.refused("an inbox", bytes))?;
         links.rings = rings;
         links.inboxes.push(Some(inbox));

@@ -23,6 +23,7 @@
 //! process may exceed the room; then more memory is asked for, and a refusal is fatal.
 
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use super::super::control::Control;
 use super::super::memory::Memory;
@@ -31,7 +32,7 @@ use super::super::tags;
 use super::super::transport::{Broken, Piece, Ticket, Transport};
 use super::super::watch::{Stop, Waiting, Watch};
 use super::super::wire::{Head, Reader, Summary};
-use super::{COPIED, Refused, Room, nonsense};
+use super::{Allowed, COPIED, Refused, Room, nonsense};
 use crate::Pid;
 use crate::error::{Cause, Error, Result};
 
@@ -42,8 +43,28 @@ const CHUNK: usize = 480;
 /// Its head: destination, way, origin and length; where it belongs in what its origin sends, and how
 /// long that is.
 const CHUNK_HEAD: usize = 32;
+/// The longest wait for a message that nobody awaits, to name its sender.
+const UNREAD: Duration = Duration::from_secs(1);
 /// Length of the whole message, and of its chunks.
 const MESSAGE_HEAD: usize = 16 + Summary::BYTES;
+
+/// Who sent a message that nobody awaits. It has left its sender, so it comes: only the sum of all is known
+/// before.
+#[cold]
+fn find_unread<T: Transport>(
+    net: &mut T,
+    watch: &mut Watch,
+    what: &mut InMeeting<'_>,
+) -> Result<Option<Pid>> {
+    let until = Instant::now() + UNREAD;
+    let mut from = None;
+    watch.wait(net, what, |what, net| {
+        what.links.progress(net, what.local)?;
+        from = what.links.unread(net)?;
+        Ok(from.is_some() || Instant::now() >= until)
+    })?;
+    Ok(from)
+}
 
 /// Chunks on their way through this process.
 #[derive(Debug, Default)]
@@ -254,16 +275,29 @@ impl Bruck {
         what: &mut InMeeting<'_>,
         room: &mut Room,
         all: &mut Summary,
-        free: usize,
+        allowed: Allowed<'_>,
     ) -> Result<()> {
         self.cut(room);
         for step in 0..self.steps {
             self.step(net, watch, what, room, all, Phase::A, step)?;
         }
         let due = self.due[0];
-        if due.requests as usize > free {
-            let error = what.overrun(due.origin, due.requests as usize);
-            return Err(net.control().declare(watch.section, error));
+        match allowed {
+            Allowed::Requests(free) if due.requests as usize > free => {
+                let error = what.overrun(due.origin, due.requests as usize);
+                return Err(net.control().declare(watch.section, error));
+            }
+            Allowed::Requests(_) => {}
+            Allowed::Messages(awaited) => {
+                let sent = u64::from(due.requests) + u64::from(room.requests[self.pid as usize]);
+                let awaited = awaited.iter().map(|&n| u64::from(n)).sum::<u64>();
+                if sent != awaited {
+                    let left = sent.wrapping_sub(awaited) as u16;
+                    let from = find_unread(net, watch, what)?;
+                    let error = what.left_unread(left, from);
+                    return Err(net.control().declare(watch.section, error));
+                }
+            }
         }
         if usize::try_from(due.bytes).map_or(true, |bytes| bytes > room.rest.len()) {
             return Err(net.control().declare(watch.section, nonsense(due.origin)));

@@ -17,7 +17,7 @@ use super::super::transport::{Broken, Piece, Rank, Ticket, Transport};
 use super::super::turns::Turns;
 use super::super::watch::{Stop, Waiting, Watch};
 use super::super::wire::{Head, News, Opening, Reader, Summary};
-use super::{COPIED, Refused, Room, nonsense};
+use super::{Allowed, COPIED, Refused, Room, nonsense};
 use crate::Pid;
 use crate::error::{Error, Result};
 
@@ -129,7 +129,7 @@ impl Direct {
         what: &mut InMeeting<'_>,
         room: &mut Room,
         all: &mut Summary,
-        free: usize,
+        allowed: Allowed<'_>,
     ) -> Result<()> {
         let news = Some(News::of(all)).filter(|news| self.told.as_ref() != Some(news));
         let opening = Opening::of(what.kind, all.flags, news.as_ref());
@@ -152,8 +152,20 @@ impl Direct {
             }
             Ok(missing == 0)
         })?;
-        if self.requests > free {
-            return Err(self.overrun(watch, net, what));
+        self.heads[self.pid as usize] = room.head(self.pid);
+        match allowed {
+            Allowed::Requests(free) if self.requests > free => {
+                return Err(self.overrun(watch, net, what));
+            }
+            Allowed::Requests(_) => {}
+            Allowed::Messages(awaited) => {
+                let differs = |from: &usize| self.heads[*from].requests as u16 != awaited[*from];
+                if let Some(from) = (0..awaited.len()).find(differs) {
+                    let left = (self.heads[from].requests as u16).wrapping_sub(awaited[from]);
+                    let error = what.left_unread(left, Some(from as Pid));
+                    return Err(net.control().declare(watch.section, error));
+                }
+            }
         }
         if self.rests > 0 || self.parts > 0 {
             self.exchange_rests(watch, net, what, room, &opening)?;

@@ -1,0 +1,60 @@
+//! What was sent and nobody awaited: looked for when the section ends.
+
+use std::sync::Arc;
+
+use lpf_core::arrivals::left_unread;
+use lpf_core::{Error, Pid, Result};
+
+use super::OpenLink;
+use super::ring::{InboxMemory, process_of};
+use crate::sync::Ordering;
+use crate::threads::Threads;
+
+impl Threads {
+    /// Everything that was sent to this process was awaited, or the section fails. Called when all have sent
+    /// what they send.
+    pub(crate) fn fail_if_unread(&mut self) -> Result<()> {
+        let own = &self.comm.peers[self.pid as usize];
+        let left = self.find_unread(|number| own.inbox(number));
+        self.fail_for(left)
+    }
+
+    /// The same for inboxes deregistered before a full sync, which is over: nobody sends into them any more.
+    pub(crate) fn let_go_of_removed(&mut self) -> Result<()> {
+        let removed = std::mem::take(&mut self.links.removed);
+        if removed.is_empty() {
+            return Ok(());
+        }
+        let left = self.find_unread(|number| {
+            let found = removed.iter().find(|(removed, _)| *removed == number);
+            found.map(|(_, inbox)| inbox.clone())
+        });
+        self.fail_for(left)
+    }
+
+    fn fail_for(&mut self, left: Option<(u64, Pid)>) -> Result<()> {
+        let Some((left, from)) = left else { return Ok(()) };
+        let cause = left_unread(left, Some(from));
+        let error = Error::fatal(self.pid, self.superstep, cause);
+        Err(self.fail_before(self.meeting + 1, error))
+    }
+
+    /// How many messages of which process were sent here and not awaited.
+    fn find_unread(&self, inbox: impl Fn(usize) -> Option<Arc<InboxMemory>>) -> Option<(u64, Pid)> {
+        let status = self.comm.peers[self.pid as usize].lock_status();
+        // Only rings that had a link: nobody sends into others.
+        status.counts.iter().filter(|(stream, _)| stream.to == self.pid).find_map(|(stream, _)| {
+            let inbox = inbox(stream.inbox)?;
+            let sender = inbox.sender(stream.ring);
+            let is_its =
+                |open: &&OpenLink| (open.inbox as usize, open.ring) == (stream.inbox, stream.ring);
+            let awaited = match self.open_links().find(is_its) {
+                Some(open) => open.incoming.awaited,
+                None => inbox.owner(stream.ring).released.load(Ordering::Relaxed),
+            };
+            let left = sender.sent.load(Ordering::Relaxed).saturating_sub(awaited);
+            let (from, _) = process_of(sender.served.load(Ordering::Relaxed));
+            (left > 0).then_some((left, from))
+        })
+    }
+}
