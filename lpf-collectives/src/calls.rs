@@ -1,6 +1,7 @@
 //! The collectives, typed.
 
 mod blocks;
+mod by_arrival;
 mod raw;
 
 pub use raw::RawOperator;
@@ -65,20 +66,32 @@ pub(crate) struct What {
     pub(crate) operator: OperatorName,
     /// Whether all that its schedule depends on is here: not so with counts.
     pub(crate) is_exact: bool,
+    /// Of when members arrive, a hash; 0 where that is nothing to the call.
+    pub(crate) pattern: u64,
 }
 
 impl What {
     /// Of this collective by algorithm number `way`, on `size` bytes of elements of `element`.
     fn new(kind: Collective, way: usize, size: usize, element: usize) -> Self {
         let operator = OperatorName::NONE;
-        What { kind, way, root: 0, size, element, commutes: true, operator, is_exact: true }
+        What {
+            kind,
+            way,
+            root: 0,
+            size,
+            element,
+            commutes: true,
+            operator,
+            is_exact: true,
+            pattern: 0,
+        }
     }
 
     /// What tells it from other calls. To make it takes as long as a short message.
     pub(crate) fn digest(&self) -> u64 {
-        let What { kind, way, root, size, element, commutes, operator, .. } = *self;
+        let What { kind, way, root, size, element, commutes, operator, pattern, .. } = *self;
         let small = kind as u64 | (way as u64) << 8 | u64::from(commutes) << 16;
-        let numbers = [small, root as u64, size as u64, element as u64, operator.hash()];
+        let numbers = [small ^ pattern, root as u64, size as u64, element as u64, operator.hash()];
         numbers.into_iter().fold(0, mixed)
     }
 }
@@ -105,7 +118,9 @@ impl Plan {
         let Scratch { kept, waiting, one_part, .. } = self.scratch;
         let room = shared.room(members);
         match mode {
-            Mode::Full => room / (kept + waiting).max(1),
+            // The algorithm makes its messages as short as that.
+            Mode::Full if kept + waiting == 0 => usize::MAX,
+            Mode::Full => room / (kept + waiting),
             Mode::Expected if one_part => shared.cell,
             Mode::Expected if kept > 0 => room / kept,
             Mode::Expected => usize::MAX,
@@ -259,9 +274,9 @@ impl<'s> Collectives<'s> {
                     resume_unwind(payload);
                 }
             };
-            if let Some(schedule) = written {
+            if let Some(mut schedule) = written {
                 if is_whole {
-                    kept.keep(plan.what, digest, &schedule);
+                    kept.keep(plan.what, digest, &mut schedule);
                 }
                 shared.schedule = schedule;
             }

@@ -15,7 +15,7 @@ use crate::kept::Kept;
 use crate::run::{Buffers, Call, expected, leave};
 use crate::schedule::Schedule;
 use crate::shared::{LINE, Place, Shared, TAIL};
-use crate::ways::{Allgather, Allreduce, Alltoall, Broadcast, Gather, Reduce, ReduceScatter, Scan};
+use crate::ways::*;
 
 /// What collectives of a context reserve, once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +106,14 @@ pub struct Preferences {
     pub gather: Option<Gather>,
     pub scatter: Option<Gather>,
     pub reduce_scatter: Option<ReduceScatter>,
+    /// Nothing: the cheapest, also of those that do not look at arrivals.
+    pub reduce_by_arrival: Option<ReduceByArrival>,
+    pub allreduce_by_arrival: Option<AllreduceByArrival>,
+    /// Into so many segments a Clairvoyant reduction cuts a vector; nothing: by g and l.
+    pub segments: Option<u32>,
+    /// What a schedule takes a segment's transfer to last, ns; nothing: by g and l. With this, the number of segments
+    /// and the algorithm given, a sum by arrival has the same bits on every backend.
+    pub round_ns: Option<u64>,
     /// Nothing: expected arrivals, but under `LPF_STRICT=1`.
     pub mode: Option<Mode>,
 }

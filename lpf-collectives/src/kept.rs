@@ -9,9 +9,10 @@ const PLACES: usize = 4;
 const STEPS: usize = 16;
 const ROUNDS: usize = 16;
 
-/// The schedules of a member's latest calls, each with the call's digest.
+/// The schedules of a member's latest calls, each with the call's digest. The last place is that of the latest call
+/// that depends on arrivals: its schedule is kept however long it is, since more than its messages depend on its time.
 #[derive(Debug)]
-pub(crate) struct Kept([(Option<What>, u64, Schedule); PLACES]);
+pub(crate) struct Kept([(Option<What>, u64, Schedule); PLACES + 1]);
 
 impl Kept {
     /// Nothing yet, and room for some; where memory is refused, none will be kept.
@@ -21,7 +22,7 @@ impl Kept {
     }
 
     fn place(what: &What) -> usize {
-        what.kind as usize % PLACES
+        if what.pattern == 0 { what.kind as usize % PLACES } else { PLACES }
     }
 
     /// Where this call's schedule is, if it is known, and the call's digest.
@@ -40,10 +41,13 @@ impl Kept {
         &self.0[place].2
     }
 
-    /// Keeps a call's schedule, in place of another one, where it is short.
-    pub(crate) fn keep(&mut self, what: What, digest: u64, schedule: &Schedule) {
+    /// Keeps a call's schedule, in place of another one, where it is short; else in exchange for that.
+    pub(crate) fn keep(&mut self, what: What, digest: u64, schedule: &mut Schedule) {
         let (of, own, place) = &mut self.0[Self::place(&what)];
-        if what.is_exact && place.copy_from(schedule) {
+        if what.pattern != 0 {
+            std::mem::swap(place, schedule);
+            (*of, *own) = (Some(what), digest);
+        } else if what.is_exact && place.copy_from(schedule) {
             (*of, *own) = (Some(what), digest);
         }
     }

@@ -34,4 +34,7 @@ pub use operators::{
     And, At, Max, MaxAt, Min, MinAt, Operator, Or, Product, Sum, Xor, combine_ns_per_byte,
 };
 pub use shared::Place;
-pub use ways::{Allgather, Allreduce, Alltoall, Broadcast, Gather, Reduce, ReduceScatter, Scan};
+pub use ways::{
+    Allgather, Allreduce, AllreduceByArrival, Alltoall, Broadcast, Gather, Reduce, ReduceByArrival,
+    ReduceScatter, Scan,
+};

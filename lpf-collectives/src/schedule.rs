@@ -148,8 +148,6 @@ impl Schedule {
         fits
     }
 
-    /// All steps, for tests.
-    #[cfg(test)]
     pub(crate) fn steps(&self) -> &[Step] {
         &self.steps
     }

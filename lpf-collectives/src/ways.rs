@@ -74,6 +74,31 @@ ways! {
         Transpose = "transpose",
     }
 
+    /// Ways to reduce vectors of n bytes to a root by members that arrive at different times.
+    ReduceByArrival {
+        /// Segments, each to who is there; who is late sends his own and nothing else. For commutative operators.
+        Clairvoyant = "clairvoyant",
+        /// A binomial tree whose members take what their children have in one order, whoever is late.
+        Binomial = "binomial-stat",
+        /// A Fibonacci tree of that kind.
+        Fibonacci = "fibonacci-stat",
+    }
+
+    /// Ways to reduce vectors of n bytes to everybody by members that arrive at different times. For commutative
+    /// operators, but the linear one.
+    AllreduceByArrival {
+        /// From member to member: to the last one, and from there on.
+        Linear = "linear",
+        /// Segments go around twice.
+        Ring = "ring",
+        /// From member to member in the order of arrival.
+        SortedLinearTree = "slt",
+        /// Around in the order of arrival; who is early reduces ahead.
+        PreReducedRing = "prr",
+        /// Segments, each to who is there, and on to who lacks it.
+        Clairvoyant = "clairvoyant",
+    }
+
     /// Ways to gather n bytes in all at everybody.
     Allgather {
         /// Everybody to everybody: one superstep, h = n (p-1)/p.

@@ -7,6 +7,7 @@
 mod allgather;
 mod alltoall;
 mod broadcast;
+pub(crate) mod by_arrival;
 pub(crate) mod by_way;
 mod gather;
 mod halving;
@@ -21,6 +22,7 @@ pub(crate) use broadcast::*;
 pub(crate) use gather::*;
 pub(crate) use halving::*;
 pub(crate) use radix::*;
+use reduce::Order;
 pub(crate) use reduce::*;
 pub(crate) use reduce_scatter::*;
 pub(crate) use scan::*;

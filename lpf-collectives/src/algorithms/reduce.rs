@@ -37,21 +37,26 @@ pub(crate) fn reduce_direct(s: &mut Schedule, m: Member, root: usize, v: Vector)
 /// The order of the members in a tree: the root's subtree first where the operator commutes, else as they
 /// are, and the first one passes the result to the root.
 #[derive(Clone, Copy)]
-struct Order {
+pub(super) struct Order {
     m: Member,
-    first: usize,
+    /// The tree's root.
+    pub(super) first: usize,
 }
 
 impl Order {
-    fn new(m: Member, root: usize, commutes: bool) -> Self {
+    pub(super) fn new(m: Member, root: usize, commutes: bool) -> Self {
         Order { m, first: if commutes { root } else { 0 } }
     }
 
-    fn own(self) -> usize {
-        (self.m.me + self.m.members - self.first) % self.m.members
+    pub(super) fn own(self) -> usize {
+        self.number(self.m.me)
     }
 
-    fn member(self, number: usize) -> usize {
+    pub(super) fn number(self, member: usize) -> usize {
+        (member + self.m.members - self.first) % self.m.members
+    }
+
+    pub(super) fn member(self, number: usize) -> usize {
         (number + self.first) % self.m.members
     }
 

@@ -1,7 +1,11 @@
 //! Every algorithm, carried out in memory for every small number of members.
 
+use super::by_arrival::*;
 use super::by_way::*;
 use super::*;
+use crate::arrival_pattern::chain::{Chain, Plan};
+use crate::arrival_pattern::clairvoyant::Instance;
+use crate::arrival_pattern::trees::Tree;
 use crate::blocks::Blocks;
 use crate::schedule::Schedule;
 use crate::simulate::{Memory, run, schedules, supersteps};
@@ -332,6 +336,104 @@ fn alltoalls_transpose() {
                 for (me, memory) in memory.iter().enumerate() {
                     let expected: Vec<u8> = (0..members).flat_map(|from| block(from, me)).collect();
                     assert_eq!(memory.result(), expected, "{way}: {me} of {members}");
+                }
+            }
+        }
+    }
+}
+
+/// Times of arrival: together, one late, in order, in the other order, with ties, and far apart.
+fn patterns(members: usize) -> Vec<Vec<u64>> {
+    let of = |time: &dyn Fn(u64) -> u64| (0..members as u64).map(time).collect();
+    vec![
+        of(&|_| 0),
+        of(&|me| if me == members as u64 / 2 { 50 } else { 0 }),
+        of(&|me| 3 * me),
+        of(&|me| 7 * (members as u64 - me)),
+        of(&|me| me * 37 % 11 / 2 * 4),
+        of(&|me| me * 7919 % 31 * 100_000),
+    ]
+}
+
+/// Every member's rounds by itself, and rounds of all with messages as long as segments, and shorter.
+const ROUNDS: [Rounds; 3] =
+    [Rounds::Own, Rounds::Common { longest: usize::MAX }, Rounds::Common { longest: 20 }];
+
+#[test]
+fn clairvoyant_reductions_combine_everything_once() {
+    for segments in [1, 2, 5, 64] {
+        let write = |times: &[u64], rounds, s: &mut Schedule, m: Member, root: usize, v| {
+            let instance = Instance::new(segments, root as u32, 5, times.to_vec()).unwrap();
+            reduce_clairvoyant(s, m, &instance, v, rounds);
+        };
+        by_arrival("clairvoyant", add, false, write);
+    }
+}
+
+#[test]
+fn clairvoyant_allreductions_combine_everything_once() {
+    for segments in [1, 2, 5, 64, 70] {
+        by_arrival("clairvoyant", add, true, |times, rounds, s, m, _, v| {
+            let instance = Instance::new(segments, 0, 5, times.to_vec()).unwrap();
+            allreduce_clairvoyant(s, m, &instance, v, rounds);
+        });
+    }
+}
+
+#[test]
+fn trees_combine_everything_once_and_in_order() {
+    for (tree, name) in [(Tree::Binomial, "binomial"), (Tree::Fibonacci, "fibonacci")] {
+        for (op, commutes) in [(compose as Op, false), (add, true)] {
+            by_arrival(name, op, false, |_, rounds, s, m, root, v| {
+                reduce_tree(s, m, (tree, commutes), root, v, rounds);
+            });
+        }
+    }
+}
+
+#[test]
+fn chains_combine_everything_once() {
+    for chain in Chain::ALL {
+        let op = if chain == Chain::Linear { compose as Op } else { add };
+        by_arrival(chain.name(), op, true, |times, rounds, s, m, _, v| {
+            allreduce_chain(s, m, &Plan::new(chain, 5, times), v, rounds);
+        });
+    }
+}
+
+fn by_arrival(
+    name: &str,
+    op: Op,
+    to_all: bool,
+    write: impl Fn(&[u64], Rounds, &mut Schedule, Member, usize, Vector),
+) {
+    for members in 1..=12 {
+        for elements in sizes(members) {
+            let v = Vector { bytes: 8 * elements, element: 8 };
+            for times in patterns(members) {
+                for (nth, rounds) in ROUNDS.into_iter().enumerate() {
+                    let root = (nth + elements) % members;
+                    let all = schedules(members, |s, m| write(&times, rounds, s, m, root, v));
+                    if rounds != Rounds::Own {
+                        supersteps(&all);
+                    }
+                    let in_place = elements % 2 == 1;
+                    let mut memory: Vec<Memory> = (0..members)
+                        .map(|me| Memory {
+                            input: own(me, v.bytes),
+                            output: (!in_place).then(|| vec![0; v.bytes]),
+                            scratch: Vec::new(),
+                        })
+                        .collect();
+                    run(&all, &mut memory, op);
+                    let expected = all_of(0..members, v.bytes, op);
+                    for (me, memory) in memory.iter().enumerate() {
+                        if to_all || me == root {
+                            let what =
+                                format!("{name}: member {me} of {members}, {elements}, {times:?}");
+                            assert_eq!(memory.result(), expected, "{what}");
+                        }
+                    }
                 }
             }
         }

@@ -6,6 +6,8 @@
 //! sends to place i+1, the last to place 0. A program is the order in which a process sends and receives; messages
 //! between two arrive in the order in which they were sent.
 
+use std::collections::VecDeque;
+
 /// Which one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Chain {
@@ -116,6 +118,11 @@ impl Plan {
         &self.ahead
     }
 
+    /// Where a process is.
+    pub(crate) fn place_of(&self, rank: usize) -> usize {
+        self.ranks.iter().position(|&at| at as usize == rank).unwrap_or(0)
+    }
+
     /// What the process at a place does, in its order.
     pub fn program(&self, place: usize) -> Vec<Step> {
         let p = self.processes();
@@ -183,6 +190,51 @@ impl Plan {
             }
         }
         steps
+    }
+
+    /// What the process at a place sends and receives in supersteps of all: a message goes in the first one in
+    /// which its sender has what it sends, and its receiver has received all that comes to it before.
+    pub(crate) fn supersteps(&self, place: usize) -> Vec<[Option<Step>; 2]> {
+        struct At {
+            program: Vec<Step>,
+            step: usize,
+            /// The superstep that is next here.
+            now: usize,
+            /// From which superstep on each message may go, and which step sends it.
+            sent: VecDeque<(usize, Step)>,
+        }
+        let p = self.processes();
+        let at =
+            |place| At { program: self.program(place), step: 0, now: 0, sent: VecDeque::new() };
+        let mut all: Vec<At> = (0..p).map(at).collect();
+        let mut own: Vec<[Option<Step>; 2]> = Vec::new();
+        let mut moved = true;
+        while moved {
+            moved = false;
+            for here in 0..p {
+                let before = (here + p - 1) % p;
+                while let Some(&step) = all[here].program.get(all[here].step) {
+                    let now = all[here].now;
+                    if let Step::Send { .. } = step {
+                        all[here].sent.push_back((now, step));
+                    } else {
+                        let Some((sent, sends)) = all[before].sent.pop_front() else { break };
+                        let superstep = now.max(sent);
+                        all[here].now = superstep + 1;
+                        own.resize(own.len().max(superstep + 1), [None; 2]);
+                        if before == place {
+                            own[superstep][0] = Some(sends);
+                        }
+                        if here == place {
+                            own[superstep][1] = Some(step);
+                        }
+                    }
+                    all[here].step += 1;
+                    moved = true;
+                }
+            }
+        }
+        own
     }
 
     /// When each process receives last, by rank, and when each segment goes where, in a model in which it takes

@@ -2,3 +2,8 @@
 
 pub mod chain;
 pub mod clairvoyant;
+mod estimates;
+pub(crate) mod predict;
+pub mod trees;
+
+pub use estimates::Estimates;

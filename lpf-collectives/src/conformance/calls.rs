@@ -4,6 +4,7 @@ use lpf_core::{Context, Lpf, Pid, Result};
 
 use super::elements::{Element, word};
 use super::vectors::Room;
+use crate::arrival_pattern::Estimates;
 use crate::*;
 
 /// What is called.
@@ -26,12 +27,15 @@ pub(super) enum What {
     ScatterV,
     Alltoall,
     AlltoallV,
+    ReduceByArrival,
+    AllreduceByArrival,
+    AllreduceInPlaceByArrival,
 }
 
 use What::*;
 
 impl What {
-    pub(super) const ALL: [What; 17] = [
+    pub(super) const ALL: [What; 20] = [
         Broadcast,
         BroadcastValue,
         Reduce,
@@ -49,6 +53,9 @@ impl What {
         ScatterV,
         Alltoall,
         AlltoallV,
+        ReduceByArrival,
+        AllreduceByArrival,
+        AllreduceInPlaceByArrival,
     ];
 
     /// Ways to do it: its algorithms, and way 0, the cheapest of them.
@@ -63,12 +70,24 @@ impl What {
             Gather | GatherV | Scatter | ScatterV => crate::Gather::ALL.len(),
             Alltoall => crate::Alltoall::ALL.len(),
             AlltoallV => 0,
+            ReduceByArrival => crate::ReduceByArrival::ALL.len(),
+            AllreduceByArrival | AllreduceInPlaceByArrival => crate::AllreduceByArrival::ALL.len(),
         };
         algorithms + 1
     }
 
     pub(super) fn has_root(self) -> bool {
-        matches!(self, Broadcast | BroadcastValue | Reduce | Gather | GatherV | Scatter | ScatterV)
+        matches!(
+            self,
+            Broadcast
+                | BroadcastValue
+                | Reduce
+                | Gather
+                | GatherV
+                | Scatter
+                | ScatterV
+                | ReduceByArrival
+        )
     }
 
     /// Whether a member has a block for each, or each has one for it.
@@ -83,6 +102,9 @@ impl What {
                 | AllreduceValue
                 | Scan
                 | Exscan
+                | ReduceByArrival
+                | AllreduceByArrival
+                | AllreduceInPlaceByArrival
         )
     }
 
@@ -106,6 +128,12 @@ impl What {
             Scatter | ScatterV => preferences.scatter = of(crate::Gather::ALL, way),
             Alltoall => preferences.alltoall = of(crate::Alltoall::ALL, way),
             AlltoallV => {}
+            ReduceByArrival => {
+                preferences.reduce_by_arrival = of(crate::ReduceByArrival::ALL, way);
+            }
+            AllreduceByArrival | AllreduceInPlaceByArrival => {
+                preferences.allreduce_by_arrival = of(crate::AllreduceByArrival::ALL, way);
+            }
         }
     }
 }
@@ -134,6 +162,23 @@ fn count(call: &Call, from: usize, to: usize) -> usize {
 }
 
 impl Call {
+    /// When a member is expected, ns: all together, one late, in order, or anyhow, with ties. Nobody keeps to it.
+    fn arrival(&self, member: usize) -> u64 {
+        let salt = self.salt / 3;
+        match salt % 4 {
+            0 => 0,
+            1 => {
+                if member == salt / 4 % 5 {
+                    1 << (salt / 20 % 24)
+                } else {
+                    0
+                }
+            }
+            2 => member as u64 * (salt as u64 / 4 % 3000),
+            _ => word(member, salt, 1) % 8 * 1000,
+        }
+    }
+
     /// Makes the call as a member of a group, and checks all that it may write.
     pub(super) fn make<'s, L: Lpf, T: Element>(
         &self,
@@ -166,7 +211,12 @@ impl Call {
         };
         let here = |is_here: bool, len: usize| if is_here { len } else { len.min(1) };
         let (x_len, y_len) = match self.what {
-            Broadcast | BroadcastValue | AllreduceInPlace | AllreduceValue => (0, len),
+            Broadcast
+            | BroadcastValue
+            | AllreduceInPlace
+            | AllreduceValue
+            | AllreduceInPlaceByArrival => (0, len),
+            ReduceByArrival | AllreduceByArrival => (len, len),
             Reduce => (len, here(me == root, len)),
             Allreduce | Scan | Exscan => (len, len),
             ReduceScatter => (q * len, len),
@@ -186,7 +236,7 @@ impl Call {
         x.fill(ctx, |nth| own(me, nth));
         // What is there before: the vector itself where it is worked on in its place.
         let before = |nth: usize| match self.what {
-            Broadcast | AllreduceInPlace => own(me, nth),
+            Broadcast | AllreduceInPlace | AllreduceInPlaceByArrival => own(me, nth),
             _ => T::of(!word(me, self.salt, nth)),
         };
         y.fill(ctx, before);
@@ -194,6 +244,12 @@ impl Call {
         // Some of the calls of a whole context are made in full supersteps.
         let full = self.salt % 4 == 3 && q == ctx.nprocs() as usize;
         c.preferences_mut().mode = full.then_some(Mode::Full);
+        let times: Vec<u64> = (0..q).map(|member| self.arrival(member)).collect();
+        let arrivals = Estimates::new(&times, 1 + self.salt as u64 % 3);
+        let preferences = c.preferences_mut();
+        // By g and l, or any: fewer than members, as many, and more than elements.
+        preferences.segments = [None, Some(1), Some(3), Some(q as u32), Some(71)][self.salt % 5];
+        preferences.round_ns = [None, Some(1), Some(1000)][self.salt / 5 % 3];
         let op = T::Op::default();
         let story = format!("{self:?}, member {me} of {q}");
         match self.what {
@@ -220,12 +276,22 @@ impl Call {
             ScatterV => c.scatter_v(ctx, root, &*x, &counts, &mut *y)?,
             Alltoall => c.alltoall(ctx, &*x, &mut *y)?,
             AlltoallV => c.alltoall_v(ctx, &*x, &sends, &mut *y, &receives)?,
+            ReduceByArrival => c.reduce_by_arrival(ctx, &arrivals, root, &op, &*x, &mut *y)?,
+            AllreduceByArrival => c.allreduce_by_arrival(ctx, &arrivals, &op, &*x, &mut *y)?,
+            AllreduceInPlaceByArrival => {
+                c.allreduce_in_place_by_arrival(ctx, &arrivals, &op, &mut *y)?;
+            }
         }
         let after = |nth: usize| match self.what {
             BroadcastValue | AllreduceValue => before(nth),
             Reduce | Gather | GatherV if me != root => before(nth),
             Broadcast => own(root, nth),
-            Reduce | Allreduce | AllreduceInPlace => sum(nth),
+            Reduce
+            | Allreduce
+            | AllreduceInPlace
+            | ReduceByArrival
+            | AllreduceByArrival
+            | AllreduceInPlaceByArrival => sum(nth),
             ReduceScatter => sum(me * len + nth),
             Scan => fold(0, me + 1, nth).expect("itself"),
             Exscan => fold(0, me, nth).unwrap_or(op.identity()),
@@ -243,6 +309,10 @@ impl Call {
                 own(member, before + nth)
             }
         };
+        if self.what == ReduceByArrival && me != root {
+            // Room, of which nothing is said.
+            y.refill(ctx, after);
+        }
         y.check(ctx, after, &story);
         x.check(ctx, |nth| own(me, nth), &story);
         Ok(())

@@ -12,7 +12,7 @@ use crate::*;
 
 /// Runs what process 1 does not agree in with the others, in a section of its own, which fails: all learn of
 /// it in time, and it is named, with one of those it does not agree with.
-fn differ<L: Lpf>(
+pub(super) fn differ<L: Lpf>(
     ctx: &mut Context<'_, L>,
     wait: impl for<'r> Fn(&mut Context<'r, L>, &mut Collectives<'r>) -> Result<()>,
 ) {

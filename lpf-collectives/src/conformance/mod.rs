@@ -13,6 +13,7 @@ mod calls;
 mod elements;
 mod vectors;
 
+mod by_arrival;
 mod faults;
 mod groups;
 mod mismatches;
@@ -30,6 +31,7 @@ use crate::{Collectives, Settings};
 /// Every case, for the macro.
 #[doc(hidden)]
 pub mod cases {
+    pub use super::by_arrival::*;
     pub use super::faults::*;
     pub use super::groups::*;
     pub use super::mismatches::*;
@@ -78,6 +80,13 @@ macro_rules! conformance {
                 sums_are_the_same_bits_on_every_call_and_at_every_member,
                 of_equal_values_the_lowest_place_is_named,
                 operators_do_what_they_say,
+            ]
+            by_arrival: [
+                sums_by_arrival_have_the_bits_of_their_schedule,
+                who_is_early_has_left_before_the_last_one_comes,
+                a_member_that_sleeps_in_spite_of_its_estimate_is_waited_for,
+                estimates_of_others_are_misuse,
+                other_estimates_are_fatal_and_both_are_named,
             ]
             groups: [
                 groups_have_the_members_that_named_their_colour,
@@ -129,6 +138,7 @@ mod tests {
     #[test]
     fn every_case_is_listed() {
         let sources = [
+            include_str!("by_arrival.rs"),
             include_str!("faults.rs"),
             include_str!("groups.rs"),
             include_str!("mismatches.rs"),

@@ -20,6 +20,10 @@ const REDUCTIONS: [What; 6] = [
     What::Exscan,
 ];
 
+/// And where it is known when members arrive.
+const BY_ARRIVAL: [What; 3] =
+    [What::ReduceByArrival, What::AllreduceByArrival, What::AllreduceInPlaceByArrival];
+
 case! {
     /// Maps do not commute: every algorithm composes them in the order of the members, also in a group whose
     /// members do not begin with process 0, and for every root.
@@ -29,7 +33,7 @@ case! {
         let mut some = c.split(ctx, Some(u32::from(c.me() > 0 && !last)))?.expect("a colour");
         let mut room = Room::<[u64; 2]>::new(ctx, 160)?;
         let mut salt = 0;
-        for what in REDUCTIONS {
+        for what in REDUCTIONS.into_iter().chain(BY_ARRIVAL) {
             for way in 0..what.ways() {
                 for len in [1, 9, 20] {
                     let roots = if what.has_root() { c.len() } else { 1 };

@@ -75,6 +75,13 @@ impl<'s, T: Element> Vector<'s, T> {
         }
     }
 
+    /// Fills the range alone.
+    pub(super) fn refill<L: Lpf>(&mut self, ctx: &mut Context<'s, L>, f: impl Fn(usize) -> T) {
+        let range = self.range.clone();
+        let all = self.all_mut(ctx);
+        (0..).zip(&mut all[range]).for_each(|(nth, element)| *element = f(nth));
+    }
+
     /// Panics where the range holds anything else, or what is around it was written.
     pub(super) fn check<L: Lpf>(&self, ctx: &Context<'s, L>, f: impl Fn(usize) -> T, story: &str) {
         let all = self.all(ctx);

@@ -13,6 +13,7 @@ mod linear;
 #[cfg(test)]
 mod tests;
 mod timeline;
+mod to_all;
 mod tree;
 mod window;
 
@@ -21,6 +22,7 @@ use std::fmt;
 pub use canonical::{Digest, canonical};
 pub use check::{Mistake, check};
 pub use timeline::Timeline;
+pub use to_all::to_all;
 
 /// The most a time may be, in ns: sums of two fit a word.
 pub const MOST: u64 = 1 << 62;

@@ -41,6 +41,11 @@ impl Timeline {
         begin
     }
 
+    /// When each process has received all so far, by rank.
+    pub fn received(&self) -> &[u64] {
+        &self.received
+    }
+
     /// When the last process is done with all so far.
     pub fn end(&self) -> u64 {
         self.sent.iter().chain(&self.received).max().copied().unwrap_or(0)

@@ -1,0 +1,42 @@
+//! When members are expected, in the numbers that all of them know.
+
+/// When each member of a group is expected to arrive: whole multiples of a grain, from the first arrival on. The same
+/// at all members, which make their schedules of them; so schedules of like arrivals are the same.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Estimates {
+    grain_ns: u64,
+    times_ns: Vec<u64>,
+}
+
+impl Estimates {
+    /// Of these times, ns from any one moment on, in the order of members, each rounded down to a multiple of
+    /// `grain_ns` (of 1, where that is 0) after the first. What is further away than 2^61 ns is at 2^61.
+    pub fn new(times_ns: &[u64], grain_ns: u64) -> Self {
+        let (first, grain_ns) = (times_ns.iter().min().copied().unwrap_or(0), grain_ns.max(1));
+        let rounded = |&time: &u64| {
+            let after = (time - first).min(1 << 61);
+            after - after % grain_ns
+        };
+        Estimates { grain_ns, times_ns: times_ns.iter().map(rounded).collect() }
+    }
+
+    /// For so many members that arrive together.
+    pub fn together(members: usize) -> Self {
+        Estimates { grain_ns: 1, times_ns: vec![0; members] }
+    }
+
+    /// For each member, ns after the first.
+    pub fn times_ns(&self) -> &[u64] {
+        &self.times_ns
+    }
+
+    /// What they are multiples of, ns.
+    pub fn grain_ns(&self) -> u64 {
+        self.grain_ns
+    }
+
+    /// How much later than the first the last one is, ns.
+    pub fn spread_ns(&self) -> u64 {
+        self.times_ns.iter().max().copied().unwrap_or(0)
+    }
+}

@@ -1,0 +1,116 @@
+//! Trees whose shape is known before anybody arrives: Binomial-stat and Fibonacci-stat (Benoit, Canon and Marchal
+//! 2013). A member takes what its children have, whole vectors, in one order, and then sends what it has to its
+//! parent: where transfers last differently or members are late, everybody waits for its turn.
+
+/// Which one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tree {
+    /// The best where to combine costs nothing beside the transfers.
+    Binomial,
+    /// The best where to combine takes as long as a transfer: a member takes the next child's while it combines.
+    Fibonacci,
+}
+
+/// The children of every node, those that are taken first before the others. A node's number is less than its
+/// children's; node 0 is the root. The nodes of a subtree have numbers one behind the other, in the order in which
+/// their operands are put together: with them the tree is one for operators that do not commute.
+pub fn children(tree: Tree, nodes: usize) -> Vec<Vec<usize>> {
+    let by_birth = match tree {
+        Tree::Binomial => binomial(nodes),
+        Tree::Fibonacci => fibonacci(nodes),
+    };
+    let mut all = Vec::with_capacity(nodes);
+    if nodes > 0 {
+        number(&by_birth, 0, &mut all);
+    }
+    all
+}
+
+/// Numbers a subtree from its root on, in the order in which it is combined.
+fn number(by_birth: &[Vec<usize>], node: usize, all: &mut Vec<Vec<usize>>) -> usize {
+    let own = all.len();
+    all.push(Vec::new());
+    for &child in &by_birth[node] {
+        let child = number(by_birth, child, all);
+        all[own].push(child);
+    }
+    own
+}
+
+/// Node i > 0 has the parent i - 2^⌊log2 i⌋, which takes the last of its children first.
+fn binomial(nodes: usize) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new(); nodes];
+    (1..nodes).rev().for_each(|node| all[node - (1 << node.ilog2())].push(node));
+    all
+}
+
+/// A tree of order k is one of order k-1 whose root takes what one of order k-2 has: of the children of a node of
+/// order m the orders are 0 to m-2, taken in that order. (The slides have the two the other way round, which is not
+/// the tree that they say is the best.) Of the smallest such tree that is large enough the nodes of least order are
+/// left out, of which all are leaves.
+fn fibonacci(nodes: usize) -> Vec<Vec<usize>> {
+    let (mut order, mut sizes) = (0usize, (1, 1));
+    while sizes.0 < nodes {
+        (order, sizes) = (order + 1, (sizes.1, sizes.0 + sizes.1));
+    }
+    let mut orders = vec![order];
+    let mut all = vec![Vec::new(); nodes];
+    for child_order in (0..order.saturating_sub(1)).rev() {
+        for parent in 0..orders.len() {
+            if orders.len() < nodes && orders[parent] >= child_order + 2 {
+                all[parent].insert(0, orders.len());
+                orders.push(child_order);
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where each transfer takes 1 and each combination `c`.
+    fn makespan(tree: Tree, nodes: usize, c: u64) -> u64 {
+        fn finish(all: &[Vec<usize>], node: usize, c: u64) -> u64 {
+            let (mut received, mut combined) = (0, 0);
+            for &child in &all[node] {
+                received = received.max(finish(all, child, c)) + 1;
+                combined = combined.max(received) + c;
+            }
+            combined
+        }
+        finish(&children(tree, nodes), 0, c)
+    }
+
+    #[test]
+    fn trees_take_as_long_as_known() {
+        let nodes = [2, 3, 4, 5, 8, 13, 16, 21, 32, 34, 55, 64, 89, 128];
+        let fibonacci = [2, 3, 4, 4, 5, 6, 7, 7, 8, 8, 9, 10, 10, 11];
+        let binomial = [2, 3, 4, 4, 6, 7, 8, 8, 10, 10, 11, 12, 12, 14];
+        for (nth, nodes) in nodes.into_iter().enumerate() {
+            assert_eq!(makespan(Tree::Fibonacci, nodes, 1), fibonacci[nth], "Fibonacci of {nodes}");
+            assert_eq!(makespan(Tree::Binomial, nodes, 1), binomial[nth], "binomial of {nodes}");
+        }
+        assert_eq!((makespan(Tree::Binomial, 64, 0), makespan(Tree::Fibonacci, 64, 0)), (6, 9));
+    }
+
+    #[test]
+    fn every_node_has_one_parent_and_a_subtree_is_a_range() {
+        fn size(all: &[Vec<usize>], node: usize) -> usize {
+            let mut next = node + 1;
+            for &child in &all[node] {
+                assert_eq!(child, next, "what is combined next is what comes next");
+                next += size(all, child);
+            }
+            next - node
+        }
+        for tree in [Tree::Binomial, Tree::Fibonacci] {
+            assert!(children(tree, 0).is_empty());
+            for nodes in 1..200 {
+                let all = children(tree, nodes);
+                assert_eq!((all.len(), size(&all, 0)), (nodes, nodes));
+            }
+        }
+    }
+}

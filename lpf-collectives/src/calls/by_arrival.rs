@@ -1,0 +1,346 @@
+//! Reductions of members that know when each of them arrives.
+
+use bytemuck::Pod;
+use lpf_core::machine::Machine;
+use lpf_core::{Context, Lpf, Result};
+
+use super::{OperatorName, Plan, RawOperator, What, combining};
+use crate::algorithms::by_arrival::{
+    Rounds, allreduce_chain, allreduce_clairvoyant, reduce_clairvoyant, reduce_tree,
+};
+use crate::algorithms::{Member, Vector, by_way};
+use crate::arrival_pattern::chain::{Chain, Plan as ChainPlan};
+use crate::arrival_pattern::clairvoyant::{Instance, MOST, Scheduler, to_all};
+use crate::arrival_pattern::trees::Tree;
+use crate::arrival_pattern::{Estimates, predict};
+use crate::collectives::{Collectives, Mode, Preferences, misuse, mixed};
+use crate::kinds::Collective;
+use crate::memory::{Source, Target};
+use crate::operators::Operator;
+use crate::run::Buffers;
+use crate::schedule::Schedule;
+use crate::scratch::Scratch;
+use crate::shared::Place;
+use crate::ways::{Allreduce, AllreduceByArrival, Reduce, ReduceByArrival};
+
+/// What a call's schedule is made of: the same at all members.
+struct Pattern<'a> {
+    machine: Machine,
+    arrivals: &'a Estimates,
+    segments: u32,
+    /// What a round of a Clairvoyant schedule and a step of a chain are taken to last, ns.
+    round_ns: [u64; 2],
+    root: usize,
+    v: Vector,
+    commutes: bool,
+}
+
+/// Transfers of a schedule that is made only to be compared with others.
+const MOST_COMPARED: usize = 1 << 16;
+
+impl Pattern<'_> {
+    fn members(&self) -> usize {
+        self.arrivals.times_ns().len()
+    }
+
+    fn instance(&self) -> Instance {
+        let times = self.arrivals.times_ns().to_vec();
+        let instance = Instance::new(self.segments, self.root as u32, self.round_ns[0], times);
+        instance.expect("a root that is a member, and times of less than 2^62 ns")
+    }
+
+    fn chain(&self, way: AllreduceByArrival) -> Option<ChainPlan> {
+        let chain = match way {
+            AllreduceByArrival::Linear => Chain::Linear,
+            AllreduceByArrival::Ring => Chain::Ring,
+            AllreduceByArrival::SortedLinearTree => Chain::SortedLinearTree,
+            AllreduceByArrival::PreReducedRing => Chain::PreReducedRing,
+            AllreduceByArrival::Clairvoyant => return None,
+        };
+        Some(ChainPlan::new(chain, self.round_ns[1], self.arrivals.times_ns()))
+    }
+
+    /// What is worth the time of its schedule, and fits the operator.
+    fn reduces(&self) -> impl Iterator<Item = ReduceByArrival> + Clone {
+        let is_short = self.members() * self.segments as usize <= MOST_COMPARED;
+        let (all, commutes) = (ReduceByArrival::ALL.iter().copied(), self.commutes);
+        all.filter(move |&way| way != ReduceByArrival::Clairvoyant || is_short && commutes)
+    }
+
+    fn allreduces(&self) -> impl Iterator<Item = AllreduceByArrival> + Clone {
+        let (p, n) = (self.members(), self.segments as usize);
+        let (all, commutes) = (AllreduceByArrival::ALL.iter().copied(), self.commutes);
+        all.filter(move |&way| match way {
+            AllreduceByArrival::Clairvoyant => commutes && 2 * p * n <= MOST_COMPARED,
+            way => 2 * p * p <= MOST_COMPARED && (commutes || way == AllreduceByArrival::Linear),
+        })
+    }
+
+    /// A member's schedule of a reduction.
+    fn reduce(&self, way: ReduceByArrival, s: &mut Schedule, m: Member, rounds: Rounds) {
+        let (root, v) = (self.root, self.v);
+        let tree = match way {
+            ReduceByArrival::Clairvoyant => {
+                return reduce_clairvoyant(s, m, &self.instance(), v, rounds);
+            }
+            ReduceByArrival::Binomial => Tree::Binomial,
+            ReduceByArrival::Fibonacci => Tree::Fibonacci,
+        };
+        reduce_tree(s, m, (tree, self.commutes), root, v, rounds);
+    }
+
+    /// A member's schedule of an all-reduction.
+    fn allreduce(&self, way: AllreduceByArrival, s: &mut Schedule, m: Member, rounds: Rounds) {
+        match self.chain(way) {
+            Some(plan) => allreduce_chain(s, m, &plan, self.v, rounds),
+            None => allreduce_clairvoyant(s, m, &self.instance(), self.v, rounds),
+        }
+    }
+
+    fn ends_ns(&self, write: impl FnMut(&mut Schedule, Member)) -> Vec<u64> {
+        predict::ends_ns(&self.machine, self.arrivals.times_ns(), write)
+    }
+
+    /// When the root has the result, ns.
+    fn reduce_ns(&self, way: ReduceByArrival) -> f64 {
+        let ends = match way {
+            ReduceByArrival::Clairvoyant => {
+                let (times, what) = (self.arrivals.times_ns(), (self.v, self.segments));
+                predict::clairvoyant_ends_ns(&self.machine, times, what, |each| {
+                    Scheduler::Bits.schedule(&self.instance(), each);
+                })
+            }
+            _ => self.ends_ns(|s, m| self.reduce(way, s, m, Rounds::Own)),
+        };
+        ends[self.root] as f64
+    }
+
+    /// When members have the result in the mean, ns.
+    fn allreduce_ns(&self, way: AllreduceByArrival) -> f64 {
+        let ends = match way {
+            AllreduceByArrival::Clairvoyant => {
+                let (times, what) = (self.arrivals.times_ns(), (self.v, self.segments));
+                predict::clairvoyant_ends_ns(&self.machine, times, what, |each| {
+                    to_all(&self.instance(), each);
+                })
+            }
+            _ => self.ends_ns(|s, m| self.allreduce(way, s, m, Rounds::Own)),
+        };
+        predict::mean(&ends)
+    }
+}
+
+/// What takes least time, and 0 if that is an ordinary algorithm: of what takes as long the first.
+fn least(ordinary: impl Iterator<Item = f64>, ahead: impl Iterator<Item = f64>) -> usize {
+    let ordinary = ordinary.fold(f64::INFINITY, f64::min);
+    let all = std::iter::once(ordinary).chain(ahead).enumerate();
+    all.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(nth, _)| nth)
+}
+
+impl<'s> Collectives<'s> {
+    /// Everybody's `x`, combined, becomes the root's `y`. Which member sends what to whom depends on when each is
+    /// expected ([`Estimates`], the same at every member): who is there begins, and who comes last has to send no
+    /// more than his own. Wrong estimates cost time and nothing else.
+    ///
+    /// `y` is as long as `x` at every member. At the others it is room for what is under way, and of no use after.
+    /// Where members come together, it is [`reduce`](Self::reduce).
+    ///
+    /// # Errors
+    /// As [`reduce`](Self::reduce), and *misuse* where there are not as many estimates as members.
+    #[track_caller]
+    pub fn reduce_by_arrival<L: Lpf, T: Pod>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        arrivals: &Estimates,
+        root: usize,
+        operator: &impl Operator<T>,
+        x: impl Source<'s, Element = T>,
+        y: impl Target<'s, Element = T>,
+    ) -> Result<()> {
+        let (root, x) = (self.root(ctx, root)?, self.inside(ctx, x.view())?);
+        let y = self.as_long(ctx, y.view(), x.len)?;
+        let combine = &mut combining::<T, _>(operator);
+        let operator = RawOperator::of(operator, combine);
+        let commutes = operator.commutes;
+        let pattern = self.pattern(ctx, arrivals, root, &operator, x.len)?;
+        let usable = |&way: &_| commutes || way != ReduceByArrival::Clairvoyant;
+        let way = self.preferences.reduce_by_arrival.or_else(|| {
+            let key = self.key(Collective::Reduce, &pattern);
+            let chosen = self.choices.of(key, || {
+                let ordinary =
+                    Reduce::ALL.iter().copied().filter(|&way| commutes || way != Reduce::Ring);
+                let ordinary = ordinary.map(|way| {
+                    let write = |s: &mut Schedule, m| {
+                        by_way::reduce((way, commutes), s, m, root, pattern.v);
+                    };
+                    pattern.ends_ns(write)[root] as f64
+                });
+                least(ordinary, pattern.reduces().map(|way| pattern.reduce_ns(way)))
+            });
+            chosen.checked_sub(1).and_then(|nth| pattern.reduces().nth(nth))
+        });
+        let places = (x.place, y.place, x.len);
+        let Some(way) = way.filter(usable) else {
+            // SAFETY: views' memory is their section's, borrowed during the call.
+            return unsafe { self.reduce_places(ctx, root, operator, places) };
+        };
+        let what = What::new(Collective::Reduce, way as usize, pattern.v.bytes, pattern.v.element);
+        let what = What { root, ..what };
+        // SAFETY: views' memory is their section's, borrowed during the call.
+        unsafe {
+            self.carry_out_by_arrival(ctx, what, &pattern, operator, places, |s, m, rounds| {
+                pattern.reduce(way, s, m, rounds);
+            })
+        }
+    }
+
+    /// Everybody's `x`, combined, becomes everybody's `y`: as [`reduce_by_arrival`](Self::reduce_by_arrival).
+    ///
+    /// # Errors
+    /// As [`reduce_by_arrival`](Self::reduce_by_arrival).
+    #[track_caller]
+    pub fn allreduce_by_arrival<L: Lpf, T: Pod>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        arrivals: &Estimates,
+        operator: &impl Operator<T>,
+        x: impl Source<'s, Element = T>,
+        y: impl Target<'s, Element = T>,
+    ) -> Result<()> {
+        let x = self.inside(ctx, x.view())?;
+        let y = self.as_long(ctx, y.view(), x.len)?;
+        self.allreduce_places_by_arrival(ctx, arrivals, operator, (x.place, y.place, x.len))
+    }
+
+    /// Everybody's `x`, combined, becomes everybody's `x`: as [`allreduce_by_arrival`](Self::allreduce_by_arrival).
+    ///
+    /// # Errors
+    /// As [`reduce_by_arrival`](Self::reduce_by_arrival).
+    #[track_caller]
+    pub fn allreduce_in_place_by_arrival<L: Lpf, T: Pod>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        arrivals: &Estimates,
+        operator: &impl Operator<T>,
+        x: impl Target<'s, Element = T>,
+    ) -> Result<()> {
+        let x = self.inside(ctx, x.view())?;
+        self.allreduce_places_by_arrival(ctx, arrivals, operator, (x.place, x.place, x.len))
+    }
+
+    #[track_caller]
+    fn allreduce_places_by_arrival<L: Lpf, T: Pod, O: Operator<T>>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        arrivals: &Estimates,
+        operator: &O,
+        places: (Place, Place, usize),
+    ) -> Result<()> {
+        let combine = &mut combining::<T, _>(operator);
+        let operator = RawOperator::of(operator, combine);
+        let commutes = operator.commutes;
+        let pattern = self.pattern(ctx, arrivals, 0, &operator, places.2)?;
+        let usable = |&way: &_| commutes || way == AllreduceByArrival::Linear;
+        let way = self.preferences.allreduce_by_arrival.or_else(|| {
+            let key = self.key(Collective::Allreduce, &pattern);
+            let chosen = self.choices.of(key, || {
+                let ordinary = Allreduce::ALL
+                    .iter()
+                    .copied()
+                    .filter(|&way| commutes || way != Allreduce::Ring);
+                let ordinary = ordinary.map(|way| {
+                    let write = |s: &mut Schedule, m| by_way::allreduce(way, s, m, pattern.v);
+                    predict::mean(&pattern.ends_ns(write))
+                });
+                least(ordinary, pattern.allreduces().map(|way| pattern.allreduce_ns(way)))
+            });
+            chosen.checked_sub(1).and_then(|nth| pattern.allreduces().nth(nth))
+        });
+        let Some(way) = way.filter(usable) else {
+            // SAFETY: views' memory is their section's, borrowed during the call.
+            return unsafe { self.allreduce_places(ctx, operator, places) };
+        };
+        let (bytes, element) = (pattern.v.bytes, pattern.v.element);
+        let what = What::new(Collective::Allreduce, way as usize, bytes, element);
+        // SAFETY: views' memory is their section's, borrowed during the call.
+        unsafe {
+            self.carry_out_by_arrival(ctx, what, &pattern, operator, places, |s, m, rounds| {
+                pattern.allreduce(way, s, m, rounds);
+            })
+        }
+    }
+
+    #[track_caller]
+    fn pattern<'a, L: Lpf>(
+        &self,
+        ctx: &Context<'s, L>,
+        arrivals: &'a Estimates,
+        root: usize,
+        operator: &RawOperator<'_>,
+        len: usize,
+    ) -> Result<Pattern<'a>> {
+        let has = arrivals.times_ns().len();
+        if has != self.len() {
+            let text = format!("{has} estimates for a group of {} members", self.len());
+            return Err(misuse(ctx, text));
+        }
+        self.fits(ctx, operator.element)?;
+        let v = Vector { bytes: len * operator.element, element: operator.element };
+        let machine = ctx.probe();
+        let (p, commutes, Preferences { segments, round_ns, .. }) =
+            (self.len(), operator.commutes, self.preferences);
+        let segments = segments.unwrap_or_else(|| predict::segments(&machine, p, v)).max(1);
+        let round_ns = [segments, p as u32].map(|of| {
+            let round_ns = round_ns.unwrap_or_else(|| predict::segment_ns(&machine, p, v, of));
+            round_ns.clamp(1, MOST - 1)
+        });
+        Ok(Pattern { machine, arrivals, segments, round_ns, root, v, commutes })
+    }
+
+    /// Carries out a schedule on whole vectors, whose target is room at every member.
+    ///
+    /// # Safety
+    /// As [`reduce_places`](Self::reduce_places), of the target at every member.
+    #[track_caller]
+    unsafe fn carry_out_by_arrival<L: Lpf>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        what: What,
+        pattern: &Pattern<'_>,
+        RawOperator { commutes, name, combine, .. }: RawOperator<'_>,
+        (x, y, len): (Place, Place, usize),
+        mut write: impl FnMut(&mut Schedule, Member, Rounds),
+    ) -> Result<()> {
+        // Where rounds end for all together they are as long as scratch is.
+        let is_common = self.mode(ctx)? == Mode::Full || self.group.has_barriers();
+        let longest = self.shared.borrow().room(self.len());
+        let rounds = if is_common { Rounds::Common { longest } } else { Rounds::Own };
+        // A schedule that is kept is one of these rounds.
+        let pattern = match rounds {
+            Rounds::Own => Self::times(pattern),
+            Rounds::Common { longest } => mixed(Self::times(pattern), longest as u64).max(1),
+        };
+        let what = What { commutes, operator: OperatorName(name), pattern, ..what };
+        let plan = Plan { what, len, scratch: Scratch::default() };
+        let buffers = Buffers { input: x, output: y };
+        // SAFETY: the caller's promise; the schedule lies in the vectors.
+        unsafe {
+            self.carry_out(ctx, plan, combine, |_, _| buffers, |s, m, _, _| write(s, m, rounds))
+        }
+    }
+
+    /// What tells calls apart that are made of other times, or cut into other segments: not 0.
+    fn times(pattern: &Pattern<'_>) -> u64 {
+        let Pattern { arrivals, segments, round_ns: [round, tau], .. } = *pattern;
+        let numbers = [u64::from(segments), round, tau, arrivals.grain_ns()];
+        let all = arrivals.times_ns().iter().chain(&numbers);
+        all.fold(0, |hash, &number| mixed(hash, number)).max(1)
+    }
+
+    fn key(&self, kind: Collective, pattern: &Pattern<'_>) -> u64 {
+        let Vector { bytes, element } = pattern.v;
+        let small = (pattern.root as u64) << 9 | u64::from(pattern.commutes) << 8 | kind as u64;
+        let vector = mixed(bytes as u64, element as u64);
+        mixed(mixed(Self::times(pattern), small), vector).max(1)
+    }
+}

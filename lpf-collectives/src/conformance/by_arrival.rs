@@ -1,0 +1,251 @@
+//! Reductions by arrival: their bits, who waits for whom, and estimates that are wrong or not the same.
+
+use std::time::{Duration, Instant};
+
+use lpf_core::{Context, Lpf, Result, case};
+
+use super::elements::word;
+use super::mismatches::differ;
+use super::world;
+use crate::arrival_pattern::Estimates;
+use crate::arrival_pattern::clairvoyant::{Instance, Scheduler, Transfer, to_all};
+use crate::*;
+
+const LEN: usize = 41;
+const SEGMENTS: usize = 7;
+const ROUND_NS: u64 = 100;
+
+/// What a member has: numbers whose sum depends on the order of adding.
+fn own(member: usize) -> Vec<f64> {
+    (0..LEN)
+        .map(|nth| {
+            let word = word(member, 5, nth);
+            let sign = if word & 1 == 0 { 1.0 } else { -1.0 };
+            sign * (1.0 + (word >> 12) as f64) * 2f64.powi((word >> 1 & 7) as i32)
+        })
+        .collect()
+}
+
+/// Of a segment, the elements; the first ones have one more.
+fn segment(nth: usize) -> std::ops::Range<usize> {
+    let begin = |nth: usize| nth * (LEN / SEGMENTS) + nth.min(LEN % SEGMENTS);
+    begin(nth)..begin(nth + 1)
+}
+
+/// What a schedule makes of everybody's numbers, carried out by one process alone.
+fn carried_out(q: usize, schedule: impl FnOnce(&mut dyn FnMut(Transfer))) -> Vec<Vec<f64>> {
+    let mut all: Vec<Vec<f64>> = (0..q).map(own).collect();
+    let mut round: Vec<Transfer> = Vec::new();
+    let mut end = |round: &mut Vec<Transfer>| {
+        let sent: Vec<Vec<f64>> = round
+            .iter()
+            .map(|one| all[one.sender as usize][segment(one.segment as usize)].to_vec())
+            .collect();
+        for (one, sent) in round.drain(..).zip(sent) {
+            let here = &mut all[one.receiver as usize][segment(one.segment as usize)];
+            for (here, sent) in here.iter_mut().zip(sent) {
+                *here = if one.overwrites { sent } else { *here + sent };
+            }
+        }
+    };
+    schedule(&mut |transfer| {
+        if round.first().is_some_and(|first| first.round != transfer.round) {
+            end(&mut round);
+        }
+        round.push(transfer);
+    });
+    end(&mut round);
+    all
+}
+
+fn bits(numbers: &[f64]) -> Vec<u64> {
+    numbers.iter().map(|number| number.to_bits()).collect()
+}
+
+case! {
+    /// With the number of segments and the time of a round given, a Clairvoyant sum is what the schedule says, to
+    /// the bit: on every backend, in both modes, on every call, whoever really comes late.
+    pub fn sums_by_arrival_have_the_bits_of_their_schedule both_ways [1, 2, 3, 5, 8] |ctx| {
+        let mut c = world(ctx, 2, 0)?;
+        let (me, q) = (c.me(), c.len());
+        let (mut x, mut y) = (ctx.local::<f64>(LEN)?, ctx.local::<f64>(LEN)?);
+        ctx.write(&mut x).copy_from_slice(&own(me));
+        let mut seen = 0;
+        for pattern in 0..12 {
+            let times: Vec<u64> = (0..q).map(|member| word(member, pattern, 0) % 2000).collect();
+            let arrivals = Estimates::new(&times, [1, 7, 100][pattern % 3]);
+            let root = pattern % q;
+            let instance =
+                Instance::new(SEGMENTS as u32, root as u32, ROUND_NS, arrivals.times_ns().to_vec());
+            let instance = instance.expect("a pattern");
+            let reduced = carried_out(q, |each| Scheduler::Linear.schedule(&instance, each));
+            let spread = carried_out(q, |each| to_all(&instance, each));
+            assert!(spread.iter().all(|one| bits(one) == bits(&spread[0])), "others have others");
+            seen += usize::from(bits(&spread[0]) != bits(&reduced[root]));
+            for mode in [Mode::Expected, Mode::Full] {
+                let preferences = c.preferences_mut();
+                preferences.mode = Some(mode);
+                preferences.segments = Some(SEGMENTS as u32);
+                preferences.round_ns = Some(ROUND_NS);
+                preferences.reduce_by_arrival = Some(ReduceByArrival::Clairvoyant);
+                preferences.allreduce_by_arrival = Some(AllreduceByArrival::Clairvoyant);
+                if word(me, pattern, mode as usize + 1).is_multiple_of(4) {
+                    std::thread::sleep(Duration::from_micros(300));
+                }
+                c.reduce_by_arrival(ctx, &arrivals, root, &Sum, &x, &mut y)?;
+                if me == root {
+                    assert_eq!(bits(ctx.read(&y)), bits(&reduced[root]), "{times:?}, {mode:?}");
+                }
+                c.allreduce_by_arrival(ctx, &arrivals, &Sum, &x, &mut y)?;
+                assert_eq!(bits(ctx.read(&y)), bits(&spread[0]), "{times:?}, {mode:?}");
+            }
+            // The chains: the same bits in both modes, at every member, on every call.
+            for &way in &AllreduceByArrival::ALL[..4] {
+                let mut first: Option<Vec<u64>> = None;
+                for mode in [Mode::Expected, Mode::Full, Mode::Expected] {
+                    c.preferences_mut().mode = Some(mode);
+                    c.preferences_mut().allreduce_by_arrival = Some(way);
+                    ctx.write(&mut y).copy_from_slice(&own(me));
+                    c.allreduce_in_place_by_arrival(ctx, &arrivals, &Sum, &mut y)?;
+                    let bits = bits(ctx.read(&y));
+                    let mut all = vec![0u64; q];
+                    let sum = bits.iter().fold(0, |sum, bits| word(sum as usize, 0, *bits as usize));
+                    for (member, all) in all.iter_mut().enumerate() {
+                        *all = c.broadcast_value(ctx, member, sum)?;
+                    }
+                    assert!(all.iter().all(|&one| one == all[0]), "{way}, {mode:?}: others have other bits");
+                    let first = first.get_or_insert_with(|| bits.clone());
+                    assert!(*first == bits, "{way}, {mode:?}: other bits than before");
+                }
+            }
+        }
+        assert!(q < 5 || seen > 0, "no order shows");
+        ctx.sync()?;
+    }
+}
+
+/// Vectors of ones, reduced while the last member sleeps: by whom is it waited for?
+fn with_a_sleeper<'s, L: Lpf>(
+    ctx: &mut Context<'s, L>,
+    expected_ns: u64,
+    sleeps: Duration,
+) -> Result<[Duration; 2]> {
+    let mut c = world(ctx, 2, 0)?;
+    let (me, q) = (c.me(), c.len());
+    let (mut x, mut y) = (ctx.local::<u64>(LEN)?, ctx.local::<u64>(LEN)?);
+    ctx.write(&mut x).fill(1);
+    let mut times = vec![0; q];
+    times[q - 1] = expected_ns;
+    let arrivals = Estimates::new(&times, 1);
+    let mut waited = [Duration::ZERO; 2];
+    for (waited, mode) in
+        waited.iter_mut().zip([ReduceByArrival::Clairvoyant, ReduceByArrival::Binomial])
+    {
+        c.preferences_mut().reduce_by_arrival = Some(mode);
+        c.preferences_mut().segments = Some(5);
+        ctx.sync()?;
+        let start = Instant::now();
+        if me + 1 == q {
+            std::thread::sleep(sleeps);
+        }
+        c.reduce_by_arrival(ctx, &arrivals, 0, &Sum, &x, &mut y)?;
+        *waited = start.elapsed();
+        if me == 0 {
+            assert!(ctx.read(&y).iter().all(|&one| one == q as u64), "not everybody's");
+        }
+        for &way in AllreduceByArrival::ALL {
+            c.preferences_mut().allreduce_by_arrival = Some(way);
+            c.allreduce_by_arrival(ctx, &arrivals, &Sum, &x, &mut y)?;
+            assert!(ctx.read(&y).iter().all(|&one| one == q as u64), "{way}: not everybody's");
+        }
+    }
+    Ok(waited)
+}
+
+case! {
+    /// The last member is a second late, as all know: those in between have given all they have to the root, and
+    /// are gone, before it comes.
+    pub fn who_is_early_has_left_before_the_last_one_comes timed [3, 4] |ctx| {
+        let second = Duration::from_secs(1);
+        let [waited, _] = with_a_sleeper(ctx, second.as_nanos() as u64, second)?;
+        let me = ctx.pid();
+        if me > 0 && me + 1 < ctx.nprocs() {
+            assert!(waited < second / 2, "process {me} waited {waited:?} for the last one");
+        }
+        ctx.sync()?;
+    }
+}
+
+case! {
+    /// It was to be the first one, by hours.
+    pub fn a_member_that_sleeps_in_spite_of_its_estimate_is_waited_for timed [2, 4] |ctx| {
+        with_a_sleeper(ctx, 0, Duration::from_secs(1))?;
+        let mut c = world(ctx, 4, 0)?;
+        let hours = 10_000_000_000_000;
+        let times: Vec<u64> = (0..c.len() as u64).map(|member| hours * (member % 3)).collect();
+        let mut x = ctx.local::<u64>(LEN)?;
+        for &way in AllreduceByArrival::ALL {
+            c.preferences_mut().allreduce_by_arrival = Some(way);
+            ctx.write(&mut x).fill(1);
+            c.allreduce_in_place_by_arrival(ctx, &Estimates::new(&times, 1000), &Sum, &mut x)?;
+            let all = c.len() as u64;
+            assert!(ctx.read(&x).iter().all(|&one| one == all), "{way}");
+        }
+        ctx.sync()?;
+    }
+}
+
+case! {
+    /// As many estimates as there are others, and none.
+    pub fn estimates_of_others_are_misuse both_ways [1, 2, 3] |ctx| {
+        let mut c = world(ctx, 2, 0)?;
+        let (x, mut y) = (ctx.local::<u64>(3)?, ctx.local::<u64>(3)?);
+        let q = c.len();
+        ctx.write(&mut y).fill(7);
+        for wrong in [0, q - 1, q + 1] {
+            if wrong == q {
+                continue;
+            }
+            let arrivals = Estimates::together(wrong);
+            for error in [
+                c.reduce_by_arrival(ctx, &arrivals, 0, &Sum, &x, &mut y),
+                c.allreduce_by_arrival(ctx, &arrivals, &Sum, &x, &mut y),
+                c.allreduce_in_place_by_arrival(ctx, &arrivals, &Sum, &mut y),
+            ] {
+                let error = error.expect_err("as many as members");
+                let text = error.to_string();
+                let words = format!("{wrong} estimates for a group of {q} members");
+                assert!(error.is_misuse() && text.contains(&words), "{text}");
+                assert!(text.contains("by_arrival.rs:"), "no place: {text}");
+            }
+        }
+        // Not as long, at whatever member.
+        let error = c.reduce_by_arrival(ctx, &Estimates::together(q), 0, &Sum, &x, (&mut y, ..2));
+        assert!(error.expect_err("as long as the source").is_misuse());
+        assert_eq!(ctx.read(&y), [7; 3]);
+        c.allreduce_by_arrival(ctx, &Estimates::together(q), &Sum, &x, &mut y)?;
+        ctx.sync()?;
+    }
+}
+
+case! {
+    /// Process 1 has other estimates, of times, of their grain, or cuts the vector into other segments.
+    pub fn other_estimates_are_fatal_and_both_are_named timed [2, 3] |ctx| {
+        for other in 0..4 {
+            for &way in AllreduceByArrival::ALL {
+                differ(ctx, |inner, c| {
+                    let is_other = c.me() == 1;
+                    let mut times = vec![0; c.len()];
+                    times[0] = if is_other && other == 0 { 300_000 } else { 200_000 };
+                    let grain = if is_other && other == 1 { 3 } else { 1 };
+                    let preferences = c.preferences_mut();
+                    preferences.allreduce_by_arrival = Some(way);
+                    preferences.segments = Some(if is_other && other == 2 { 3 } else { 4 });
+                    preferences.round_ns = Some(if is_other && other == 3 { 30 } else { 40 });
+                    let mut x = inner.local::<u64>(LEN)?;
+                    c.allreduce_in_place_by_arrival(inner, &Estimates::new(&times, grain), &Sum, &mut x)
+                });
+            }
+        }
+    }
+}
