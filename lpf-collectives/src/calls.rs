@@ -68,6 +68,8 @@ pub(crate) struct What {
     pub(crate) is_exact: bool,
     /// Of when members arrive, a hash; 0 where that is nothing to the call.
     pub(crate) pattern: u64,
+    /// Which of the program's calls it is, where that is known.
+    pub(crate) site: u64,
 }
 
 impl What {
@@ -84,14 +86,16 @@ impl What {
             operator,
             is_exact: true,
             pattern: 0,
+            site: 0,
         }
     }
 
     /// What tells it from other calls. To make it takes as long as a short message.
     pub(crate) fn digest(&self) -> u64 {
-        let What { kind, way, root, size, element, commutes, operator, pattern, .. } = *self;
+        let What { kind, way, root, size, element, commutes, operator, pattern, site, .. } = *self;
         let small = kind as u64 | (way as u64) << 8 | u64::from(commutes) << 16;
-        let numbers = [small ^ pattern, root as u64, size as u64, element as u64, operator.hash()];
+        let numbers =
+            [small ^ pattern ^ site, root as u64, size as u64, element as u64, operator.hash()];
         numbers.into_iter().fold(0, mixed)
     }
 }
@@ -416,7 +420,7 @@ impl<'s> Collectives<'s> {
         let combine = &mut combining::<T, _>(operator);
         let operator = RawOperator::of(operator, combine);
         // SAFETY: views' memory is their section's, borrowed during the call.
-        unsafe { self.reduce_places(ctx, root, operator, (x.place, y.place, x.len)) }
+        unsafe { self.reduce_places(ctx, (root, 0), operator, (x.place, y.place, x.len)) }
     }
 
     /// # Safety
@@ -426,7 +430,7 @@ impl<'s> Collectives<'s> {
     unsafe fn reduce_places<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
-        root: usize,
+        (root, site): (usize, u64),
         RawOperator { element, commutes, name, combine }: RawOperator<'_>,
         (x, y, len): (Place, Place, usize),
     ) -> Result<()> {
@@ -439,7 +443,7 @@ impl<'s> Collectives<'s> {
         });
         let way = if way == Reduce::Ring && !commutes { Reduce::Transpose } else { way };
         let what = What::new(Collective::Reduce, way as usize, len * element, element);
-        let what = What { root, commutes, operator: OperatorName(name), ..what };
+        let what = What { root, commutes, operator: OperatorName(name), site, ..what };
         let plan = Plan { what, len, scratch: way.scratch(self.len()) };
         // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {
@@ -497,7 +501,7 @@ impl<'s> Collectives<'s> {
         let operator = RawOperator::of(operator, combine);
         // SAFETY: views' memory is their section's, borrowed during the call; a single element's is this
         // object's.
-        unsafe { self.allreduce_places(ctx, operator, places) }
+        unsafe { self.allreduce_places(ctx, 0, operator, places) }
     }
 
     /// # Safety
@@ -506,6 +510,7 @@ impl<'s> Collectives<'s> {
     unsafe fn allreduce_places<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
+        site: u64,
         RawOperator { element, commutes, name, combine }: RawOperator<'_>,
         (x, y, len): (Place, Place, usize),
     ) -> Result<()> {
@@ -518,7 +523,7 @@ impl<'s> Collectives<'s> {
         });
         let way = if way == Allreduce::Ring && !commutes { Allreduce::Transpose } else { way };
         let what = What::new(Collective::Allreduce, way as usize, len * element, element);
-        let what = What { commutes, operator: OperatorName(name), ..what };
+        let what = What { commutes, operator: OperatorName(name), site, ..what };
         let plan = Plan { what, len, scratch: way.scratch() };
         // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {

@@ -315,6 +315,18 @@ impl<'s> Collectives<'s> {
         self.split(ctx, is_in.then_some(0))
     }
 
+    /// A number that is the same at every member, and no other's.
+    pub(crate) fn next_id(&mut self) -> u64 {
+        self.group.children += 1;
+        mixed(self.group.id(), self.group.children)
+    }
+
+    /// Opens all links of the group, and what connections they need: a word to every member.
+    #[track_caller]
+    pub(crate) fn warm_up<L: Lpf>(&mut self, ctx: &mut Context<'s, L>) -> Result<()> {
+        self.words(ctx, 0).map(|_| ())
+    }
+
     /// A word of every member.
     fn words<L: Lpf>(&mut self, ctx: &mut Context<'s, L>, own: u64) -> Result<Vec<u64>> {
         let Collectives { group, shared, .. } = self;

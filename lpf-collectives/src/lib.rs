@@ -17,6 +17,7 @@ mod group;
 mod kept;
 mod kinds;
 mod memory;
+pub mod monitor;
 mod operators;
 mod run;
 mod schedule;

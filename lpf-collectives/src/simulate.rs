@@ -163,3 +163,15 @@ pub(crate) fn run(
     }
     assert!(under_way.values().all(VecDeque::is_empty));
 }
+
+/// Numbers for tests, the same in every run: xorshift64*.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % n
+    }
+}

@@ -6,6 +6,8 @@
 pub struct Estimates {
     grain_ns: u64,
     times_ns: Vec<u64>,
+    /// What calls they are for, if that is known: members that took them from different monitors are told so.
+    site: u64,
 }
 
 impl Estimates {
@@ -17,12 +19,22 @@ impl Estimates {
             let after = (time - first).min(1 << 61);
             after - after % grain_ns
         };
-        Estimates { grain_ns, times_ns: times_ns.iter().map(rounded).collect() }
+        Estimates { grain_ns, times_ns: times_ns.iter().map(rounded).collect(), site: 0 }
     }
 
     /// For so many members that arrive together.
     pub fn together(members: usize) -> Self {
-        Estimates { grain_ns: 1, times_ns: vec![0; members] }
+        Estimates { grain_ns: 1, times_ns: vec![0; members], site: 0 }
+    }
+
+    /// The same, for these calls.
+    pub(crate) fn at(self, site: u64) -> Self {
+        Estimates { site, ..self }
+    }
+
+    /// What calls they are for; 0 for any.
+    pub(crate) fn site(&self) -> u64 {
+        self.site
     }
 
     /// For each member, ns after the first.

@@ -165,10 +165,9 @@ impl<'s> Collectives<'s> {
         let pattern = self.pattern(ctx, arrivals, root, &operator, x.len)?;
         let usable = |&way: &_| commutes || way != ReduceByArrival::Clairvoyant;
         let way = self.preferences.reduce_by_arrival.or_else(|| {
-            let key = self.key(Collective::Reduce, &pattern);
-            let chosen = self.choices.of(key, || {
-                let ordinary =
-                    Reduce::ALL.iter().copied().filter(|&way| commutes || way != Reduce::Ring);
+            let chosen = self.ahead(Collective::Reduce, &pattern, || {
+                let ordinary = Reduce::ALL.iter().copied();
+                let ordinary = ordinary.filter(|&way| commutes || way != Reduce::Ring);
                 let ordinary = ordinary.map(|way| {
                     let write = |s: &mut Schedule, m| {
                         by_way::reduce((way, commutes), s, m, root, pattern.v);
@@ -177,12 +176,12 @@ impl<'s> Collectives<'s> {
                 });
                 least(ordinary, pattern.reduces().map(|way| pattern.reduce_ns(way)))
             });
-            chosen.checked_sub(1).and_then(|nth| pattern.reduces().nth(nth))
+            pattern.reduces().nth(chosen?)
         });
         let places = (x.place, y.place, x.len);
         let Some(way) = way.filter(usable) else {
             // SAFETY: views' memory is their section's, borrowed during the call.
-            return unsafe { self.reduce_places(ctx, root, operator, places) };
+            return unsafe { self.reduce_places(ctx, (root, arrivals.site()), operator, places) };
         };
         let what = What::new(Collective::Reduce, way as usize, pattern.v.bytes, pattern.v.element);
         let what = What { root, ..what };
@@ -242,23 +241,20 @@ impl<'s> Collectives<'s> {
         let pattern = self.pattern(ctx, arrivals, 0, &operator, places.2)?;
         let usable = |&way: &_| commutes || way == AllreduceByArrival::Linear;
         let way = self.preferences.allreduce_by_arrival.or_else(|| {
-            let key = self.key(Collective::Allreduce, &pattern);
-            let chosen = self.choices.of(key, || {
-                let ordinary = Allreduce::ALL
-                    .iter()
-                    .copied()
-                    .filter(|&way| commutes || way != Allreduce::Ring);
+            let chosen = self.ahead(Collective::Allreduce, &pattern, || {
+                let ordinary = Allreduce::ALL.iter().copied();
+                let ordinary = ordinary.filter(|&way| commutes || way != Allreduce::Ring);
                 let ordinary = ordinary.map(|way| {
                     let write = |s: &mut Schedule, m| by_way::allreduce(way, s, m, pattern.v);
                     predict::mean(&pattern.ends_ns(write))
                 });
                 least(ordinary, pattern.allreduces().map(|way| pattern.allreduce_ns(way)))
             });
-            chosen.checked_sub(1).and_then(|nth| pattern.allreduces().nth(nth))
+            pattern.allreduces().nth(chosen?)
         });
         let Some(way) = way.filter(usable) else {
             // SAFETY: views' memory is their section's, borrowed during the call.
-            return unsafe { self.allreduce_places(ctx, operator, places) };
+            return unsafe { self.allreduce_places(ctx, arrivals.site(), operator, places) };
         };
         let (bytes, element) = (pattern.v.bytes, pattern.v.element);
         let what = What::new(Collective::Allreduce, way as usize, bytes, element);
@@ -316,11 +312,12 @@ impl<'s> Collectives<'s> {
         let longest = self.shared.borrow().room(self.len());
         let rounds = if is_common { Rounds::Common { longest } } else { Rounds::Own };
         // A schedule that is kept is one of these rounds.
+        let site = pattern.arrivals.site();
         let pattern = match rounds {
             Rounds::Own => Self::times(pattern),
             Rounds::Common { longest } => mixed(Self::times(pattern), longest as u64).max(1),
         };
-        let what = What { commutes, operator: OperatorName(name), pattern, ..what };
+        let what = What { commutes, operator: OperatorName(name), pattern, site, ..what };
         let plan = Plan { what, len, scratch: Scratch::default() };
         let buffers = Buffers { input: x, output: y };
         // SAFETY: the caller's promise; the schedule lies in the vectors.
@@ -337,10 +334,21 @@ impl<'s> Collectives<'s> {
         all.fold(0, |hash, &number| mixed(hash, number)).max(1)
     }
 
-    fn key(&self, kind: Collective, pattern: &Pattern<'_>) -> u64 {
+    /// What was chosen for a pattern, or is now; nothing where it is an ordinary algorithm, as it is where all come
+    /// together and there is nothing to gain.
+    fn ahead(
+        &self,
+        kind: Collective,
+        pattern: &Pattern<'_>,
+        choose: impl FnOnce() -> usize,
+    ) -> Option<usize> {
+        if pattern.arrivals.spread_ns() == 0 {
+            return None;
+        }
         let Vector { bytes, element } = pattern.v;
         let small = (pattern.root as u64) << 9 | u64::from(pattern.commutes) << 8 | kind as u64;
         let vector = mixed(bytes as u64, element as u64);
-        mixed(mixed(Self::times(pattern), small), vector).max(1)
+        let key = mixed(mixed(Self::times(pattern), small), vector).max(1);
+        self.choices.of(key, choose).checked_sub(1)
     }
 }

@@ -18,6 +18,7 @@ mod faults;
 mod groups;
 mod mismatches;
 mod misuse;
+mod monitors;
 mod order;
 mod pending;
 mod random;
@@ -36,6 +37,7 @@ pub mod cases {
     pub use super::groups::*;
     pub use super::mismatches::*;
     pub use super::misuse::*;
+    pub use super::monitors::*;
     pub use super::order::*;
     pub use super::pending::*;
     pub use super::random::*;
@@ -87,6 +89,13 @@ macro_rules! conformance {
                 a_member_that_sleeps_in_spite_of_its_estimate_is_waited_for,
                 estimates_of_others_are_misuse,
                 other_estimates_are_fatal_and_both_are_named,
+            ]
+            monitors: [
+                what_comes_late_is_foreseen,
+                members_are_told_the_same_whatever_they_do,
+                a_monitor_that_is_dropped_in_a_phase_leaves_ordinary_calls,
+                monitors_of_two_calls_are_told_apart,
+                a_member_that_ends_badly_in_a_phase_is_fatal_for_the_others,
             ]
             groups: [
                 groups_have_the_members_that_named_their_colour,
@@ -143,6 +152,7 @@ mod tests {
             include_str!("groups.rs"),
             include_str!("mismatches.rs"),
             include_str!("misuse.rs"),
+            include_str!("monitors.rs"),
             include_str!("order.rs"),
             include_str!("pending.rs"),
             include_str!("random.rs"),

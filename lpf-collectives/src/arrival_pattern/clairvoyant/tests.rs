@@ -1,21 +1,10 @@
 use super::*;
+use crate::simulate::Random;
 
 fn made(instance: &Instance, scheduler: Scheduler) -> Vec<Transfer> {
     let mut all = Vec::new();
     canonical(instance, scheduler, |transfer| all.push(transfer));
     all
-}
-
-/// xorshift64*: the same instances in every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % n
-    }
 }
 
 /// With many that arrive at the same time, or exactly a round later.

@@ -1,0 +1,208 @@
+//! The arrival monitor: what members foresee, that they agree on it, and what becomes of the others where one is gone.
+
+use std::time::{Duration, Instant};
+
+use lpf_core::conformance::tools::{
+    BOUND, assert_fatal_naming, assert_in_time, failing_rehook, sync_until_fatal,
+};
+use lpf_core::{Context, Error, Lpf, Result, case};
+
+use super::elements::word;
+use super::mismatches::differ;
+use super::world;
+use crate::arrival_pattern::Estimates;
+use crate::monitor::{Estimator, Exponential, LastValue, Monitor, MovingAverage};
+use crate::*;
+
+/// Compares what all members have been told.
+fn is_agreed<'s, L: Lpf>(
+    ctx: &mut Context<'s, L>,
+    c: &mut Collectives<'s>,
+    arrivals: &Estimates,
+) -> Result<()> {
+    let fold = |sum, &time: &u64| word(sum as usize, 1, time as usize);
+    let own = arrivals.times_ns().iter().fold(arrivals.grain_ns(), fold);
+    for member in 0..c.len() {
+        let theirs = c.broadcast_value(ctx, member, own)?;
+        assert_eq!(theirs, own, "member {member} was told something else than {arrivals:?}");
+    }
+    Ok(())
+}
+
+fn late(ms: u64) {
+    std::thread::sleep(Duration::from_millis(ms));
+}
+
+case! {
+    /// Phases of 20 ms, and of 80 ms at the last member: with an edge the first one is foreseen, too.
+    pub fn what_comes_late_is_foreseen timed [2, 3] |ctx| {
+        let mut c = world(ctx, 1, 0)?;
+        let estimators: [fn() -> Box<dyn Estimator>; 3] = [
+            || Box::new(LastValue::default()),
+            || Box::new(MovingAverage::default()),
+            || Box::new(Exponential::new(0.3)),
+        ];
+        let mut x = ctx.local::<u64>(50)?;
+        let last = c.len() - 1;
+        let ms = if c.me() == last { 80 } else { 20 };
+        for (estimator, has_edge) in estimators.into_iter().flat_map(|of| [(of, true), (of, false)]) {
+            let mut monitor = Monitor::with(ctx, &mut c, estimator)?;
+            let mut foreseen = 0;
+            for phase in 0..6 {
+                monitor.begin();
+                late(ms / 10);
+                if has_edge {
+                    monitor.edge(0.1);
+                }
+                late(ms * 9 / 10);
+                let arrivals = monitor.finish()?;
+                is_agreed(ctx, &mut c, &arrivals)?;
+                // A machine may be so busy that some phase comes out otherwise, but not most of them.
+                let spread = arrivals.spread_ns();
+                let is_right = arrivals.times_ns()[last] == spread && spread / 1_000_000 > 30;
+                foreseen += usize::from(is_right);
+                assert!(has_edge || phase > 0 || spread == 0, "nothing was known of phase {phase}");
+                ctx.write(&mut x).fill(1);
+                c.allreduce_in_place_by_arrival(ctx, &arrivals, &Sum, &mut x)?;
+                assert_eq!(ctx.read(&x), [last as u64 + 1; 50]);
+            }
+            assert!(foreseen >= 3, "edge {has_edge}: {foreseen} of 6 phases were foreseen");
+        }
+        ctx.sync()?;
+    }
+}
+
+case! {
+    /// Phases with and without a beginning, edges that are none, members that are late, two monitors by turns, and
+    /// one of a part of them; reductions to a root, after which members run ahead. All members are told the same.
+    pub fn members_are_told_the_same_whatever_they_do both_ways [1, 2, 3, 5] |ctx| {
+        let mut c = world(ctx, 2, 0)?;
+        let me = c.me();
+        let mut half = c.split(ctx, Some(me as u32 % 2))?.expect("a colour");
+        let mut monitors = [Monitor::new(ctx, &mut c)?, Monitor::new(ctx, &mut c)?];
+        let mut part = Monitor::new(ctx, &mut half)?;
+        let (x, mut y) = (ctx.local::<u64>(3)?, ctx.local::<u64>(3)?);
+        let mut told = Vec::new();
+        for phase in 0..60 {
+            let choice = word(me, 9, phase);
+            let monitor = &mut monitors[phase / 3 % 2];
+            if choice & 1 == 0 {
+                monitor.begin();
+            }
+            if choice & 6 == 0 {
+                late(choice >> 40 & 3);
+            }
+            if choice & 8 == 0 {
+                for none in [0.0, -1.0, 1.1, f64::NAN, f64::INFINITY] {
+                    monitor.edge(none);
+                }
+                monitor.edge(0.5);
+            }
+            let arrivals = monitor.finish()?;
+            c.reduce_by_arrival(ctx, &arrivals, phase % c.len(), &Sum, &x, &mut y)?;
+            told.push(arrivals);
+            if phase % 5 == 0 {
+                part.begin();
+                part.edge(0.9);
+                let arrivals = part.finish()?;
+                half.allreduce_in_place_by_arrival(ctx, &arrivals, &Sum, &mut y)?;
+                is_agreed(ctx, &mut half, &arrivals)?;
+            }
+        }
+        for arrivals in &told {
+            assert_eq!(arrivals.times_ns().len(), c.len());
+            is_agreed(ctx, &mut c, arrivals)?;
+        }
+        ctx.sync()?;
+    }
+}
+
+case! {
+    /// One member's monitor is gone in the middle of a phase, while the others are at its end or come to it later:
+    /// their calls are ordinary, and so is its own.
+    pub fn a_monitor_that_is_dropped_in_a_phase_leaves_ordinary_calls timed [2, 3] |ctx| {
+        let mut c = world(ctx, 1, 0)?;
+        let mut x = ctx.local::<u64>(20)?;
+        for gone in 0..c.len() {
+            for waits in [true, false] {
+                let mut monitor = Some(Monitor::new(ctx, &mut c)?);
+                for phase in 0..4 {
+                    if let Some(monitor) = &mut monitor {
+                        monitor.begin();
+                        monitor.edge(0.5);
+                    }
+                    if phase == 2 && c.me() == gone {
+                        late(if waits { 60 } else { 0 });
+                        monitor = None;
+                    } else {
+                        late(if waits { 0 } else { 60 });
+                    }
+                    ctx.write(&mut x).fill(1);
+                    let start = Instant::now();
+                    match &mut monitor {
+                        Some(monitor) => {
+                            let arrivals = monitor.finish()?;
+                            // What it said before it went is known.
+                            assert!(phase < 3 || arrivals.spread_ns() == 0, "{phase}: {arrivals:?}");
+                            c.allreduce_in_place_by_arrival(ctx, &Estimates::together(c.len()), &Sum, &mut x)?;
+                        }
+                        None => c.allreduce_in_place(ctx, &Sum, &mut x)?,
+                    }
+                    assert_eq!(ctx.read(&x), [c.len() as u64; 20]);
+                    assert_in_time(start.elapsed(), BOUND);
+                }
+            }
+        }
+        ctx.sync()?;
+    }
+}
+
+case! {
+    /// Process 1 takes its estimates from another monitor than the others: fatal where they meet, whatever the
+    /// estimates are.
+    pub fn monitors_of_two_calls_are_told_apart timed [2, 3] |ctx| {
+        for edges in [true, false] {
+            differ(ctx, |inner, c| {
+                let mut monitors = [Monitor::new(inner, c)?, Monitor::new(inner, c)?];
+                let mut x = inner.local::<u64>(9)?;
+                let monitor = &mut monitors[usize::from(c.me() == 1)];
+                monitor.begin();
+                if edges {
+                    monitor.edge(0.5);
+                }
+                let arrivals = monitor.finish()?;
+                c.allreduce_in_place_by_arrival(inner, &arrivals, &Sum, &mut x)
+            });
+        }
+    }
+}
+
+case! {
+    /// A member ends badly while the others wait for an agreement that its helper has to close, or for their call.
+    pub fn a_member_that_ends_badly_in_a_phase_is_fatal_for_the_others timed [2, 3] |ctx| {
+        for guilty in 0..ctx.nprocs() {
+            let (seen, outer) = failing_rehook(ctx, |inner| {
+                let mut c = world(inner, 1, 0)?;
+                let mut monitor = Monitor::new(inner, &mut c)?;
+                let mut x = inner.local::<u64>(9)?;
+                monitor.begin();
+                if inner.pid() == guilty {
+                    late(50);
+                    return Err(Error::program("done on purpose"));
+                }
+                let start = Instant::now();
+                let end = monitor.finish().and_then(|arrivals| {
+                    c.allreduce_in_place_by_arrival(inner, &arrivals, &Sum, &mut x)
+                });
+                let error = end.err().unwrap_or_else(|| sync_until_fatal(inner));
+                Ok((error, start.elapsed()))
+            });
+            if ctx.pid() != guilty {
+                let (error, waited) = seen.expect("nobody else ends badly");
+                assert_fatal_naming(&error, &[guilty]);
+                assert_fatal_naming(&outer, &[guilty]);
+                assert_in_time(waited, BOUND);
+            }
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! The arrival monitor: when will each member of a group come to its next call?
+//!
+//! A program says where a phase of computation begins and, somewhere in it, how far it has come ([`Monitor::begin`],
+//! [`Monitor::edge`]). From that and from the phases before, each member's helper thread foresees when it will be done,
+//! and tells the others over the board while everybody computes. At the end of the phase ([`Monitor::finish`]) all
+//! members have the same [`Estimates`], or all the same *nobody knows*, which has them use an ordinary algorithm.
+//!
+//! (Proficz 2018, Section 3.)
+
+mod agreement;
+mod clock;
+mod estimator;
+mod helper;
+#[cfg(test)]
+mod tests;
+
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lpf_core::board::{Board, Topic};
+use lpf_core::wait::{Patience, Waiter};
+use lpf_core::{Cause, Context, Error, Lpf, Pid, Result};
+
+use self::agreement::{Agreement, Closer, KEPT, Word};
+use self::clock::Clock;
+pub use self::estimator::{Estimator, Exponential, LastValue, MovingAverage};
+use self::helper::{Helped, Work, help, locked, wake_all};
+use crate::arrival_pattern::Estimates;
+use crate::collectives::{Collectives, mixed};
+
+/// How often a helper looks while there is something to be foreseen: what it does takes it some microseconds.
+const LOOK: Duration = Duration::from_millis(2);
+/// How often where nothing has happened for long.
+const SELDOM: Duration = Duration::from_millis(10);
+/// Looks without news after which it looks seldom.
+const LONG: u32 = 100;
+
+/// The registers of a monitor, each a topic of the board.
+#[derive(Clone, Copy)]
+struct Registers {
+    id: u64,
+}
+
+impl Registers {
+    fn topic(self, nth: u64) -> Topic {
+        Topic(mixed(self.id, nth))
+    }
+
+    fn said(self) -> Topic {
+        self.topic(0)
+    }
+
+    fn asked(self) -> Topic {
+        self.topic(1)
+    }
+
+    fn ended(self) -> Topic {
+        self.topic(2)
+    }
+
+    fn closed(self, call: u64) -> Topic {
+        self.topic(3 + call % KEPT)
+    }
+}
+
+/// What a member and its helper tell each other.
+#[derive(Debug, Default)]
+struct Phase {
+    /// The call that the phase leads to; 0 before the first one.
+    call: u64,
+    /// When this member will arrive at it, as far as that is known.
+    arrival_ns: Option<u64>,
+    /// What is agreed on it.
+    agreed: Option<Agreement>,
+    /// At member 0: the first call whose agreement is not closed.
+    next: u64,
+}
+
+/// A member's part of the helper's work.
+struct Watch<B> {
+    board: B,
+    registers: Registers,
+    members: Vec<Pid>,
+    phase: Arc<Mutex<Phase>>,
+    /// What was said last.
+    said: Option<Word>,
+    /// Member 0 closes agreements.
+    closer: Option<Closer>,
+    /// Looks since the last news.
+    quiet: u32,
+}
+
+/// The agreement on a call, if it is closed, or if there will be none.
+fn closed<B: Board>(
+    board: &B,
+    registers: Registers,
+    first: Pid,
+    call: u64,
+) -> Result<Option<Agreement>> {
+    let record = board.read(first, registers.closed(call))?;
+    let agreement = record.and_then(|record| Agreement::from_bytes(&record.bytes));
+    if let Some(agreement) = agreement.filter(|agreement| agreement.call == call) {
+        return Ok(Some(agreement));
+    }
+    let ended = board.read(first, registers.ended())?;
+    let ended = ended.and_then(|record| Word::from_bytes(&record.bytes));
+    let is_over = ended.is_some_and(|ended| ended.call <= call);
+    Ok(is_over.then_some(Agreement { call, arrivals: None }))
+}
+
+impl<B: Board> Watch<B> {
+    /// Says what is known, closes what can be closed, reads what is closed; whether there were news.
+    fn go_on(&mut self) -> Result<bool> {
+        let (call, arrival_ns, has_agreed) = {
+            let phase = locked(&self.phase);
+            (phase.call, phase.arrival_ns, phase.agreed.is_some())
+        };
+        let mut news = false;
+        let word = arrival_ns.map(|arrival_ns| Word { call, arrival_ns });
+        if let Some(word) = word.filter(|word| Some(*word) != self.said) {
+            self.board.write(self.registers.said(), &word.to_bytes())?;
+            self.said = Some(word);
+            news = true;
+        }
+        news |= self.close()?;
+        if call > 0 && !has_agreed {
+            let agreed = closed(&self.board, self.registers, self.members[0], call)?;
+            if agreed.is_some() {
+                let mut phase = locked(&self.phase);
+                phase.agreed = if phase.call == call { agreed } else { None };
+                news = true;
+            }
+        }
+        Ok(news)
+    }
+
+    fn close(&mut self) -> Result<bool> {
+        let Some(closer) = &mut self.closer else { return Ok(false) };
+        let of = |topic| -> Result<Vec<Option<Word>>> {
+            let all = self.board.read_all(topic)?;
+            let word = |&member: &Pid| Word::from_bytes(&all.get(member as usize)?.as_ref()?.bytes);
+            Ok(self.members.iter().map(word).collect())
+        };
+        // Asked first: who has asked has said what it says before.
+        let (asked, said) = (of(self.registers.asked())?, of(self.registers.said())?);
+        let mut news = false;
+        while let Some(agreement) = closer.close(&said, &asked) {
+            self.board.write(self.registers.closed(agreement.call), &agreement.to_bytes())?;
+            locked(&self.phase).next = closer.next;
+            news = true;
+        }
+        Ok(news)
+    }
+}
+
+impl<B: Board> Work for Watch<B> {
+    fn look(&mut self) -> Option<Duration> {
+        match self.go_on() {
+            Ok(true) => self.quiet = 0,
+            Ok(false) => self.quiet = self.quiet.saturating_add(1),
+            // The section has failed, which its members learn at their next call; or memory is short, and nobody
+            // knows when this member comes.
+            Err(error) if error.is_fatal() => return None,
+            Err(_) => {}
+        }
+        let phase = locked(&self.phase);
+        let has_all = phase.call == 0 || phase.agreed.is_some();
+        match self.closer {
+            // Whoever has an agreement waits for nothing before the next phase.
+            None if has_all => None,
+            _ if self.quiet < LONG => Some(LOOK),
+            _ => Some(SELDOM),
+        }
+    }
+}
+
+/// Foresees the arrivals of a group's members at one call that they make again and again. See the
+/// [module](self).
+///
+/// ```
+/// use lpf_collectives::monitor::Monitor;
+/// use lpf_collectives::{Collectives, Sum};
+/// # lpf_pthreads::Config::new().procs(2).exec(2, lpf_core::Args::none(), |ctx, _args| {
+/// ctx.resize(1, 0)?;
+/// let mut all = Collectives::new(ctx)?;
+/// let mut gradient = ctx.local::<f32>(1000)?;
+/// let mut monitor = Monitor::new(ctx, &mut all)?;
+/// for _batch in 0..3 {
+///     monitor.begin();
+///     // Some of the work …
+///     monitor.edge(0.4);
+///     // … and the rest of it.
+///     let arrivals = monitor.finish()?;
+///     all.allreduce_in_place_by_arrival(ctx, &arrivals, &Sum, &mut gradient)?;
+/// }
+/// # Ok(())
+/// # }).unwrap();
+/// ```
+pub struct Monitor<'s, L: Lpf> {
+    board: L::Board,
+    registers: Registers,
+    members: usize,
+    first: Pid,
+    is_first: bool,
+    clock: Clock,
+    phase: Arc<Mutex<Phase>>,
+    call: u64,
+    /// By the group's clock.
+    began_ns: u64,
+    /// When the last edge was.
+    edge_ns: Option<u64>,
+    /// Whether a phase has begun and is not finished.
+    computes: bool,
+    /// Whether the phase before had an edge: then this one's will say more than its beginning.
+    has_edges: bool,
+    /// How long phases take, ns, and how many times as long as up to their edge.
+    totals: Box<dyn Estimator>,
+    beyond: Box<dyn Estimator>,
+    foreseen: [Option<f64>; 2],
+    patience: Patience,
+    helped: Option<Helped>,
+    section: PhantomData<fn(&'s ()) -> &'s ()>,
+}
+
+impl<L: Lpf> std::fmt::Debug for Monitor<'_, L> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Monitor { members, call, .. } = self;
+        f.debug_struct("Monitor")
+            .field("members", members)
+            .field("call", call)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'s, L: Lpf> Monitor<'s, L> {
+    /// For a group, by the mean of the last 8 phases. One for each call that is foreseen: each has its own phases.
+    /// Collective over the group; some words to every member, over all connections, which are open then.
+    ///
+    /// # Errors
+    /// *Mitigable* where the system refuses a thread; *fatal* where the section failed.
+    #[track_caller]
+    pub fn new(ctx: &mut Context<'s, L>, c: &mut Collectives<'s>) -> Result<Self> {
+        Self::with(ctx, c, || Box::new(MovingAverage::default()))
+    }
+
+    /// With estimators of one's own: one is made for how long phases take, and one for how many times as long as up
+    /// to their edge.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    #[track_caller]
+    pub fn with(
+        ctx: &mut Context<'s, L>,
+        c: &mut Collectives<'s>,
+        estimator: impl Fn() -> Box<dyn Estimator>,
+    ) -> Result<Self> {
+        let registers = Registers { id: c.next_id() };
+        let clock = Clock::new(ctx, c)?;
+        c.warm_up(ctx)?;
+        let (members, is_first) = (c.members().to_vec(), c.me() == 0);
+        let phase = Arc::new(Mutex::new(Phase { next: 1, ..Phase::default() }));
+        let board = ctx.raw().board();
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let mut monitor = Monitor {
+            board: board.clone(),
+            registers,
+            members: members.len(),
+            first: members[0],
+            is_first,
+            clock,
+            phase: phase.clone(),
+            call: 0,
+            began_ns: clock.now(),
+            edge_ns: None,
+            computes: false,
+            has_edges: true,
+            totals: estimator(),
+            beyond: estimator(),
+            foreseen: [None; 2],
+            patience: Patience::for_processes(ctx.nprocs() as usize, cores),
+            helped: None,
+            section: PhantomData,
+        };
+        let closer = is_first.then(Closer::default);
+        let watch = Watch { board, registers, members, phase, said: None, closer, quiet: 0 };
+        let refused = |error: std::io::Error| {
+            let cause = Cause::Arrivals(format!("the monitor has no thread: {error}"));
+            Error::mitigable(ctx.pid(), ctx.superstep(), cause)
+        };
+        monitor.helped = Some(help(watch).map_err(refused)?);
+        Ok(monitor)
+    }
+
+    /// A phase of computation begins. Its helper is woken: a call of the system.
+    pub fn begin(&mut self) {
+        self.call += 1;
+        self.began_ns = self.clock.now();
+        (self.edge_ns, self.computes) = (None, true);
+        self.foreseen = [self.totals.estimate(), self.beyond.estimate()];
+        // Where an edge will come that says more, this phase is not foreseen before.
+        let after = self.foreseen[0].filter(|_| !self.has_edges);
+        let arrival_ns = after.map(|ns| self.after(ns));
+        {
+            let mut phase = locked(&self.phase);
+            (phase.call, phase.arrival_ns, phase.agreed) = (self.call, arrival_ns, None);
+        }
+        if let Some(helped) = &self.helped {
+            helped.wake();
+        }
+    }
+
+    /// So much of the phase is done: a part above 0 and no more than 1; what is none says nothing. Less than a
+    /// microsecond, and no call of the system. The last one counts, as long as the agreement is not closed.
+    pub fn edge(&mut self, fraction: f64) {
+        let is_part = fraction > 0.0 && fraction <= 1.0;
+        if !is_part || !self.computes {
+            return;
+        }
+        let now = self.clock.now();
+        let took = now.saturating_sub(self.began_ns) as f64;
+        self.edge_ns = Some(now);
+        let times = self.foreseen[1].unwrap_or(1.0 / fraction).max(1.0);
+        let arrival_ns = self.after(took * times);
+        locked(&self.phase).arrival_ns = Some(arrival_ns);
+    }
+
+    /// So long after the phase has begun, by the group's clock.
+    fn after(&self, ns: f64) -> u64 {
+        // A number that is none is 0; what is beyond the clock is at its end.
+        self.began_ns.saturating_add(ns as u64).min(1 << 62)
+    }
+
+    /// The phase is done: when all members arrive at the call that follows, the same at every member. Where it is not
+    /// known, [`Estimates::together`], by which calls take an ordinary algorithm: when a member comes before all have
+    /// said when they will.
+    ///
+    /// Waits where nothing is agreed yet, for the helper of the group's member 0. Without [`begin`](Self::begin)
+    /// before, the phase has taken no time.
+    ///
+    /// # Errors
+    /// *Fatal* where the section failed.
+    #[track_caller]
+    pub fn finish(&mut self) -> Result<Estimates> {
+        if !self.computes {
+            self.begin();
+        }
+        self.computes = false;
+        let now = self.clock.now();
+        let took = now.saturating_sub(self.began_ns) as f64;
+        self.totals.add(took);
+        self.has_edges = self.edge_ns.is_some();
+        if let Some(edge_ns) = self.edge_ns {
+            self.beyond.add(took / edge_ns.saturating_sub(self.began_ns).max(1) as f64);
+        }
+        let times = self.agreed(now)?.arrivals.filter(|all| all.times_ns().len() == self.members);
+        let times = times.unwrap_or_else(|| Estimates::together(self.members));
+        Ok(times.at(self.registers.id))
+    }
+
+    /// The agreement on this call, which is asked for where it is not there.
+    fn agreed(&self, now: u64) -> Result<Agreement> {
+        let (board, registers, call) = (&self.board, self.registers, self.call);
+        if let Some(agreed) = locked(&self.phase).agreed.take() {
+            return Ok(agreed);
+        }
+        board.write(registers.asked(), &Word { call, arrival_ns: now }.to_bytes())?;
+        // Of another member's, too, where this process has more than one.
+        wake_all();
+        let mut waiter = Waiter::new(self.patience);
+        loop {
+            if let Some(agreed) = closed(board, registers, self.first, call)? {
+                let mut phase = locked(&self.phase);
+                // The helper need not look for it.
+                phase.agreed.get_or_insert_with(|| agreed.clone());
+                return Ok(agreed);
+            }
+            if let Some(sleep) = waiter.pause() {
+                std::thread::sleep(sleep);
+            }
+        }
+    }
+}
+
+impl<L: Lpf> Drop for Monitor<'_, L> {
+    fn drop(&mut self) {
+        // After this nobody closes anything.
+        drop(self.helped.take());
+        if self.is_first {
+            // The others need not wait for what nobody will close. In a section that failed nobody does.
+            let word = Word { call: locked(&self.phase).next, arrival_ns: 0 };
+            let _ = self.board.write(self.registers.ended(), &word.to_bytes());
+        }
+    }
+}

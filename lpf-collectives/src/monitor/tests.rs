@@ -1,0 +1,144 @@
+//! Agreements where words come late, never, or again and again.
+
+use super::agreement::{Agreement, Closer, KEPT, Word};
+use crate::arrival_pattern::Estimates;
+use crate::simulate::Random;
+
+/// A register as its writer has it, and what has come of it to a reader: any version from the last one read on.
+#[derive(Clone, Default)]
+struct Register {
+    written: Vec<Word>,
+    /// How many of them have come.
+    come: usize,
+}
+
+impl Register {
+    fn write(&mut self, word: Word) {
+        self.written.push(word);
+    }
+
+    fn read(&mut self, random: &mut Random, keeps_back: bool) -> Option<Word> {
+        if !keeps_back && self.come < self.written.len() {
+            self.come += random.below((self.written.len() - self.come) as u64 + 1) as usize;
+        }
+        self.come.checked_sub(1).map(|last| self.written[last])
+    }
+}
+
+#[derive(Clone, Default)]
+struct Member {
+    call: u64,
+    said: Register,
+    asked: Register,
+    /// What it has read of each call.
+    read: Vec<Agreement>,
+}
+
+/// Members that say when they come, or do not, and come at any time; the closer sees their words late, several times,
+/// and those of some hardly ever. Each call is agreed on once, everybody reads the same of it, nobody waits for ever,
+/// and an agreement is there until all have read it.
+#[test]
+fn everybody_reads_the_same_of_every_call() {
+    let mut random = Random(3);
+    let (mut known, mut unknown) = (0, 0);
+    for _ in 0..2000 {
+        let q = 1 + random.below(6) as usize;
+        let silent = random.below(2 * q as u64) as usize;
+        let slow = random.below(2 * q as u64) as usize;
+        let mut members = vec![Member::default(); q];
+        let mut closer = Closer::default();
+        let mut closed: Vec<Agreement> = Vec::new();
+        let calls = 12;
+        let mut steps = 0;
+        while members.iter().any(|member| member.read.len() < calls) {
+            steps += 1;
+            assert!(steps < 100_000, "somebody waits for ever: {closed:?}");
+            let me = random.below(q as u64) as usize;
+            if me == slow && random.below(30) > 0 {
+                continue;
+            }
+            let member = &mut members[me];
+            let is_in_phase = member.call as usize > member.read.len();
+            let word = Word { call: member.call, arrival_ns: random.below(1 << 20) };
+            match random.below(3) {
+                _ if member.read.len() == calls => {}
+                0 if !is_in_phase => member.call += 1,
+                // It says when it comes, once or several times.
+                1 if is_in_phase && me != silent => member.said.write(word),
+                _ if is_in_phase => {
+                    let at = (member.call - 1) as usize;
+                    match closed.get(at) {
+                        Some(agreement) => {
+                            let overwritten = closed.len() as u64 >= member.call + KEPT;
+                            assert!(!overwritten, "call {} of member {me}: gone", member.call);
+                            member.read.push(agreement.clone());
+                        }
+                        None => member.asked.write(word),
+                    }
+                }
+                _ => {}
+            }
+            if random.below(2) == 0 {
+                let keeps_back = random.below(3) == 0;
+                // Asked first, as the helper reads them.
+                let mut read = |of: fn(&mut Member) -> &mut Register| -> Vec<Option<Word>> {
+                    let all = members.iter_mut();
+                    all.map(|member| of(member).read(&mut random, keeps_back)).collect()
+                };
+                let (asked, said) = (read(|m| &mut m.asked), read(|m| &mut m.said));
+                while let Some(agreement) = closer.close(&said, &asked) {
+                    assert_eq!(agreement.call as usize, closed.len() + 1);
+                    closed.push(agreement);
+                }
+            }
+        }
+        for member in &members {
+            assert_eq!(member.read, closed[..calls]);
+        }
+        for agreement in &closed {
+            match &agreement.arrivals {
+                Some(arrivals) => {
+                    assert_eq!(arrivals.times_ns().len(), q);
+                    known += 1;
+                }
+                None => unknown += 1,
+            }
+        }
+    }
+    assert!(known > 1000 && unknown > 1000, "{known} known, {unknown} unknown");
+}
+
+#[test]
+fn an_agreement_is_closed_when_all_is_known_or_somebody_asks() {
+    let word = |call, arrival_ns| Some(Word { call, arrival_ns });
+    let close =
+        |said: &[Option<Word>], asked: &[Option<Word>]| Closer::default().close(said, asked);
+    assert_eq!(close(&[word(1, 5), None], &[None, None]), None);
+    let known = close(&[word(1, 5), word(1, 100_005)], &[None, None]).expect("all have said");
+    assert_eq!(known.arrivals.expect("known").times_ns(), [0, 98_304]);
+    // Who asks says when it came.
+    let known = close(&[word(1, 5), None], &[None, word(1, 70_005)]).expect("all is known");
+    assert_eq!(known.arrivals.expect("known").times_ns(), [0, 69_632]);
+    let unknown = close(&[word(1, 5), None], &[word(1, 6), None]).expect("somebody asks");
+    assert_eq!(unknown, Agreement { call: 1, arrivals: None });
+    // Words of a call before say nothing of this one.
+    let mut closer = Closer { next: 2 };
+    assert_eq!(closer.close(&[word(1, 5), word(2, 5)], &[word(1, 6), None]), None);
+    assert_eq!(
+        closer.close(&[None, None], &[None, word(2, 9)]).map(|one| one.arrivals),
+        Some(None)
+    );
+}
+
+#[test]
+fn words_and_agreements_are_read_as_they_were_written() {
+    let word = Word { call: 7, arrival_ns: u64::MAX };
+    assert_eq!(Word::from_bytes(&word.to_bytes()), Some(word));
+    assert_eq!(Word::from_bytes(&[1, 2, 3]), None);
+    for arrivals in [None, Some(Estimates::new(&[10, 500, 20], 4))] {
+        let agreement = Agreement { call: 9, arrivals };
+        assert_eq!(Agreement::from_bytes(&agreement.to_bytes()), Some(agreement));
+    }
+    assert_eq!(Agreement::from_bytes(&[]), None);
+    assert_eq!(Agreement::from_bytes(&[0; 9]), None);
+}
