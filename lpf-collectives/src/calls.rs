@@ -1,5 +1,6 @@
 //! The collectives, typed.
 
+mod as_they_come;
 mod blocks;
 mod by_arrival;
 mod raw;
@@ -105,6 +106,23 @@ impl What {
 fn stamp(digest: u64, mode: Mode) -> u32 {
     let hash = mixed(digest, mode as u64);
     (hash ^ hash >> 32) as u32
+}
+
+/// Carries out a call's part that uses the operator, which may panic: then the section ends before anybody looks at
+/// what others may be writing.
+fn caught<'a, 'r, L: Lpf>(
+    call: &mut Call<'a, 'r, L>,
+    run: impl FnOnce(&mut Call<'a, 'r, L>) -> Result<()>,
+) -> Result<()> {
+    match catch_unwind(AssertUnwindSafe(|| run(call))) {
+        Ok(done) => done,
+        Err(payload) => {
+            let cause = Cause::Panicked { message: panic_text(&*payload) };
+            let error = Error::fatal(call.raw.pid(), call.raw.superstep(), cause);
+            call.raw.fail(error);
+            resume_unwind(payload);
+        }
+    }
 }
 
 /// A call: what it works on.
@@ -262,22 +280,12 @@ impl<'s> Collectives<'s> {
             let lends = !plan.scratch.one_part;
             let mut call = Call { raw: &mut raw, group, shared, buffers, combine, part, lends };
             // SAFETY: the caller's promise; pieces are so long that what is kept and what waits fits scratch.
-            let run = AssertUnwindSafe(|| unsafe {
+            let done = caught(&mut call, |call| unsafe {
                 match mode {
-                    Mode::Expected => expected(&mut call, schedule),
-                    Mode::Full => full(&mut call, schedule, at_front, which),
+                    Mode::Expected => expected(call, schedule),
+                    Mode::Full => full(call, schedule, at_front, which),
                 }
             });
-            let done = match catch_unwind(run) {
-                Ok(done) => done,
-                Err(payload) => {
-                    // The operator's. Others may be writing here: the section ends before anybody looks.
-                    let cause = Cause::Panicked { message: panic_text(&*payload) };
-                    let error = Error::fatal(raw.pid(), raw.superstep(), cause);
-                    raw.fail(error);
-                    resume_unwind(payload);
-                }
-            };
             if let Some(mut schedule) = written {
                 if is_whole {
                     kept.keep(plan.what, digest, &mut schedule);

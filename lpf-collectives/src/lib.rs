@@ -5,6 +5,7 @@
 //! ([`cost`]); the cheapest on the machine's g and l is chosen, the same by all members. See [`Collectives`].
 
 mod algorithms;
+pub mod arbiter;
 pub mod arrival_pattern;
 mod blocks;
 mod calls;
@@ -14,6 +15,7 @@ mod collectives;
 pub mod conformance;
 pub mod cost;
 mod group;
+mod helper;
 mod kept;
 mod kinds;
 mod memory;

@@ -10,6 +10,7 @@ use crate::arrival_pattern::chain::{Plan, Step};
 use crate::arrival_pattern::clairvoyant::{Instance, Scheduler, Transfer as InRound, to_all};
 use crate::arrival_pattern::trees::{Tree, children};
 use crate::blocks::{Blocks, Span};
+use crate::collectives::mixed;
 use crate::schedule::{Region, Schedule};
 
 /// How the rounds of a schedule end.
@@ -19,6 +20,16 @@ pub(crate) enum Rounds {
     Own,
     /// All members have the same, and a message is no longer than so many bytes.
     Common { longest: usize },
+}
+
+impl Rounds {
+    /// Tells a hash apart from that of other rounds.
+    pub(crate) fn mixed_into(self, hash: u64) -> u64 {
+        match self {
+            Rounds::Own => hash,
+            Rounds::Common { longest } => mixed(hash, longest as u64),
+        }
+    }
 }
 
 /// The schedule of one member, as it is written.
@@ -162,37 +173,61 @@ pub(crate) fn reduce_tree(
     rounds: Rounds,
 ) {
     let (order, all) = (Order::new(m, root, commutes), children(tree, m.members));
+    let pair = |child, node| [order.member(child), order.member(node)];
+    let pairs = all
+        .iter()
+        .enumerate()
+        .rev()
+        .flat_map(|(node, children)| children.iter().map(move |&child| pair(child, node)));
+    pairs_in_rounds(s, m, pairs, (v, rounds), |_| false, order.passes_on(root));
+}
+
+/// Reduce by pairs, each a sender and a receiver, in the order in which each of them takes part in its own. Operands
+/// are in the order of their members' numbers.
+pub(crate) fn reduce_pairs(
+    s: &mut Schedule,
+    m: Member,
+    pairs: impl Iterator<Item = [usize; 2]>,
+    v: Vector,
+    rounds: Rounds,
+) {
+    pairs_in_rounds(s, m, pairs, (v, rounds), |[from, to]| from < to, None);
+}
+
+/// `left`: what comes is the left operand. At last the result is passed on.
+fn pairs_in_rounds(
+    s: &mut Schedule,
+    m: Member,
+    pairs: impl Iterator<Item = [usize; 2]>,
+    (v, rounds): (Vector, Rounds),
+    left: impl Fn([usize; 2]) -> bool,
+    passes_on: Option<[usize; 2]>,
+) {
     let mut segments = Segments::new(s, v, 1, rounds);
-    // From a node to its parent, in which round, and the next round of each.
-    let mut hops: Vec<(usize, usize, usize)> = Vec::with_capacity(m.members);
+    // The next round of each, and what goes in which.
     let mut next = vec![0; m.members];
-    for (node, children) in all.iter().enumerate().rev() {
-        for &child in children {
-            let round = next[node].max(next[child]);
-            hops.push((round, child, node));
-            next[node] = round + 1;
-        }
+    let mut hops: Vec<(usize, [usize; 2], bool)> = Vec::with_capacity(m.members);
+    let kept = pairs.map(|pair| (pair, false)).chain(passes_on.map(|pair| (pair, true)));
+    for (pair @ [from, to], kept) in kept {
+        let round = next[from].max(next[to]);
+        hops.push((round, pair, kept));
+        (next[from], next[to]) = (round + 1, round + 1);
     }
-    let passes_on = order.first != root;
-    if passes_on {
-        hops.push((next[0], 0, order.number(root)));
-    }
-    hops.sort_unstable();
+    hops.sort_by_key(|&(round, ..)| round);
     let last = hops.last().map_or(0, |&(round, ..)| round + 1);
     let mut hops = hops.into_iter().peekable();
     for round in 0..last {
-        let (mut sends, mut receives) = (None, None);
-        while let Some((_, from, to)) = hops.next_if(|&(of, ..)| of == round) {
-            let kept = passes_on && round + 1 == last;
-            if from == order.own() {
-                sends = Some((order.member(to) as u32, 0, kept));
+        let (mut sends, mut receives, mut is_left) = (None, None, false);
+        while let Some((_, pair @ [from, to], kept)) = hops.next_if(|&(of, ..)| of == round) {
+            if from == m.me {
+                sends = Some((to as u32, 0, kept));
             }
-            if to == order.own() {
-                receives = Some((order.member(from) as u32, 0, kept));
+            if to == m.me {
+                (receives, is_left) = (Some((from as u32, 0, kept)), left(pair));
             }
         }
         if sends.is_some() || receives.is_some() || rounds != Rounds::Own {
-            segments.round(sends, receives, false);
+            segments.round(sends, receives, is_left);
         }
     }
     if m.members == 1 {

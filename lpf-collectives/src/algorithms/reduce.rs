@@ -40,7 +40,7 @@ pub(crate) fn reduce_direct(s: &mut Schedule, m: Member, root: usize, v: Vector)
 pub(super) struct Order {
     m: Member,
     /// The tree's root.
-    pub(super) first: usize,
+    first: usize,
 }
 
 impl Order {
@@ -48,12 +48,13 @@ impl Order {
         Order { m, first: if commutes { root } else { 0 } }
     }
 
-    pub(super) fn own(self) -> usize {
-        self.number(self.m.me)
+    fn own(self) -> usize {
+        (self.m.me + self.m.members - self.first) % self.m.members
     }
 
-    pub(super) fn number(self, member: usize) -> usize {
-        (member + self.m.members - self.first) % self.m.members
+    /// Who passes the result on to whom, where the tree's root is not the root.
+    pub(super) fn passes_on(self, root: usize) -> Option<[usize; 2]> {
+        (self.first != root).then_some([self.first, root])
     }
 
     pub(super) fn member(self, number: usize) -> usize {

@@ -3,6 +3,7 @@
 pub mod chain;
 pub mod clairvoyant;
 mod estimates;
+pub mod pairing;
 pub(crate) mod predict;
 pub mod trees;
 

@@ -307,16 +307,10 @@ impl<'s> Collectives<'s> {
         (x, y, len): (Place, Place, usize),
         mut write: impl FnMut(&mut Schedule, Member, Rounds),
     ) -> Result<()> {
-        // Where rounds end for all together they are as long as scratch is.
-        let is_common = self.mode(ctx)? == Mode::Full || self.group.has_barriers();
-        let longest = self.shared.borrow().room(self.len());
-        let rounds = if is_common { Rounds::Common { longest } } else { Rounds::Own };
+        let rounds = self.rounds(ctx)?;
+        let (site, pattern) = (pattern.arrivals.site(), Self::times(pattern));
         // A schedule that is kept is one of these rounds.
-        let site = pattern.arrivals.site();
-        let pattern = match rounds {
-            Rounds::Own => Self::times(pattern),
-            Rounds::Common { longest } => mixed(Self::times(pattern), longest as u64).max(1),
-        };
+        let pattern = rounds.mixed_into(pattern).max(1);
         let what = What { commutes, operator: OperatorName(name), pattern, site, ..what };
         let plan = Plan { what, len, scratch: Scratch::default() };
         let buffers = Buffers { input: x, output: y };
@@ -324,6 +318,14 @@ impl<'s> Collectives<'s> {
         unsafe {
             self.carry_out(ctx, plan, combine, |_, _| buffers, |s, m, _, _| write(s, m, rounds))
         }
+    }
+
+    /// Where rounds end for all together they are as long as scratch is.
+    #[track_caller]
+    pub(super) fn rounds<L: Lpf>(&self, ctx: &Context<'s, L>) -> Result<Rounds> {
+        let is_common = self.mode(ctx)? == Mode::Full || self.group.has_barriers();
+        let longest = self.shared.borrow().room(self.len());
+        Ok(if is_common { Rounds::Common { longest } } else { Rounds::Own })
     }
 
     /// What tells calls apart that are made of other times, or cut into other segments: not 0.

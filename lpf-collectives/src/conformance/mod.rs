@@ -23,6 +23,7 @@ mod order;
 mod pending;
 mod random;
 mod raw;
+mod trees;
 mod values;
 
 use lpf_core::{Context, Lpf, Result};
@@ -42,6 +43,7 @@ pub mod cases {
     pub use super::pending::*;
     pub use super::random::*;
     pub use super::raw::*;
+    pub use super::trees::*;
     pub use super::values::*;
 }
 
@@ -96,6 +98,14 @@ macro_rules! conformance {
                 a_monitor_that_is_dropped_in_a_phase_leaves_ordinary_calls,
                 monitors_of_two_calls_are_told_apart,
                 a_member_that_ends_badly_in_a_phase_is_fatal_for_the_others,
+            ]
+            trees: [
+                trees_that_grow_give_what_a_sequential_program_gives,
+                a_tree_is_repeated_to_the_bit,
+                a_tree_waits_for_who_sleeps,
+                hundreds_of_trees_back_to_back,
+                members_of_other_trees_are_fatal_and_named,
+                misuse_of_trees_is_found_at_the_call,
             ]
             groups: [
                 groups_have_the_members_that_named_their_colour,
@@ -157,6 +167,7 @@ mod tests {
             include_str!("pending.rs"),
             include_str!("random.rs"),
             include_str!("raw.rs"),
+            include_str!("trees.rs"),
             include_str!("values.rs"),
         ];
         let cases = lpf_core::conformance::tools::listed(include_str!("mod.rs"), &sources);

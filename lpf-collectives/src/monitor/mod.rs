@@ -10,7 +10,6 @@
 mod agreement;
 mod clock;
 mod estimator;
-mod helper;
 #[cfg(test)]
 mod tests;
 
@@ -25,9 +24,9 @@ use lpf_core::{Cause, Context, Error, Lpf, Pid, Result};
 use self::agreement::{Agreement, Closer, KEPT, Word};
 use self::clock::Clock;
 pub use self::estimator::{Estimator, Exponential, LastValue, MovingAverage};
-use self::helper::{Helped, Work, help, locked, wake_all};
 use crate::arrival_pattern::Estimates;
 use crate::collectives::{Collectives, mixed};
+use crate::helper::{Helped, Work, help, locked, wake_all};
 
 /// How often a helper looks while there is something to be foreseen: what it does takes it some microseconds.
 const LOOK: Duration = Duration::from_millis(2);
@@ -87,8 +86,6 @@ struct Watch<B> {
     said: Option<Word>,
     /// Member 0 closes agreements.
     closer: Option<Closer>,
-    /// Looks since the last news.
-    quiet: u32,
 }
 
 /// The agreement on a call, if it is closed, or if there will be none.
@@ -110,7 +107,27 @@ fn closed<B: Board>(
 }
 
 impl<B: Board> Watch<B> {
-    /// Says what is known, closes what can be closed, reads what is closed; whether there were news.
+    fn close(&mut self) -> Result<bool> {
+        let Some(closer) = &mut self.closer else { return Ok(false) };
+        let of = |topic| -> Result<Vec<Option<Word>>> {
+            let all = self.board.read_all(topic)?;
+            let word = |&member: &Pid| Word::from_bytes(&all.get(member as usize)?.as_ref()?.bytes);
+            Ok(self.members.iter().map(word).collect())
+        };
+        // Asked first: who has asked has said what it says before.
+        let (asked, said) = (of(self.registers.asked())?, of(self.registers.said())?);
+        let mut news = false;
+        while let Some(agreement) = closer.close(&said, &asked) {
+            self.board.write(self.registers.closed(agreement.call), &agreement.to_bytes())?;
+            locked(&self.phase).next = closer.next;
+            news = true;
+        }
+        Ok(news)
+    }
+}
+
+impl<B: Board> Work for Watch<B> {
+    /// Says what is known, closes what can be closed, reads what is closed.
     fn go_on(&mut self) -> Result<bool> {
         let (call, arrival_ns, has_agreed) = {
             let phase = locked(&self.phase);
@@ -135,41 +152,13 @@ impl<B: Board> Watch<B> {
         Ok(news)
     }
 
-    fn close(&mut self) -> Result<bool> {
-        let Some(closer) = &mut self.closer else { return Ok(false) };
-        let of = |topic| -> Result<Vec<Option<Word>>> {
-            let all = self.board.read_all(topic)?;
-            let word = |&member: &Pid| Word::from_bytes(&all.get(member as usize)?.as_ref()?.bytes);
-            Ok(self.members.iter().map(word).collect())
-        };
-        // Asked first: who has asked has said what it says before.
-        let (asked, said) = (of(self.registers.asked())?, of(self.registers.said())?);
-        let mut news = false;
-        while let Some(agreement) = closer.close(&said, &asked) {
-            self.board.write(self.registers.closed(agreement.call), &agreement.to_bytes())?;
-            locked(&self.phase).next = closer.next;
-            news = true;
-        }
-        Ok(news)
-    }
-}
-
-impl<B: Board> Work for Watch<B> {
-    fn look(&mut self) -> Option<Duration> {
-        match self.go_on() {
-            Ok(true) => self.quiet = 0,
-            Ok(false) => self.quiet = self.quiet.saturating_add(1),
-            // The section has failed, which its members learn at their next call; or memory is short, and nobody
-            // knows when this member comes.
-            Err(error) if error.is_fatal() => return None,
-            Err(_) => {}
-        }
+    fn again(&self, quiet: u32) -> Option<Duration> {
         let phase = locked(&self.phase);
         let has_all = phase.call == 0 || phase.agreed.is_some();
         match self.closer {
             // Whoever has an agreement waits for nothing before the next phase.
             None if has_all => None,
-            _ if self.quiet < LONG => Some(LOOK),
+            _ if quiet < LONG => Some(LOOK),
             _ => Some(SELDOM),
         }
     }
@@ -283,7 +272,7 @@ impl<'s, L: Lpf> Monitor<'s, L> {
             section: PhantomData,
         };
         let closer = is_first.then(Closer::default);
-        let watch = Watch { board, registers, members, phase, said: None, closer, quiet: 0 };
+        let watch = Watch { board, registers, members, phase, said: None, closer };
         let refused = |error: std::io::Error| {
             let cause = Cause::Arrivals(format!("the monitor has no thread: {error}"));
             Error::mitigable(ctx.pid(), ctx.superstep(), cause)

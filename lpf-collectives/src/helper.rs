@@ -7,16 +7,21 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use lpf_core::Result;
+
 /// What the helper does for somebody, again and again.
-pub(super) trait Work: Send {
-    /// Looks what there is to do, does it, and says when to look again: never, unless it is woken, where that is
-    /// nothing.
-    fn look(&mut self) -> Option<Duration>;
+pub(crate) trait Work: Send {
+    /// Does what there is to do, and says whether there was anything. After a *fatal* error it is not looked at again:
+    /// the section has failed, which its members learn in their calls. After another one, for memory, it is.
+    fn go_on(&mut self) -> Result<bool>;
+
+    /// When to look again, after so many looks without news: never, unless it is woken, where that is nothing.
+    fn again(&self, quiet: u32) -> Option<Duration>;
 }
 
 /// Somebody's work, until it is dropped: then nobody looks at it any more.
 #[derive(Debug)]
-pub(super) struct Helped {
+pub(crate) struct Helped {
     number: u64,
 }
 
@@ -26,54 +31,73 @@ struct Tasks {
     /// When each is to be looked at.
     all: BTreeMap<u64, Task>,
     thread: Option<JoinHandle<()>>,
+    /// Threads so far: one that is not the last has to end, though there may be work again.
+    threads: u64,
 }
 
 struct Task {
     work: Arc<Mutex<dyn Work>>,
     at: Option<Instant>,
+    /// Looks since there was anything to do.
+    quiet: u32,
 }
 
-static TASKS: Mutex<Tasks> = Mutex::new(Tasks { next: 0, all: BTreeMap::new(), thread: None });
+/// Looks at somebody's work: how many looks were in vain by now, and when to look again.
+fn look(work: &Mutex<dyn Work>, quiet: u32) -> (u32, Option<Duration>) {
+    let mut work = locked(work);
+    let quiet = match work.go_on() {
+        Ok(true) => 0,
+        Err(error) if error.is_fatal() => return (0, None),
+        Ok(false) | Err(_) => quiet.saturating_add(1),
+    };
+    (quiet, work.again(quiet))
+}
+
+static TASKS: Mutex<Tasks> =
+    Mutex::new(Tasks { next: 0, all: BTreeMap::new(), thread: None, threads: 0 });
 static CHANGED: Condvar = Condvar::new();
 
 /// Nothing here panics while it holds a lock, but for a backend's board: then what it left is as good as any.
-pub(super) fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Has all work looked at soon.
-pub(super) fn wake_all() {
+pub(crate) fn wake_all() {
     let now = Instant::now();
     locked(&TASKS).all.values_mut().for_each(|task| task.at = Some(now));
-    CHANGED.notify_one();
+    CHANGED.notify_all();
 }
 
 /// Has the helper look at this, from now on.
 ///
 /// # Errors
 /// Where the system refuses a thread.
-pub(super) fn help(work: impl Work + 'static) -> io::Result<Helped> {
+pub(crate) fn help(work: impl Work + 'static) -> io::Result<Helped> {
     let mut tasks = locked(&TASKS);
     if tasks.thread.is_none() {
-        let thread = std::thread::Builder::new().name("lpf-monitor".into()).spawn(run)?;
-        tasks.thread = Some(thread);
+        let nth = tasks.threads + 1;
+        let thread = std::thread::Builder::new().name("lpf-monitor".into());
+        tasks.thread = Some(thread.spawn(move || run(nth))?);
+        tasks.threads = nth;
     }
     let number = tasks.next;
     tasks.next += 1;
-    let task = Task { work: Arc::new(Mutex::new(work)), at: Some(Instant::now()) };
+    let (work, at) = (Arc::new(Mutex::new(work)), Some(Instant::now()));
+    let task = Task { work, at, quiet: 0 };
     tasks.all.insert(number, task);
     drop(tasks);
-    CHANGED.notify_one();
+    CHANGED.notify_all();
     Ok(Helped { number })
 }
 
 impl Helped {
     /// Has it looked at soon: a call of the system, if the helper sleeps.
-    pub(super) fn wake(&self) {
+    pub(crate) fn wake(&self) {
         if let Some(task) = locked(&TASKS).all.get_mut(&self.number) {
             task.at = Some(Instant::now());
         }
-        CHANGED.notify_one();
+        CHANGED.notify_all();
     }
 }
 
@@ -81,10 +105,11 @@ impl Drop for Helped {
     fn drop(&mut self) {
         let mut tasks = locked(&TASKS);
         let task = tasks.all.remove(&self.number);
-        // The last one ends the thread, which sees that there is nothing left.
+        // The last one ends the thread.
         let thread = if tasks.all.is_empty() { tasks.thread.take() } else { None };
+        tasks.threads += u64::from(thread.is_some());
         drop(tasks);
-        CHANGED.notify_one();
+        CHANGED.notify_all();
         if let Some(thread) = thread {
             // It panics in no other way than a panic of a board, which has failed its section.
             let _ = thread.join();
@@ -95,22 +120,23 @@ impl Drop for Helped {
     }
 }
 
-fn run() {
+fn run(nth: u64) {
     let mut tasks = locked(&TASKS);
-    while !tasks.all.is_empty() {
+    while tasks.threads == nth {
         let now = Instant::now();
         let due = tasks.all.iter().find(|(_, task)| task.at.is_some_and(|at| at <= now));
         if let Some((&number, task)) = due {
-            let work = task.work.clone();
+            let (work, quiet) = (task.work.clone(), task.quiet);
             if let Some(task) = tasks.all.get_mut(&number) {
                 // Who wakes it while it is looked at has it looked at again.
                 task.at = None;
             }
             drop(tasks);
-            let again = locked(&work).look().map(|after| Instant::now() + after);
+            let (quiet, again) = look(&*work, quiet);
+            let again = again.map(|after| Instant::now() + after);
             tasks = locked(&TASKS);
             if let Some(task) = tasks.all.get_mut(&number) {
-                task.at = task.at.or(again);
+                (task.quiet, task.at) = (quiet, task.at.or(again));
             }
             continue;
         }
@@ -135,8 +161,12 @@ mod tests {
     struct Counts(Arc<AtomicUsize>, Option<Duration>);
 
     impl Work for Counts {
-        fn look(&mut self) -> Option<Duration> {
+        fn go_on(&mut self) -> Result<bool> {
             self.0.fetch_add(1, Ordering::SeqCst);
+            Ok(false)
+        }
+
+        fn again(&self, _quiet: u32) -> Option<Duration> {
             self.1
         }
     }

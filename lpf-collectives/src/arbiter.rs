@@ -1,0 +1,343 @@
+//! The arbiter of trees that grow as members come: beside the root, whatever that computes, it makes the pairs.
+//!
+//! A member that has nothing to wait for posts that it is idle, in a register of the board; the helper of the root's
+//! process reads it, and answers in another with all pairs that it has made in this call. So pairs are made in one
+//! place, and never by two members that look at each other. Both registers name the call: the root's arbiter begins with
+//! the next one when the root is done with this, and then everybody has read the answers.
+//!
+//! Who waits for a pair waits for nobody in particular. When nothing has happened for a while ([`LATE`]) it is therefore
+//! paired with a member that has not come yet: then it waits for that one's message, and if that one called something
+//! else or has left, this is found as in every other collective.
+
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use lpf_core::board::{Board, Topic};
+use lpf_core::wait::{Patience, Waiter};
+use lpf_core::{Cause, Context, Error, Lpf, Pid, Raw, Result};
+
+use crate::arrival_pattern::pairing::{Growth, Pairs};
+use crate::collectives::{Collectives, mixed};
+use crate::helper::{Helped, Work, help, locked, wake_all};
+
+/// How long nothing happens before who waits is paired with somebody who is away.
+const LATE: Duration = Duration::from_millis(250);
+/// Looks in a call, and else. Where a process has more than one member, who posts wakes the helper.
+const OFTEN: Duration = Duration::from_micros(100);
+const SELDOM: Duration = Duration::from_millis(2);
+/// Looks without news after which there is time.
+const LONG: u32 = 200;
+
+/// What a member posts: that it is idle for the `nth` time in a call, whose stamp tells it from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Post {
+    call: u64,
+    stamp: u64,
+    root: u64,
+    nth: u64,
+}
+
+/// What the arbiter answers: the pairs of a call, or two members that are in different calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Answer {
+    call: u64,
+    differ: Option<[u32; 2]>,
+    pairs: Vec<[u32; 2]>,
+}
+
+fn words<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
+    let chunks = bytes.get(..8 * N)?.chunks_exact(8);
+    let mut words = chunks.map(|word| u64::from_le_bytes(word.try_into().expect("eight")));
+    Some(std::array::from_fn(|_| words.next().unwrap_or(0)))
+}
+
+fn pair([a, b]: [u32; 2]) -> u64 {
+    u64::from(a) << 32 | u64::from(b)
+}
+
+fn unpaired(word: u64) -> [u32; 2] {
+    [(word >> 32) as u32, word as u32]
+}
+
+impl Post {
+    fn to_bytes(self) -> Vec<u8> {
+        let Post { call, stamp, root, nth } = self;
+        [call, stamp, root, nth].into_iter().flat_map(u64::to_le_bytes).collect()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let [call, stamp, root, nth] = words(bytes)?;
+        Some(Post { call, stamp, root, nth })
+    }
+}
+
+impl Answer {
+    fn to_bytes(&self) -> Vec<u8> {
+        let differ = self.differ.map_or(u64::MAX, pair);
+        let pairs = self.pairs.iter().copied().map(pair);
+        [self.call, differ].into_iter().chain(pairs).flat_map(u64::to_le_bytes).collect()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let [call, differ] = words(bytes)?;
+        let differ = (differ != u64::MAX).then(|| unpaired(differ));
+        let pairs = bytes[16..].chunks_exact(8);
+        let pairs = pairs.filter_map(|bytes| Some(unpaired(words::<1>(bytes)?[0]))).collect();
+        Some(Answer { call, differ, pairs })
+    }
+}
+
+/// The registers of an arbiter.
+#[derive(Clone, Copy)]
+struct Registers {
+    id: u64,
+}
+
+impl Registers {
+    fn posts(self) -> Topic {
+        Topic(mixed(self.id, 0))
+    }
+
+    fn answers(self) -> Topic {
+        Topic(mixed(self.id, 1))
+    }
+
+    fn ended(self) -> Topic {
+        Topic(mixed(self.id, 2))
+    }
+}
+
+/// A call whose root is this member.
+struct Current {
+    call: u64,
+    stamp: u64,
+    state: Pairs,
+    answer: Answer,
+    /// How often each member has been idle.
+    idle: Vec<u64>,
+    news: Instant,
+}
+
+impl Current {
+    /// A member says that it is idle.
+    fn hear(&mut self, member: usize, nth: u64) -> bool {
+        if nth <= self.idle[member] {
+            return false;
+        }
+        self.idle[member] = nth;
+        let own = self.answer.pairs.iter().filter(|pair| pair.contains(&(member as u32)));
+        // What it was promised it need not ask for.
+        if nth > own.count() as u64
+            && let Some(made) = self.state.idle(member)
+        {
+            self.answer.pairs.push(made.map(|member| member as u32));
+        }
+        true
+    }
+}
+
+/// The helper's work, at each member: any may be a root.
+struct Arbitrates<B> {
+    board: B,
+    registers: Registers,
+    members: Vec<Pid>,
+    me: usize,
+    growth: Growth,
+    /// The last call that this member was the root of, and is done with.
+    done: Arc<Mutex<u64>>,
+    current: Option<Current>,
+}
+
+impl<B: Board> Work for Arbitrates<B> {
+    fn go_on(&mut self) -> Result<bool> {
+        let done = *locked(&self.done);
+        self.current.take_if(|current| current.call <= done);
+        let all = self.board.read_all(self.registers.posts())?;
+        let post = |&member: &Pid| Post::from_bytes(&all.get(member as usize)?.as_ref()?.bytes);
+        let posts: Vec<Option<Post>> = self.members.iter().map(post).collect();
+        if self.current.is_none() {
+            let own = posts.iter().flatten();
+            let own = own.filter(|post| post.root == self.me as u64 && post.call > done);
+            let Some(first) = own.min_by_key(|post| post.call) else { return Ok(false) };
+            let (call, stamp, members) = (first.call, first.stamp, self.members.len());
+            self.current = Some(Current {
+                call,
+                stamp,
+                state: Pairs::new(self.growth, members, self.me),
+                answer: Answer { call, differ: None, pairs: Vec::with_capacity(members) },
+                idle: vec![0; members],
+                news: Instant::now(),
+            });
+        }
+        let Some(current) = &mut self.current else { return Ok(false) };
+        let of_call = |post: &Option<Post>| post.filter(|post| post.call == current.call);
+        let posts: Vec<Option<Post>> = posts.iter().map(of_call).collect();
+        let is_other = |post: &Post| post.stamp != current.stamp || post.root != self.me as u64;
+        let place = |other| {
+            let is_it = |post: &Option<Post>| post.is_some_and(|post| is_other(&post) == other);
+            posts.iter().position(is_it)
+        };
+        let before = (current.answer.pairs.len(), current.answer.differ);
+        let mut news = false;
+        if let Some(other) = place(true) {
+            let both = [place(false).unwrap_or(self.me), other];
+            current.answer.differ = Some(both.map(|member| member as u32));
+        } else {
+            for (member, post) in posts.iter().enumerate() {
+                news |= post.is_some_and(|post| current.hear(member, post.nth));
+            }
+            if !news && current.news.elapsed() > LATE {
+                let promised = current.state.promise();
+                news = promised.is_some();
+                let promised = promised.map(|pair| pair.map(|member| member as u32));
+                current.answer.pairs.extend(promised);
+            }
+        }
+        if news {
+            current.news = Instant::now();
+        }
+        if (current.answer.pairs.len(), current.answer.differ) != before {
+            self.board.write(self.registers.answers(), &current.answer.to_bytes())?;
+        }
+        Ok(news)
+    }
+
+    fn again(&self, quiet: u32) -> Option<Duration> {
+        let is_open = self.current.as_ref().is_some_and(|current| current.state.left() > 1);
+        Some(if is_open && quiet < LONG { OFTEN } else { SELDOM })
+    }
+}
+
+/// Makes the pairs of a group's [`reduce_as_they_come`](Collectives::reduce_as_they_come). One helper thread of this
+/// operating-system process works for all of them.
+pub struct Arbiter<'s, L: Lpf> {
+    board: L::Board,
+    registers: Registers,
+    members: Vec<Pid>,
+    me: usize,
+    growth: Growth,
+    done: Arc<Mutex<u64>>,
+    call: u64,
+    patience: Patience,
+    helped: Option<Helped>,
+    section: PhantomData<fn(&'s ()) -> &'s ()>,
+}
+
+impl<L: Lpf> std::fmt::Debug for Arbiter<'_, L> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Arbiter { members, me, call, .. } = self;
+        let mut f = f.debug_struct("Arbiter");
+        f.field("members", members).field("me", me).field("call", call).finish_non_exhaustive()
+    }
+}
+
+impl<'s, L: Lpf> Arbiter<'s, L> {
+    /// For a group whose trees grow in this way, the same at every member. Collective over it: a word to every member, over all connections, which are open then.
+    ///
+    /// # Errors
+    /// *Mitigable* where the system refuses a thread; *fatal* where the section failed.
+    #[track_caller]
+    pub fn new(ctx: &mut Context<'s, L>, c: &mut Collectives<'s>, growth: Growth) -> Result<Self> {
+        let registers = Registers { id: c.next_id() };
+        c.warm_up(ctx)?;
+        let (board, me, members) = (ctx.raw().board(), c.me(), c.members().to_vec());
+        let done = Arc::<Mutex<u64>>::default();
+        let work = Arbitrates {
+            board: board.clone(),
+            registers,
+            members: members.clone(),
+            me,
+            done: done.clone(),
+            current: None,
+            growth,
+        };
+        let refused = |error: std::io::Error| {
+            let cause = Cause::Arrivals(format!("the arbiter has no thread: {error}"));
+            Error::mitigable(ctx.pid(), ctx.superstep(), cause)
+        };
+        let helped = Some(help(work).map_err(refused)?);
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let patience = Patience::for_processes(ctx.nprocs() as usize, cores);
+        let section = PhantomData;
+        let call = 0;
+        Ok(Arbiter { board, registers, members, me, growth, done, call, patience, helped, section })
+    }
+
+    /// Whether it is this group's.
+    pub(crate) fn is_of(&self, members: &[Pid]) -> bool {
+        self.members == members
+    }
+
+    /// How its trees grow.
+    pub fn growth(&self) -> Growth {
+        self.growth
+    }
+
+    /// The next call.
+    pub(crate) fn enter(&mut self) {
+        self.call += 1;
+    }
+
+    /// The member has been idle for the `nth` time, from 1 on, in a call with this stamp: its next pair, and all that
+    /// there are by then.
+    pub(crate) fn next(
+        &self,
+        raw: &mut Raw<'_, L>,
+        (root, nth): (usize, u64),
+        stamp: u64,
+    ) -> Result<Answered> {
+        let post = Post { call: self.call, stamp, root: root as u64, nth };
+        self.board.write(self.registers.posts(), &post.to_bytes())?;
+        wake_all();
+        let mut waiter = Waiter::new(self.patience);
+        loop {
+            let record = self.board.read(self.members[root], self.registers.answers())?;
+            let answer = record.and_then(|record| Answer::from_bytes(&record.bytes));
+            if let Some(answer) = answer.filter(|answer| answer.call == self.call) {
+                if let Some(differ) = answer.differ {
+                    let [one, other] = differ.map(|member| self.members[member as usize]);
+                    let text = format!(
+                        "process {one} and process {other} do not call the same reduction, or not with the same root"
+                    );
+                    let error = Error::fatal(other, raw.superstep(), Cause::Deadlock(text));
+                    return Err(raw.fail(error));
+                }
+                let mut own = answer.pairs.iter().filter(|pair| pair.contains(&(self.me as u32)));
+                if let Some(&pair) = own.nth(nth as usize - 1) {
+                    return Ok(Answered { pair, pairs: answer.pairs });
+                }
+            } else if self.board.read(self.members[root], self.registers.ended())?.is_some() {
+                let (root, me) = (self.members[root], raw.pid());
+                let text = format!(
+                    "process {root} has dropped the arbiter by which process {me} reduces to it"
+                );
+                let error = Error::fatal(root, raw.superstep(), Cause::Deadlock(text));
+                return Err(raw.fail(error));
+            }
+            if let Some(sleep) = waiter.pause() {
+                std::thread::sleep(sleep);
+            }
+        }
+    }
+
+    /// This member, the root, is done with the call.
+    pub(crate) fn is_done(&self) {
+        *locked(&self.done) = self.call;
+    }
+}
+
+/// A member's next pair, and all that there are so far.
+pub(crate) struct Answered {
+    pub(crate) pair: [u32; 2],
+    pub(crate) pairs: Vec<[u32; 2]>,
+}
+
+impl<L: Lpf> Drop for Arbiter<'_, L> {
+    fn drop(&mut self) {
+        // After this nobody answers any more.
+        drop(self.helped.take());
+        // In a section that failed nobody asks.
+        let _ = self.board.write(self.registers.ended(), &[]);
+    }
+}

@@ -1,0 +1,207 @@
+//! Reductions by trees that grow as members come.
+
+use bytemuck::Pod;
+use lpf_core::{Context, Lpf, Result};
+
+use super::{OperatorName, Plan, RawOperator, What, caught, combining, stamp};
+use crate::algorithms::by_arrival::{Rounds, reduce_pairs};
+use crate::algorithms::{Member, Vector};
+use crate::arbiter::Arbiter;
+use crate::arrival_pattern::pairing::{Growth, Pairing};
+use crate::collectives::{Collectives, Mode, misuse, mixed};
+use crate::kinds::Collective;
+use crate::memory::{Source, Target};
+use crate::operators::Operator;
+use crate::run::{Buffers, Call, expected, leave};
+use crate::scratch::Scratch;
+use crate::shared::Place;
+use crate::ways::ReduceByArrival;
+
+/// What a tree's calls have for an algorithm's number: none of the ways that are known before.
+fn way(growth: Growth) -> usize {
+    ReduceByArrival::ALL.len() + growth as usize
+}
+
+impl<'s> Collectives<'s> {
+    /// Everybody's `x`, combined, becomes the root's `y`, along a tree that grows as members come: whoever is there is
+    /// paired with whoever else is, and nothing has to be known before. The root is told the tree that it was.
+    ///
+    /// `y` is as long as `x` at every member. At the others it is room for what is under way, and of no use after.
+    /// The order in which operands are combined depends on time, and so do the bits of a sum of floating-point
+    /// numbers; [`reduce_by_pairing`](Self::reduce_by_pairing) repeats them. An operator that does not commute needs an
+    /// arbiter of neighbours. In strict mode and in full supersteps the tree is that of members that come
+    /// together and whose transfers take all alike.
+    ///
+    /// # Errors
+    /// As [`reduce`](Self::reduce), and *misuse* where `y` is not as long as `x` at every member, or the arbiter is
+    /// another group's, or does not fit the operator.
+    #[track_caller]
+    pub fn reduce_as_they_come<L: Lpf, T: Pod>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        arbiter: &mut Arbiter<'s, L>,
+        root: usize,
+        operator: &impl Operator<T>,
+        x: impl Source<'s, Element = T>,
+        y: impl Target<'s, Element = T>,
+    ) -> Result<Option<Pairing>> {
+        let (root, x) = (self.root(ctx, root)?, self.inside(ctx, x.view())?);
+        let y = self.as_long(ctx, y.view(), x.len)?;
+        if !arbiter.is_of(self.members()) {
+            return Err(misuse(ctx, "the arbiter was made for another group".into()));
+        }
+        let combine = &mut combining::<T, _>(operator);
+        let operator = RawOperator::of(operator, combine);
+        let growth = arbiter.growth();
+        self.grows(ctx, &operator, growth)?;
+        let (is_root, places) = (self.me() == root, (x.place, y.place, x.len));
+        // Of nothing there is no message either, by which the root would know who has come.
+        let is_nothing = x.len * operator.element == 0 || self.len() == 1;
+        if self.mode(ctx)? == Mode::Full || self.group.has_barriers() || is_nothing {
+            let together = vec![0; self.len()];
+            let (tree, _) = Pairing::of_times(growth, root, &together, |_, _| 1, |_| 1);
+            // SAFETY: views' memory is their section's, borrowed during the call.
+            unsafe { self.pairs_places(ctx, &tree, operator, places)? };
+            return Ok(is_root.then_some(tree));
+        }
+        // SAFETY: as above.
+        unsafe { self.grow(ctx, arbiter, (growth, root), operator, places) }
+    }
+
+    /// Everybody's `x`, combined, becomes the `y` of a tree's root: what
+    /// [`reduce_as_they_come`](Self::reduce_as_they_come) has given before, to the bit. The tree is the same at every
+    /// member; only the root is told it there.
+    ///
+    /// # Errors
+    /// As [`reduce_as_they_come`](Self::reduce_as_they_come), and *misuse* for a tree of another number of members, or
+    /// one of others than neighbours where the operator does not commute.
+    #[track_caller]
+    pub fn reduce_by_pairing<L: Lpf, T: Pod>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        tree: &Pairing,
+        operator: &impl Operator<T>,
+        x: impl Source<'s, Element = T>,
+        y: impl Target<'s, Element = T>,
+    ) -> Result<()> {
+        let x = self.inside(ctx, x.view())?;
+        let y = self.as_long(ctx, y.view(), x.len)?;
+        let combine = &mut combining::<T, _>(operator);
+        let operator = RawOperator::of(operator, combine);
+        if tree.members != self.len() {
+            let text = format!("a tree of {} for a group of {} members", tree.members, self.len());
+            return Err(misuse(ctx, text));
+        }
+        self.grows(ctx, &operator, tree.growth)?;
+        // SAFETY: views' memory is their section's, borrowed during the call.
+        unsafe { self.pairs_places(ctx, tree, operator, (x.place, y.place, x.len)) }
+    }
+
+    #[track_caller]
+    fn grows<L: Lpf>(
+        &self,
+        ctx: &Context<'s, L>,
+        operator: &RawOperator<'_>,
+        growth: Growth,
+    ) -> Result<()> {
+        self.fits(ctx, operator.element)?;
+        if !operator.commutes && growth != Growth::Neighbours {
+            let text = "an operator that does not commute needs a tree of neighbours".into();
+            return Err(misuse(ctx, text));
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// As [`reduce_places`](Self::reduce_places), of the target at every member.
+    #[track_caller]
+    unsafe fn pairs_places<L: Lpf>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        tree: &Pairing,
+        RawOperator { element, commutes, name, combine }: RawOperator<'_>,
+        (x, y, len): (Place, Place, usize),
+    ) -> Result<()> {
+        let v = Vector { bytes: len * element, element };
+        let rounds = self.rounds(ctx)?;
+        let pairs = tree.pairs.iter().map(|&[from, to]| u64::from(from) << 32 | u64::from(to));
+        let pattern = rounds.mixed_into(pairs.fold(1, mixed)).max(1);
+        let what = What::new(Collective::Reduce, way(tree.growth), v.bytes, element);
+        let operator = OperatorName(name);
+        let what = What { root: tree.root, commutes, operator, pattern, ..what };
+        let plan = Plan { what, len, scratch: Scratch::default() };
+        let buffers = Buffers { input: x, output: y };
+        // SAFETY: the caller's promise; the schedule lies in the vectors.
+        unsafe {
+            self.carry_out(
+                ctx,
+                plan,
+                combine,
+                |_, _| buffers,
+                |s, m, _, _| {
+                    let pairs = tree.pairs.iter().map(|&[from, to]| [from as usize, to as usize]);
+                    reduce_pairs(s, m, pairs, v, rounds);
+                },
+            )
+        }
+    }
+
+    /// # Safety
+    /// As [`pairs_places`](Self::pairs_places).
+    #[track_caller]
+    unsafe fn grow<L: Lpf>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        arbiter: &mut Arbiter<'s, L>,
+        (growth, root): (Growth, usize),
+        RawOperator { element, commutes, name, combine }: RawOperator<'_>,
+        (x, y, len): (Place, Place, usize),
+    ) -> Result<Option<Pairing>> {
+        let v = Vector { bytes: len * element, element };
+        let what = What::new(Collective::Reduce, way(growth), v.bytes, element);
+        let what = What { root, commutes, operator: OperatorName(name), ..what };
+        let digest = what.digest();
+        let Collectives { group, shared, .. } = self;
+        let shared = &mut *shared.borrow_mut();
+        let member @ Member { me, members } = group.member();
+        let part = super::whole(shared.cell, element);
+        let mut raw = ctx.raw();
+        let name = shared.names[Collective::Reduce as usize];
+        group.enter(&mut raw, name, stamp(digest, Mode::Expected));
+        arbiter.enter();
+        let mut schedule = std::mem::take(&mut shared.schedule);
+        let (mut input, mut nth, mut tree) = (x, 0, None);
+        let done = loop {
+            nth += 1;
+            let answered = match arbiter.next(&mut raw, (root, nth), digest) {
+                Ok(answered) => answered,
+                Err(error) => break Err(error),
+            };
+            schedule.clear();
+            let pair = answered.pair.map(|member| member as usize);
+            reduce_pairs(&mut schedule, member, [pair].into_iter(), v, Rounds::Own);
+            let buffers = Buffers { input, output: y };
+            let mut call =
+                Call { raw: &mut raw, group, shared, buffers, combine, part, lends: true };
+            // SAFETY: the caller's promise: what is combined lies in the target from the first time on.
+            let run = |call: &mut Call<'_, '_, L>| unsafe { expected(call, &schedule) };
+            if let Err(error) = caught(&mut call, run) {
+                break Err(error);
+            }
+            input = y;
+            // The last pair of all is the root's.
+            let is_last = answered.pairs.len() + 1 == members;
+            if pair[0] == me || is_last && answered.pairs.last() == Some(&answered.pair) {
+                tree = Some(answered.pairs);
+                break Ok(());
+            }
+        };
+        shared.schedule = schedule;
+        leave(&mut raw, done)?;
+        if me != root {
+            return Ok(None);
+        }
+        arbiter.is_done();
+        Ok(tree.map(|pairs| Pairing { members, root, growth, pairs }))
+    }
+}

@@ -1,0 +1,221 @@
+//! Trees that grow as members come: what they give, that they can be repeated to the bit, and what becomes of members
+//! that do something else.
+
+use std::time::{Duration, Instant};
+
+use lpf_core::conformance::tools::{BOUND, assert_in_time};
+use lpf_core::{Context, Lpf, Result, case};
+
+use super::elements::{Element, word};
+use super::mismatches::differ;
+use super::world;
+use crate::arbiter::Arbiter;
+use crate::arrival_pattern::pairing::{Growth, Pairing};
+use crate::*;
+
+const GROWTHS: [Growth; 2] = [Growth::Any, Growth::Neighbours];
+
+fn pause(member: usize, call: usize) {
+    let word = word(member, 12, call);
+    if word.is_multiple_of(3) {
+        std::thread::sleep(Duration::from_micros(word >> 20 & 0x3ff));
+    }
+}
+
+fn arbiters<'s, L: Lpf>(
+    ctx: &mut Context<'s, L>,
+    c: &mut Collectives<'s>,
+) -> Result<[Arbiter<'s, L>; 2]> {
+    Ok([Arbiter::new(ctx, c, GROWTHS[0])?, Arbiter::new(ctx, c, GROWTHS[1])?])
+}
+
+/// One reduction of a group, after which its root knows the tree.
+fn reduce<'s, L: Lpf, T: Element>(
+    ctx: &mut Context<'s, L>,
+    c: &mut Collectives<'s>,
+    arbiters: &mut [Arbiter<'s, L>; 2],
+    (call, len): (usize, usize),
+) -> Result<()> {
+    let (me, q) = (c.me(), c.len());
+    let (mut x, mut y) = (ctx.local::<T>(len)?, ctx.local::<T>(len)?);
+    let own = |member: usize, nth: usize| T::of(word(member, call, nth));
+    ctx.write(&mut x).iter_mut().enumerate().for_each(|(nth, x)| *x = own(me, nth));
+    let op = T::Op::default();
+    // An operator that does not commute has neighbours alone.
+    let grows = if op.commutes() { call / 2 % 2 } else { 1 };
+    let root = call % q;
+    pause(me, call);
+    let tree = c.reduce_as_they_come(ctx, &mut arbiters[grows], root, &op, &x, &mut y)?;
+    assert_eq!(tree.is_some(), me == root, "the root is told the tree, and nobody else");
+    if me == root {
+        for nth in 0..len {
+            let all = (0..q).map(|member| own(member, nth));
+            let all = all.reduce(|a, b| op.combine(a, b)).expect("a group has members");
+            assert!(ctx.read(&y)[nth] == all, "call {call}, element {nth} of {len}, {tree:?}");
+        }
+    }
+    for local in [x, y] {
+        ctx.deregister(local).map_err(|(error, _)| error)?;
+    }
+    Ok(())
+}
+
+case! {
+    /// Sums, and maps, which do not commute; of all lengths, to every root, by both ways to grow, of the whole and of a
+    /// part, by members that come at any time.
+    pub fn trees_that_grow_give_what_a_sequential_program_gives both_ways [1, 2, 3, 5, 8] |ctx| {
+        let mut c = world(ctx, 2, 0)?;
+        let mut part = c.split(ctx, Some(u32::from(c.me() % 3 == 1)))?.expect("a colour");
+        let mut both = [arbiters(ctx, &mut c)?, arbiters(ctx, &mut part)?];
+        for call in 0..24 {
+            let len = [1, 7, 300, 6000, 0][call % 5];
+            reduce::<_, u64>(ctx, &mut c, &mut both[0], (call, len))?;
+            reduce::<_, [u64; 2]>(ctx, &mut part, &mut both[1], (call, len / 3))?;
+            reduce::<_, [u64; 2]>(ctx, &mut c, &mut both[0], (call + 1, len / 2))?;
+            if ctx.nprocs() > 2 && call % 4 == 3 {
+                c.preferences_mut().mode = if call % 8 == 3 { Some(Mode::Full) } else { None };
+            }
+        }
+        ctx.sync()?;
+    }
+}
+
+case! {
+    /// Sums of floating-point numbers: with the tree that the root was told they come out as before, in both modes.
+    pub fn a_tree_is_repeated_to_the_bit both_ways [1, 2, 3, 5, 8] |ctx| {
+        const LEN: usize = 33;
+        let mut c = world(ctx, 3, 0)?;
+        let (me, q) = (c.me(), c.len());
+        let (mut x, mut y) = (ctx.local::<f64>(LEN)?, ctx.local::<f64>(LEN)?);
+        let number = |nth: usize| {
+            let word = word(me, 13, nth);
+            (1.0 + (word >> 12) as f64) * 2f64.powi((word & 31) as i32) * if word & 64 == 0 { -1.0 } else { 1.0 }
+        };
+        ctx.write(&mut x).iter_mut().enumerate().for_each(|(nth, x)| *x = number(nth));
+        let mut both = arbiters(ctx, &mut c)?;
+        let mut seen: Vec<Vec<u64>> = Vec::new();
+        for call in 0..16 {
+            let growth = GROWTHS[call % 2];
+            pause(me, call);
+            c.preferences_mut().mode = None;
+            let root = call / 4 % q;
+            let arbiter = &mut both[call % 2];
+            let tree = c.reduce_as_they_come(ctx, arbiter, root, &Sum, &x, &mut y)?;
+            let bits: Vec<u64> = ctx.read(&y).iter().map(|y| y.to_bits()).collect();
+            // Every member has to know the tree.
+            let mut pairs = vec![[0; 2]; q - 1];
+            if let Some(tree) = &tree {
+                pairs.copy_from_slice(tree.pairs());
+            }
+            for pair in &mut pairs {
+                *pair = c.broadcast_value(ctx, root, *pair)?;
+            }
+            let all = Pairing::new(growth, q, root, pairs).expect("a tree");
+            for mode in [Mode::Full, Mode::Expected] {
+                c.preferences_mut().mode = Some(mode);
+                ctx.write(&mut y).fill(0.0);
+                c.reduce_by_pairing(ctx, &all, &Sum, &x, &mut y)?;
+                if me == root {
+                    let again: Vec<u64> = ctx.read(&y).iter().map(|y| y.to_bits()).collect();
+                    assert_eq!(again, bits, "{all:?}, {mode:?}");
+                }
+            }
+            if me == root {
+                seen.push(bits);
+            }
+        }
+        ctx.sync()?;
+    }
+}
+
+case! {
+    /// A member sleeps for a second while the others are there, to every root: the sleeper, and others.
+    pub fn a_tree_waits_for_who_sleeps timed [2, 4] |ctx| {
+        let mut c = world(ctx, 2, 0)?;
+        let mut both = arbiters(ctx, &mut c)?;
+        for call in 0..4 {
+            if c.me() == 1 && call < 2 {
+                std::thread::sleep(Duration::from_secs(1));
+            }
+            reduce::<_, u64>(ctx, &mut c, &mut both, (call, 50))?;
+        }
+        // Not from one call into the next: those who have given all they have are there before.
+        ctx.sync()?;
+    }
+}
+
+case! {
+    /// Members run ahead of each other: hundreds of calls without a sync, to one root, and to all by turns.
+    pub fn hundreds_of_trees_back_to_back both_ways [2, 3, 5] |ctx| {
+        let mut c = world(ctx, 2, 0)?;
+        let mut both = arbiters(ctx, &mut c)?;
+        for call in 0..150 {
+            let salt = if call < 75 { 4 * c.len() * call } else { call };
+            reduce::<_, u64>(ctx, &mut c, &mut both, (salt, 3))?;
+        }
+        ctx.sync()?;
+    }
+}
+
+case! {
+    /// Process 1 has another root, another length, another way to grow, calls something else, or nothing; or its
+    /// arbiter is gone, and it the root.
+    pub fn members_of_other_trees_are_fatal_and_named timed [2, 3] |ctx| {
+        for how in 0..5 {
+            let start = Instant::now();
+            differ(ctx, |inner, c| {
+                let is_other = c.me() == 1;
+                let growth = GROWTHS[usize::from(how == 2 && is_other)];
+                let mut arbiter = Some(Arbiter::new(inner, c, growth)?);
+                let len = if how == 1 && is_other { 8 } else { 9 };
+                let (x, mut y) = (inner.local::<u64>(len)?, inner.local::<u64>(len)?);
+                let root = if how == 4 { 1 } else { usize::from(how == 0 && is_other) };
+                if is_other && how >= 3 {
+                    if how == 4 {
+                        drop(arbiter.take());
+                    }
+                    return inner.sync();
+                }
+                let arbiter = arbiter.as_mut().expect("it is there");
+                c.reduce_as_they_come(inner, arbiter, root, &Sum, &x, &mut y).map(|_| ())
+            });
+            assert_in_time(start.elapsed(), 2 * BOUND);
+        }
+    }
+}
+
+case! {
+    /// An arbiter of another group, targets that are too short, trees of other groups and of no neighbours.
+    pub fn misuse_of_trees_is_found_at_the_call both_ways [2, 3] |ctx| {
+        let mut c = world(ctx, 4, 0)?;
+        let q = c.len();
+        let mut alone = c.split(ctx, Some(c.me() as u32))?.expect("a colour");
+        let any = Growth::Any;
+        let mut arbiters = [Arbiter::new(ctx, &mut c, any)?, Arbiter::new(ctx, &mut alone, any)?];
+        let (x, mut y) = (ctx.local::<u64>(4)?, ctx.local::<u64>(4)?);
+        let (maps, mut to) = (ctx.local::<[u64; 2]>(4)?, ctx.local::<[u64; 2]>(4)?);
+        let refused = |error: Option<lpf_core::Error>, words: &str| {
+            let text = error.as_ref().expect(words).to_string();
+            assert!(error.is_some_and(|error| error.is_misuse()) && text.contains(words), "{text}");
+        };
+        let error = c.reduce_as_they_come(ctx, &mut arbiters[1], 0, &Sum, &x, &mut y).err();
+        refused(error, "the arbiter was made for another group");
+        let error = c.reduce_as_they_come(ctx, &mut arbiters[0], q, &Sum, &x, &mut y).err();
+        refused(error, "was named as the root");
+        let short = (&mut y, ..3);
+        let error = c.reduce_as_they_come(ctx, &mut arbiters[0], 0, &Sum, &x, short).err();
+        refused(error, "where this call needs exactly 4");
+        let star = (1..=q as u32).map(|member| [member, 0]).collect();
+        let large = Pairing::new(any, q + 1, 0, star).expect("a star");
+        refused(c.reduce_by_pairing(ctx, &large, &Sum, &x, &mut y).err(), "members");
+        let star = (1..q as u32).map(|member| [member, 0]).collect();
+        let star = Pairing::new(any, q, 0, star).expect("a star");
+        let op = <[u64; 2] as Element>::Op::default();
+        refused(c.reduce_by_pairing(ctx, &star, &op, &maps, &mut to).err(), "neighbours");
+        let error = c.reduce_as_they_come(ctx, &mut arbiters[0], 0, &op, &maps, &mut to).err();
+        refused(error, "neighbours");
+        c.reduce_by_pairing(ctx, &star, &Sum, &x, &mut y)?;
+        c.reduce_as_they_come(ctx, &mut arbiters[0], 0, &Sum, &x, &mut y)?;
+        ctx.sync()?;
+    }
+}
