@@ -12,6 +12,7 @@ use lpf::Pid;
 use lpf::collectives::Collective;
 use lpf::settings::{MAX_PROCS, Settings};
 
+use crate::bench::Pattern;
 use crate::failure::{Failure, Result};
 use crate::misspelt;
 use crate::place::Place;
@@ -131,7 +132,7 @@ for whom and to answer that, from memory to memory, only to synchronise; exchang
 direct or bruck. The patterns put-call and exec are of threads alone.
 
 lpf bench collectives --help tells of collectives.")]
-    Bench(Bench),
+    Bench(Box<Bench>),
 
     /// Say what each algorithm of a collective costs by h g + l, and which one is chosen.
     ///
@@ -203,7 +204,8 @@ pub(crate) struct Measuring {
 
     /// Seconds to measure: for each number of processes; in bench for all rows together
     ///
-    /// Without it: probe 60 (5 with --quick), comply and bench 90 (10), bench collectives 180 (20).
+    /// Without it: probe 60 (5 with --quick), comply and bench 90 (10), bench collectives 180 (20), bench
+    /// reduce 60 (10).
     ///
     /// What would not end in time does not begin. But every pattern is measured once, however short
     /// the time is, and memory is prepared and given back outside it: a second or a few for each
@@ -305,6 +307,107 @@ median below the bound).
 A line under the table says how often the choice is within 10 % or 300 ns of the best algorithm; with --json \
 and --csv that is on standard error.")]
     Collectives(BenchCollectives),
+    /// Time reductions of processes that arrive at different times, by every algorithm.
+    ///
+    /// Each process sleeps until it arrives, then calls; every result is compared with that of the ordinary call.
+    /// In a repetition all algorithms take their turn, on the same arrivals. The patterns are those of the paper on
+    /// SLT and PRR (Fig. 9); what is foreseen of arrivals is right, or wrong by up to so many hundredths (--error).
+    /// Elements are f64, the operator is the sum, the root is process 0. Without -p: 4 processes.
+    #[command(after_help = "Examples:
+  lpf bench reduce
+  lpf bench reduce --call allreduce -p 8 --pattern one-late --delay 20 --size 4194304
+  lpf bench reduce --algorithm ring,slt,prr,clairvoyant,auto --error 0,10,50,100
+  lpf bench reduce --pattern trace --trace arrivals.json -p 3 --svg late.svg
+
+with arrivals.json, say: [[0, 1500000, 20000], [0, 0, 3000000]]: a list for each repetition, ns after its start.
+
+Columns and rows of --json and --csv: backend (of MPI's own call openmpi or mpich), p, call, algorithm (auto: chosen by what is predicted; own: MPI's own; chain-ring: the ring of segments, ring: that of rounds), pattern, delay_ns, error_percent, bytes; medians over repetitions of elapsed_ns (from a process's arrival to its return, in the mean over processes), run_ns (from the first arrival to the last return; of a reduce to the root's) and after_last_ns (from the last arrival to there); bound_ns (of after_last_ns: what the last process has to move at one core's rate, or all that has to move then at the machine's, through cells, and one way), schedule_ns (what choosing an algorithm and making the schedule took, which is within the other times), samples (repetitions), after_last_samples_ns, elapsed_samples_ns, remarks.
+
+A line under the table says how often auto is within 5 % or 300 ns of the best algorithm, by the run time of a reduce and the elapsed time of an all-reduce; with --json and --csv that is on standard error.")]
+    Reduce(BenchReduce),
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct BenchReduce {
+    #[command(flatten)]
+    pub(crate) measuring: Measuring,
+
+    /// Only this call: reduce or allreduce (default: both)
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    call: Vec<String>,
+
+    /// Only these algorithms, of the call that has them
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) algorithm: Vec<String>,
+
+    /// Patterns: none, one-late, random, ascending, bimodal, trace (default: none, one-late, random)
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pattern: Vec<String>,
+
+    /// How late a process is at the most, milliseconds (default: 2 and 20)
+    #[arg(long, value_name = "MS", value_delimiter = ',', value_parser = delay)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) delay: Vec<Duration>,
+
+    /// Bytes that one process contributes (default: 64 KiB and 1 MiB)
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = bytes)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) size: Vec<usize>,
+
+    /// By how many hundredths what is foreseen may be wrong (default: 0)
+    #[arg(long, value_name = "PERCENT", value_delimiter = ',', value_parser = percent)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) error: Vec<u32>,
+
+    /// Arrivals of the pattern trace
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+}
+
+impl BenchReduce {
+    /// The calls named; both where none is.
+    pub(crate) fn calls(&self) -> Result<Vec<Collective>> {
+        let both = [Collective::Reduce, Collective::Allreduce];
+        let names = both.map(Collective::name);
+        if let Some(name) = self.call.iter().find(|name| !names.contains(&name.as_str())) {
+            return Err(Failure::Usage(misspelt::one_of("call", name, &names)));
+        }
+        let named = |one: &Collective| self.call.iter().any(|name| name == one.name());
+        Ok(both.into_iter().filter(|one| self.call.is_empty() || named(one)).collect())
+    }
+
+    /// The patterns named.
+    pub(crate) fn patterns(&self) -> Result<Vec<Pattern>> {
+        let all = Pattern::ALL;
+        let names = all.map(Pattern::name);
+        if let Some(name) = self.pattern.iter().find(|name| !names.contains(&name.as_str())) {
+            return Err(Failure::Usage(misspelt::one_of("pattern", name, &names)));
+        }
+        let usual = [Pattern::None, Pattern::OneLate, Pattern::Random];
+        let named = |one: &Pattern| match self.pattern.is_empty() {
+            true if self.trace.is_some() => *one == Pattern::Trace,
+            true => usual.contains(one),
+            false => self.pattern.iter().any(|name| name == one.name()),
+        };
+        let patterns: Vec<Pattern> = all.into_iter().filter(named).collect();
+        if patterns.contains(&Pattern::Trace) != self.trace.is_some() {
+            let text = "the pattern trace needs a file, and a file that pattern: add --trace FILE, or --pattern trace";
+            return Err(Failure::Usage(text.into()));
+        }
+        Ok(patterns)
+    }
+}
+
+/// Milliseconds.
+fn delay(text: &str) -> std::result::Result<Duration, String> {
+    let wanted = "it has to be a number of milliseconds from 0 to 3600000, as 20 or 0.5";
+    let ms = text.parse::<f64>().ok().filter(|ms| (0.0..=3.6e6).contains(ms));
+    ms.map(|ms| Duration::from_secs_f64(ms / 1e3)).ok_or(wanted.into())
+}
+
+fn percent(text: &str) -> std::result::Result<u32, String> {
+    let wanted = "it has to be a whole number of hundredths from 0 to 100";
+    text.parse().ok().filter(|percent| (0..=100).contains(percent)).ok_or(wanted.into())
 }
 
 #[derive(Args, Clone, Debug)]

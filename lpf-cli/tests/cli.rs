@@ -159,6 +159,26 @@ const COST: [&str; 12] = [
     "origin",
 ];
 
+const REDUCE: [&str; 17] = [
+    "backend",
+    "p",
+    "call",
+    "algorithm",
+    "pattern",
+    "delay_ns",
+    "error_percent",
+    "bytes",
+    "elapsed_ns",
+    "run_ns",
+    "after_last_ns",
+    "bound_ns",
+    "schedule_ns",
+    "samples",
+    "after_last_samples_ns",
+    "elapsed_samples_ns",
+    "remarks",
+];
+
 const QUICK_PROBE: [&str; 6] = ["probe", "--quick", "--seconds", "0.2", "-p", "2"];
 
 fn with<'a>(arguments: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
@@ -486,6 +506,106 @@ fn bench_collectives_goes_between_processes_too() {
     assert!(stdout(&in_job).contains("of the best algorithm"), "{}", stderr(&in_job));
 }
 
+/// Of reductions of processes that arrive at different times: what every algorithm took, and what that says.
+fn check_reduce(rows: &[Value], backend: &str) {
+    for row in rows.iter().filter(|row| row["backend"] == backend) {
+        let number = |field: &str| row[field].as_f64().unwrap_or_else(|| panic!("{field}: {row}"));
+        assert!(number("run_ns") >= number("after_last_ns") && number("bound_ns") > 0.0, "{row}");
+        assert!(number("elapsed_ns") > 0.0 && number("samples") > 0.0, "{row}");
+        let late = number("delay_ns");
+        assert!(row["pattern"] != "one-late" || number("run_ns") >= 0.9 * late, "{row}");
+        let samples = row["after_last_samples_ns"].as_str().unwrap().split(' ').count();
+        assert_eq!(samples as u64, row["samples"].as_u64().unwrap(), "{row}");
+    }
+}
+
+#[test]
+fn bench_reduce_times_every_algorithm_of_processes_that_are_late() {
+    let place = Place::new("reduce");
+    let base = ["bench", "reduce", "--seconds", "0.1", "-p", "3", "--size", "4096", "--json"];
+    let output = place.run(&with(&base, &["--delay", "5", "--error", "0,50"]));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let rows = rows(&output, &REDUCE);
+    check_reduce(&rows, "threads");
+    let of = |call: &str, pattern: &str, percent: u64| -> Vec<String> {
+        let named = rows.iter().filter(|row| {
+            row["call"] == call && row["pattern"] == pattern && row["error_percent"] == percent
+        });
+        let named = named.filter(|row| row["backend"] == "threads");
+        named.map(|row| row["algorithm"].as_str().unwrap().to_owned()).collect()
+    };
+    let reduce = [
+        "direct",
+        "transpose",
+        "square",
+        "binomial",
+        "rabenseifner",
+        "radix-k",
+        "ring",
+        "clairvoyant",
+        "binomial-stat",
+        "fibonacci-stat",
+        "tree-dyn",
+        "non-commut-tree-dyn",
+        "auto",
+    ];
+    let allreduce = [
+        "doubling",
+        "ring",
+        "rabenseifner",
+        "transpose",
+        "linear",
+        "chain-ring",
+        "slt",
+        "prr",
+        "clairvoyant",
+        "auto",
+    ];
+    for pattern in ["none", "one-late", "random"] {
+        for percent in [0, 50] {
+            assert_eq!(of("reduce", pattern, percent), reduce);
+            assert_eq!(of("allreduce", pattern, percent), allreduce);
+        }
+    }
+    assert!(stderr(&output).contains("of the best algorithm in"), "{}", stderr(&output));
+}
+
+#[test]
+fn bench_reduce_takes_a_recorded_trace_draws_and_goes_between_processes() {
+    let place = Place::new("reduce-trace");
+    let file = |name: &str, text: &str| {
+        let path = place.folder.join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let good = file("good.json", "[[0, 2000000], [3000000, 0]]");
+    let plot = place.folder.join("late.svg");
+    let base = ["bench", "reduce", "--seconds", "0.1", "-p", "2", "--size", "800"];
+    let more = ["--backend", "tcp", "--algorithm", "prr,auto,tree-dyn", "--trace", &good];
+    let output = place.run(&with(&with(&base, &more), &["--svg", plot.to_str().unwrap()]));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for word in ["tree-dyn", "prr", "auto", "trace", "of the best algorithm in"] {
+        assert!(stdout(&output).contains(word), "{word}: {}", stdout(&output));
+    }
+    let plot = fs::read_to_string(plot).unwrap();
+    assert!(plot.contains("after the last arrival") && plot.contains("prr"), "{plot}");
+    for (name, text, expected) in [
+        ("none.json", "[]", "no repetition"),
+        ("short.json", "[[0, 1], [1]]", "row 1 has 1 times for 2 processes"),
+        ("late.json", "[[0, 3600000000001]]", "an hour is the most"),
+        ("minus.json", "[[0, -1]]", "no list of lists of whole numbers"),
+        ("text.json", "late", "no list of lists of whole numbers"),
+    ] {
+        let output = place.run(&with(&base, &["--trace", &file(name, text)]));
+        check_refused(&output, expected, name);
+    }
+    check_refused(
+        &place.run(&with(&base, &["--trace", "/no/such"])),
+        "name another file",
+        "no file",
+    );
+}
+
 #[test]
 fn cost_says_what_each_algorithm_takes_and_where_g_and_l_come_from() {
     let place = Place::new("cost");
@@ -621,6 +741,11 @@ fn wrong_arguments_and_settings_give_one_sentence_and_status_2() {
         (&["bench", "collectives", "--json", "--csv"], "exclude each other"),
         (&["bench", "collectives", "--svg", "/no/such/folder/a.svg"], "name another file"),
         (&["bench", "--json", "collectives"], "has to follow"),
+        (&["bench", "reduce", "--pattern", "trace"], "add --trace FILE"),
+        (&["bench", "reduce", "--pattern", "none", "--trace", "a.json"], "--pattern trace"),
+        (&["bench", "reduce", "--delay", "-1"], "milliseconds from 0"),
+        (&["bench", "reduce", "--error", "101"], "hundredths from 0 to 100"),
+        (&["bench", "reduce", "--svg", "a.png"], "name of a png; name a.svg"),
         (&["bench", "everything"], "bench has nothing called everything"),
         (&["cost"], "COLLECTIVE is missing"),
         (&["cost", "scan", "-p", "0"], "from 1 to"),
@@ -774,6 +899,12 @@ fn a_misspelt_pattern_is_refused_with_the_one_meant_and_a_list() {
             &["bench", "collectives", "--collective", "scan,all_reduce"],
             "\"all_reduce\"; did you mean allreduce? There are:\n  broadcast\n",
         ),
+        (&["bench", "reduce", "--call", "scan"], "no call \"scan\"; there are:\n  reduce\n"),
+        (
+            &["bench", "reduce", "--pattern", "one_late"],
+            "did you mean one-late? There are:\n  none\n",
+        ),
+        (&["bench", "reduce", "--algorithm", "pr"], "did you mean prr? There are:\n  direct\n"),
         (&["cost", "reducescatter"], "did you mean reduce-scatter? There are:\n  broadcast\n"),
     ];
     for (arguments, expected) in cases {
@@ -847,8 +978,16 @@ fn check_refused(output: &Output, expected: &str, what: &str) {
 #[test]
 fn every_commands_help_shows_examples() {
     let place = Place::new("help");
-    let commands: [&[&str]; 7] =
-        [&[], &["probe"], &["comply"], &["bench"], &["bench", "collectives"], &["cost"], &["info"]];
+    let commands: [&[&str]; 8] = [
+        &[],
+        &["probe"],
+        &["comply"],
+        &["bench"],
+        &["bench", "collectives"],
+        &["bench", "reduce"],
+        &["cost"],
+        &["info"],
+    ];
     for command in commands {
         let output = place.run(&with(command, &["--help"]));
         assert_eq!(output.status.code(), Some(0));

@@ -23,11 +23,10 @@ use crate::helper::{Helped, Work, help, locked, wake_all};
 
 /// How long nothing happens before who waits is paired with somebody who is away.
 const LATE: Duration = Duration::from_millis(250);
-/// Looks in a call, and else. Where a process has more than one member, who posts wakes the helper.
+/// Between two looks in a call, of who waits for a pair too, and else. Where a process has more than one member, who
+/// posts wakes the helper.
 const OFTEN: Duration = Duration::from_micros(100);
 const SELDOM: Duration = Duration::from_millis(2);
-/// Looks without news after which there is time.
-const LONG: u32 = 200;
 
 /// What a member posts: that it is idle for the `nth` time in a call, whose stamp tells it from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,9 +202,9 @@ impl<B: Board> Work for Arbitrates<B> {
         Ok(news)
     }
 
-    fn again(&self, quiet: u32) -> Option<Duration> {
+    fn again(&self, _quiet: u32) -> Option<Duration> {
         let is_open = self.current.as_ref().is_some_and(|current| current.state.left() > 1);
-        Some(if is_open && quiet < LONG { OFTEN } else { SELDOM })
+        Some(if is_open { OFTEN } else { SELDOM })
     }
 }
 
@@ -316,7 +315,7 @@ impl<'s, L: Lpf> Arbiter<'s, L> {
                 return Err(raw.fail(error));
             }
             if let Some(sleep) = waiter.pause() {
-                std::thread::sleep(sleep);
+                std::thread::sleep(sleep.min(OFTEN));
             }
         }
     }

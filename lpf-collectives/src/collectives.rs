@@ -1,8 +1,9 @@
 //! The collectives object: what it reserves, and groups.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::rc::Rc;
+use std::time::Duration;
 
 use lpf_core::arrivals::{InboxShape, MAX_WINDOW, call_name};
 use lpf_core::{Cause, Context, Error, Lpf, Memory, Pid, Result};
@@ -149,6 +150,7 @@ pub struct Collectives<'s> {
     pub(crate) kept: Kept,
     /// Whether the section is in strict mode.
     pub(crate) strict: bool,
+    pub(crate) planning: Cell<Duration>,
     section: PhantomData<fn(&'s ()) -> &'s ()>,
 }
 
@@ -211,8 +213,15 @@ impl<'s> Collectives<'s> {
             choices: Choices::default(),
             kept: Kept::new(),
             strict,
+            planning: Cell::default(),
             section: PhantomData,
         })
+    }
+
+    /// What it took to choose an algorithm and to make its schedule in the latest call by arrival: nothing where both
+    /// were known from a call before.
+    pub fn planning(&self) -> Duration {
+        self.planning.get()
     }
 
     /// The members' processes, by their place in the group.
@@ -288,6 +297,7 @@ impl<'s> Collectives<'s> {
             choices: Choices::default(),
             kept: Kept::new(),
             strict: self.strict,
+            planning: Cell::default(),
             section: PhantomData,
         }))
     }

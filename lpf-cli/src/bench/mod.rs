@@ -6,11 +6,13 @@
 mod batches;
 mod cases;
 mod collectives;
+mod interrupt;
 mod limits;
 mod measured;
 mod pace;
 mod patterns;
 mod plot;
+mod reduce;
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -32,6 +34,7 @@ use self::limits::team::Team;
 use self::measured::Order;
 pub(crate) use self::measured::{Round, empty_supersteps};
 use self::pace::Pace;
+pub(crate) use self::reduce::{Arriving, Pattern};
 use crate::args::{Bench, BenchWhat, Chosen};
 use crate::busy::Busy;
 use crate::failure::Result;
@@ -86,6 +89,7 @@ const BELOW_THE_REFERENCE: &str = "a ratio below 1 is noise, or our way of doing
 pub(crate) fn run(options: &Bench) -> Result<()> {
     match &options.what {
         Some(BenchWhat::Collectives(options)) => collectives::run(options),
+        Some(BenchWhat::Reduce(options)) => reduce::run(options),
         None => patterns(&options.patterns),
     }
 }

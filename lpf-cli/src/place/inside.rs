@@ -103,6 +103,7 @@ pub(crate) fn answer_orders() -> Result<()> {
             bench::Round::NAME => answer::<bench::Round>(member, order),
             bench::Ours::NAME => answer::<bench::Ours>(member, order),
             bench::Messages::NAME => answer::<bench::Messages>(member, order),
+            bench::Arriving::NAME => answer::<bench::Arriving>(member, order),
             other => Err(Failure::Failed(format!("there is nothing to measure called {other}"))),
         };
         say(&match found {

@@ -1,5 +1,7 @@
 //! Reductions of members that know when each of them arrives.
 
+use std::time::{Duration, Instant};
+
 use bytemuck::Pod;
 use lpf_core::machine::Machine;
 use lpf_core::{Context, Lpf, Result};
@@ -275,6 +277,7 @@ impl<'s> Collectives<'s> {
         operator: &RawOperator<'_>,
         len: usize,
     ) -> Result<Pattern<'a>> {
+        self.planning.set(Duration::ZERO);
         let has = arrivals.times_ns().len();
         if has != self.len() {
             let text = format!("{has} estimates for a group of {} members", self.len());
@@ -314,10 +317,16 @@ impl<'s> Collectives<'s> {
         let what = What { commutes, operator: OperatorName(name), pattern, site, ..what };
         let plan = Plan { what, len, scratch: Scratch::default() };
         let buffers = Buffers { input: x, output: y };
+        let (chosen_in, mut written_in) = (self.planning.get(), Duration::ZERO);
+        let timed = |s: &mut Schedule, m: Member, _, _| {
+            let start = Instant::now();
+            write(s, m, rounds);
+            written_in = start.elapsed();
+        };
         // SAFETY: the caller's promise; the schedule lies in the vectors.
-        unsafe {
-            self.carry_out(ctx, plan, combine, |_, _| buffers, |s, m, _, _| write(s, m, rounds))
-        }
+        let done = unsafe { self.carry_out(ctx, plan, combine, |_, _| buffers, timed) };
+        self.planning.set(chosen_in + written_in);
+        done
     }
 
     /// Where rounds end for all together they are as long as scratch is.
@@ -351,6 +360,12 @@ impl<'s> Collectives<'s> {
         let small = (pattern.root as u64) << 9 | u64::from(pattern.commutes) << 8 | kind as u64;
         let vector = mixed(bytes as u64, element as u64);
         let key = mixed(mixed(Self::times(pattern), small), vector).max(1);
-        self.choices.of(key, choose).checked_sub(1)
+        let timed = || {
+            let start = Instant::now();
+            let chosen = choose();
+            self.planning.set(start.elapsed());
+            chosen
+        };
+        self.choices.of(key, timed).checked_sub(1)
     }
 }

@@ -30,6 +30,8 @@ use crate::helper::{Helped, Work, help, locked, wake_all};
 
 /// How often a helper looks while there is something to be foreseen: what it does takes it some microseconds.
 const LOOK: Duration = Duration::from_millis(2);
+/// How often who waits for an agreement looks, once it sleeps.
+const ASK: Duration = Duration::from_micros(200);
 /// How often where nothing has happened for long.
 const SELDOM: Duration = Duration::from_millis(10);
 /// Looks without news after which it looks seldom.
@@ -365,7 +367,7 @@ impl<'s, L: Lpf> Monitor<'s, L> {
                 return Ok(agreed);
             }
             if let Some(sleep) = waiter.pause() {
-                std::thread::sleep(sleep);
+                std::thread::sleep(sleep.min(ASK));
             }
         }
     }

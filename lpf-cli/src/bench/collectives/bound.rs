@@ -79,7 +79,7 @@ const WHOLE: usize = usize::MAX;
 const BATCHES: usize = 3;
 
 /// What p processes can do.
-pub(super) struct Bound {
+pub(in crate::bench) struct Bound {
     p: Pid,
     /// Processes that copy at the same time.
     at_once: usize,
@@ -120,7 +120,11 @@ impl Bound {
     ///
     /// Threads that copy at once are no more than there are cores; processes that send are as many as there
     /// are.
-    pub(super) fn new(p: Pid, at_once: usize, shapes: impl Iterator<Item = Shape>) -> Self {
+    pub(in crate::bench) fn new(
+        p: Pid,
+        at_once: usize,
+        shapes: impl Iterator<Item = Shape>,
+    ) -> Self {
         let longest =
             shapes.map(|shape| shape.busiest().max(shape.carried() / at_once)).max().unwrap_or(0);
         let wanted = |&(nth, length): &(usize, usize)| nth == 0 || length <= longest;
@@ -130,12 +134,12 @@ impl Bound {
     }
 
     /// The number of processes.
-    pub(super) fn p(&self) -> Pid {
+    pub(in crate::bench) fn p(&self) -> Pid {
         self.p
     }
 
     /// Measures once more.
-    pub(super) fn measure(&mut self, place: &mut Place) -> Result<()> {
+    pub(in crate::bench) fn measure(&mut self, place: &mut Place) -> Result<()> {
         match place.backend {
             "threads" => self.measure_threads(),
             _ => self.measure_messages(place)?,
@@ -200,12 +204,17 @@ impl Bound {
 
     /// The bound of a collective, nanoseconds.
     pub(super) fn ns(&self, shape: Shape) -> f64 {
+        let kept = self.time(shape.kept(), 0.0, |rate| fastest(&rate.own));
+        self.of_bytes(shape.busiest(), shape.carried()) + kept
+    }
+
+    /// Where one process has to move so many bytes, and all together so many, nanoseconds.
+    pub(in crate::bench) fn of_bytes(&self, busiest: usize, carried: usize) -> f64 {
         let one_way = fastest(&self.one_way);
         // What the first byte waits for is counted once.
-        let one = self.time(shape.busiest(), one_way, |rate| fastest(&rate.alone));
-        let all =
-            self.time(shape.carried() / self.at_once, one_way, |rate| fastest(&rate.together));
-        one.max(all) + self.time(shape.kept(), 0.0, |rate| fastest(&rate.own)) + one_way
+        let one = self.time(busiest, one_way, |rate| fastest(&rate.alone));
+        let all = self.time(carried / self.at_once, one_way, |rate| fastest(&rate.together));
+        one.max(all) + one_way
     }
 
     /// So many bytes at the faster rate of the lengths on either side, of whose time so much is no copying.

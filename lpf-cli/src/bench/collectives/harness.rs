@@ -12,7 +12,7 @@
 use serde::{Deserialize, Serialize};
 
 /// One process of one side.
-pub(super) trait Side {
+pub(in crate::bench) trait Side {
     /// The owner's part of a repetition: it rewrites its sources and reads its destinations.
     fn touch(&mut self, value: f64);
 
@@ -31,39 +31,39 @@ pub(super) trait Side {
 
 /// How often, and how.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Pacing {
-    pub(super) repetitions: u32,
+pub(in crate::bench) struct Pacing {
+    pub(in crate::bench) repetitions: u32,
     /// Before those that are timed.
-    pub(super) warm_up: u32,
+    pub(in crate::bench) warm_up: u32,
     /// From when process 0 knows that all are there to the common start, at the least: it is longer where
     /// telling the others took longer the time before.
-    pub(super) window_ns: u64,
+    pub(in crate::bench) window_ns: u64,
     /// Whether processes share cores: who waits lets others have it.
-    pub(super) crowded: bool,
+    pub(in crate::bench) crowded: bool,
 }
 
 /// Most repetitions, warm-up included, that fit a process's notes.
-pub(super) const MOST: usize = 64;
+pub(in crate::bench) const MOST: usize = 64;
 /// Words that a process notes of each: the start, when it was ready, when it had done.
 const NOTES: usize = 3;
 /// How many times longer than it has to be a window may become.
 const LONGEST: u64 = 4;
 /// Words of all notes.
-pub(super) const NOTED: usize = MOST * NOTES;
+pub(in crate::bench) const NOTED: usize = MOST * NOTES;
 
 /// Repetitions of one thing.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Timed {
+pub(in crate::bench) struct Timed {
     /// Nanoseconds of each.
-    pub(super) ns: Vec<f64>,
+    pub(in crate::bench) ns: Vec<f64>,
     /// Of those to which somebody came late.
-    pub(super) late: Vec<f64>,
+    pub(in crate::bench) late: Vec<f64>,
     /// Nanoseconds that one took with all that belongs to it and is not timed.
-    pub(super) each_ns: f64,
+    pub(in crate::bench) each_ns: f64,
 }
 
 /// Times a side. Collective; what it returns has a meaning at process 0.
-pub(super) fn time(side: &mut impl Side, pacing: &Pacing) -> lpf::Result<Timed> {
+pub(in crate::bench) fn time(side: &mut impl Side, pacing: &Pacing) -> lpf::Result<Timed> {
     let Pacing { repetitions, warm_up, window_ns, crowded } = *pacing;
     let mut notes = Vec::with_capacity(NOTED);
     let all = warm_up.saturating_add(repetitions).min(MOST as u32);
@@ -113,7 +113,7 @@ fn counts(notes: &[u64], repetitions: usize) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// The host's clock, nanoseconds: the same one in all its processes.
-pub(super) fn now_ns() -> u64 {
+pub(in crate::bench) fn now_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the call writes the time to a place that lives as long as it.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
@@ -121,7 +121,7 @@ pub(super) fn now_ns() -> u64 {
 }
 
 /// A number that tells hosts, which have a clock each, apart.
-pub(super) fn host() -> u64 {
+pub(in crate::bench) fn host() -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().hash(&mut hasher);
@@ -129,7 +129,7 @@ pub(super) fn host() -> u64 {
 }
 
 /// An owner's part: a word of each cache line.
-pub(super) fn touch(sources: &mut [f64], destinations: &[f64], value: f64) {
+pub(in crate::bench) fn touch(sources: &mut [f64], destinations: &[f64], value: f64) {
     const LINE: usize = 8;
     sources.chunks_mut(LINE).for_each(|line| line[0] = value);
     let read: f64 = destinations.chunks(LINE).map(|line| line[0]).sum();

@@ -6,16 +6,16 @@
 //! MPI's own, then the next. First each is timed once, then for as long as there is time.
 
 mod bare;
-mod bound;
-mod harness;
-mod interrupt;
+pub(super) mod bound;
+pub(super) mod harness;
 #[cfg(feature = "mpi")]
-mod mpi;
-mod own;
-mod plot;
+pub(super) mod mpi;
+pub(super) mod own;
+pub(super) mod plot;
 mod points;
+pub(super) mod rival;
 mod rows;
-mod shapes;
+pub(super) mod shapes;
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -30,7 +30,9 @@ use self::bound::Bound;
 use self::harness::{MOST, Pacing, Timed};
 use self::own::Wanted;
 use self::points::{Cell, Point};
+use self::rival::{Asked, Rival};
 use self::rows::Sides;
+use super::interrupt;
 use crate::args::BenchCollectives;
 use crate::busy::Busy;
 use crate::cost;
@@ -72,7 +74,7 @@ pub(crate) fn run(options: &BenchCollectives) -> Result<()> {
     remarks.extend(left_out);
     let cut = format!("interrupted, when {} of {all} points were measured", points.len());
     remarks.extend(interrupt::came().then_some(cut));
-    remarks.extend(rival.missing);
+    remarks.extend(rival.missing());
     let is_crowded = points.iter().any(|point| point.p as usize > cores());
     remarks.extend((is_crowded && rival_name == Some("mpich")).then(|| SPINS.to_string()));
     let bound =
@@ -109,7 +111,7 @@ fn origins(out: &mut dyn Write, backend: &str, processes: &[Pid]) -> io::Result<
 }
 
 /// What it means to compare with MPICH where processes share cores.
-const SPINS: &str = "a process of MPICH's does not let others have its core while it waits: where processes outnumber cores, its times are the system's to switch between them";
+pub(super) const SPINS: &str = "a process of MPICH's does not let others have its core while it waits: where processes outnumber cores, its times are the system's to switch between them";
 
 /// A turn is about as long, where cells are short.
 const TURN: Duration = Duration::from_millis(250);
@@ -135,7 +137,7 @@ struct Bench {
 
 /// Nanoseconds to the common start, at the least: as long as telling it takes, and no longer, for what is not
 /// used meanwhile leaves the caches.
-fn least_window(backend: &str, crowded: bool) -> u64 {
+pub(super) fn least_window(backend: &str, crowded: bool) -> u64 {
     match (crowded, backend == "tcp") {
         (false, false) => 20_000,
         (false, true) => 200_000,
@@ -313,7 +315,10 @@ impl Bench {
             let point = &self.points[nth];
             (point.shape, pacing(point, &point.mpi, window))
         });
-        let Some(found) = self.rival.measure(place, p, order.collect())? else { return Ok(()) };
+        let asked = Asked::Together(order.collect());
+        let Some(found) = self.rival.measure::<Vec<Timed>>(place, p, &asked)? else {
+            return Ok(());
+        };
         self.window(p).note(1, found.iter());
         for (nth, timed) in points.into_iter().zip(found) {
             self.points[nth].mpi.note(timed, None);
@@ -349,82 +354,8 @@ fn pacing(point: &Point, cell: &Cell, window_ns: u64) -> Pacing {
     Pacing { repetitions, warm_up, window_ns, crowded }
 }
 
-fn shuffle<T>(list: &mut [T], random: &mut Random) {
+pub(super) fn shuffle<T>(list: &mut [T], random: &mut Random) {
     for end in (1..list.len()).rev() {
         list.swap(end, random.below(end + 1));
-    }
-}
-
-/// MPI's own collectives, where they can be measured.
-struct Rival {
-    #[cfg(feature = "mpi")]
-    jobs: Option<crate::place::Beside>,
-    /// Whether they have measured anything.
-    #[cfg(feature = "mpi")]
-    has_run: bool,
-    /// Why they cannot.
-    missing: Option<String>,
-}
-
-impl Rival {
-    #[cfg(feature = "mpi")]
-    fn new(place: &Place) -> Self {
-        let jobs = place.beside("mpi-own");
-        let text = "MPI's own collectives are measured where lpf starts the processes: leave out the launcher";
-        let missing = jobs.is_none().then(|| text.to_string());
-        Rival { jobs, has_run: false, missing }
-    }
-
-    #[cfg(not(feature = "mpi"))]
-    fn new(_place: &Place) -> Self {
-        let text = "MPI's own collectives are not beside: build with --features mpi for them";
-        Rival { missing: Some(text.into()) }
-    }
-
-    /// What calls itself so, if there is any.
-    fn name(&self) -> Option<&'static str> {
-        #[cfg(feature = "mpi")]
-        if self.jobs.is_some() {
-            let is_open = lpf::mpi::library_version().contains("Open MPI");
-            return Some(if is_open { "openmpi" } else { "mpich" });
-        }
-        None
-    }
-
-    #[cfg(feature = "mpi")]
-    fn measure(&mut self, place: &Place, p: Pid, order: mpi::Orders) -> Result<Option<Vec<Timed>>> {
-        let Some(jobs) = &mut self.jobs else { return Ok(None) };
-        match jobs.ask(p, &order) {
-            Ok(found) => {
-                self.has_run = true;
-                Ok(Some(found))
-            }
-            Err(failure @ crate::failure::Failure::ClosedPipe) => Err(failure),
-            // It can be done without.
-            Err(_) if place.backend != "mpi" => {
-                self.jobs = None;
-                let text = match self.has_run {
-                    true => {
-                        "MPI's own collectives are beside for a part of the time: their job ended in the middle, as said above"
-                    }
-                    false => {
-                        "MPI's own collectives are not beside: their job could not be started, as said above"
-                    }
-                };
-                self.missing = Some(text.into());
-                Ok(None)
-            }
-            Err(failure) => Err(failure),
-        }
-    }
-
-    #[cfg(not(feature = "mpi"))]
-    fn measure(
-        &mut self,
-        _place: &Place,
-        _p: Pid,
-        _order: Vec<(shapes::Shape, Pacing)>,
-    ) -> Result<Option<Vec<Timed>>> {
-        Ok(None)
     }
 }

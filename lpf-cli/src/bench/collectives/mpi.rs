@@ -13,13 +13,12 @@ use lpf::collectives::Collective;
 use lpf::launcher;
 use mpi::ffi;
 
-use super::harness::{self, NOTED, Pacing, Side, Timed};
+use super::harness::{self, NOTED, Side};
+use super::rival::Asked;
 use super::shapes::Shape;
+use crate::bench::reduce::{arrive, seen};
 use crate::failure::{Failure, Result};
 use crate::place::{Answer, Order, say};
-
-/// What an order asks for: each of these, one after the other.
-pub(super) type Orders = Vec<(Shape, Pacing)>;
 
 /// How often those that wait look.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
@@ -49,9 +48,9 @@ pub(crate) fn answer_orders() -> Result<()> {
     }
     for line in io::stdin().lock().lines() {
         let order: Order = serde_json::from_str(&line?)?;
-        let order: Orders = serde_json::from_value(order.order)?;
+        let order: Asked = serde_json::from_value(order.order)?;
         world.give(&serde_json::to_vec(&order)?).map_err(refused)?;
-        say(&Answer::Found(serde_json::to_value(perform(&world, &order)?)?))?;
+        say(&Answer::Found(perform(&world, &order)?))?;
     }
     world.give(&[]).map_err(refused)
 }
@@ -60,19 +59,36 @@ fn refused(error: io::Error) -> Failure {
     Failure::Failed(format!("MPI's own collectives cannot be measured: {error}"))
 }
 
-fn perform(world: &World, order: &Orders) -> Result<Vec<Timed>> {
+fn perform(world: &World, order: &Asked) -> Result<serde_json::Value> {
+    let shapes: Vec<Shape> = match order {
+        Asked::Together(all) => all.iter().map(|(shape, _)| *shape).collect(),
+        Asked::Arriving(all) => all.iter().map(|wanted| wanted.shape).collect(),
+    };
     let lengths = |which: fn((usize, usize)) -> usize| {
-        order.iter().map(|(shape, _)| which(shape.lengths(world.rank))).max().unwrap_or(0)
+        shapes.iter().map(|shape| which(shape.lengths(world.rank))).max().unwrap_or(0)
     };
     let (x, y) = (Vector::new(lengths(|l| l.0)), Vector::new(lengths(|l| l.1)));
     let shape = Shape::new(Collective::Broadcast, world.size, 0);
     let mut own = Own { world, x, y, shape };
-    let mut found = Vec::new();
-    for (shape, pacing) in order {
-        own.shape = *shape;
-        found.push(harness::time(&mut own, pacing)?);
+    match order {
+        Asked::Together(all) => {
+            let mut found = Vec::new();
+            for (shape, pacing) in all {
+                own.shape = *shape;
+                found.push(harness::time(&mut own, pacing)?);
+            }
+            Ok(serde_json::to_value(found)?)
+        }
+        Asked::Arriving(all) => {
+            let mut found = Vec::new();
+            for wanted in all {
+                own.shape = wanted.shape;
+                let noted = arrive(&mut own, wanted.arrivals_ns[world.rank], wanted.window_ns)?;
+                found.push(seen(&mut own, noted, 0)?);
+            }
+            Ok(serde_json::to_value(found)?)
+        }
     }
-    Ok(found)
 }
 
 /// MPI, up; over when it is dropped.

@@ -13,29 +13,29 @@ use crate::place::Measurement;
 /// One thing to be timed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Wanted {
-    pub(super) shape: Shape,
+    pub(in crate::bench) shape: Shape,
     /// The one that is chosen where none is named.
-    pub(super) algorithm: Option<String>,
+    pub(in crate::bench) algorithm: Option<String>,
     /// In full supersteps, where that is not the default.
-    pub(super) in_full: bool,
-    pub(super) pacing: Pacing,
+    pub(in crate::bench) in_full: bool,
+    pub(in crate::bench) pacing: Pacing,
 }
 
 /// What was found of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Found {
-    pub(super) timed: Timed,
+    pub(in crate::bench) timed: Timed,
     /// The algorithm that was used.
-    pub(super) algorithm: String,
-    pub(super) predicted: Predicted,
+    pub(in crate::bench) algorithm: String,
+    pub(in crate::bench) predicted: Predicted,
 }
 
 /// What it takes by h g + l.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Predicted {
-    pub(super) ns: f64,
+pub(in crate::bench) struct Predicted {
+    pub(in crate::bench) ns: f64,
     /// Where g and l come from.
-    pub(super) origin: Origin,
+    pub(in crate::bench) origin: Origin,
 }
 
 /// Some of our collectives, one after the other.
@@ -78,7 +78,7 @@ fn in_turn<L: Lpf>(ctx: &mut Context<'_, L>, order: &[Wanted]) -> Result<Vec<Fou
 
 /// The start line, and what is told there: a word of process 0's, and the notes of all.
 #[derive(Debug)]
-pub(super) struct Line<'s> {
+pub(in crate::bench) struct Line<'s> {
     spoken: Local<'s, u64>,
     heard: Area<'s, u64>,
     noted: Local<'s, u64>,
@@ -86,10 +86,10 @@ pub(super) struct Line<'s> {
 }
 
 impl<'s> Line<'s> {
-    pub(super) const SLOTS: usize = 4;
+    pub(in crate::bench) const SLOTS: usize = 4;
 
     /// Requests to be reserved.
-    pub(super) fn requests<L: Lpf>(ctx: &Context<'s, L>) -> usize {
+    pub(in crate::bench) fn requests<L: Lpf>(ctx: &Context<'s, L>) -> usize {
         2 * ctx.nprocs() as usize
     }
 
@@ -97,7 +97,7 @@ impl<'s> Line<'s> {
     ///
     /// # Errors
     /// *Mitigable* where there are several hosts: their clocks are none of each other's.
-    pub(super) fn new<L: Lpf>(ctx: &mut Context<'s, L>) -> Result<Self> {
+    pub(in crate::bench) fn new<L: Lpf>(ctx: &mut Context<'s, L>) -> Result<Self> {
         let notes = NOTED * ctx.nprocs() as usize;
         let (spoken, heard) = (ctx.local(1)?, ctx.area(1)?);
         let (noted, notes) = (ctx.local(NOTED)?, ctx.area(notes)?);
@@ -114,7 +114,11 @@ impl<'s> Line<'s> {
         Ok(line)
     }
 
-    pub(super) fn tell<L: Lpf>(&mut self, ctx: &mut Context<'s, L>, word: u64) -> Result<u64> {
+    pub(in crate::bench) fn tell<L: Lpf>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        word: u64,
+    ) -> Result<u64> {
         if ctx.pid() == 0 {
             ctx.write(&mut self.spoken)[0] = word;
             for to in 0..ctx.nprocs() {
@@ -125,7 +129,7 @@ impl<'s> Line<'s> {
         Ok(ctx.read(&self.heard)[0])
     }
 
-    pub(super) fn gather<L: Lpf>(
+    pub(in crate::bench) fn gather<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
         own: &[u64],

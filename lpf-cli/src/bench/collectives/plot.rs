@@ -11,7 +11,7 @@ use crate::failure::Result;
 use crate::plot::{axis, byte_label, time_label, write};
 
 /// Colours of Okabe and Ito's, enough for all algorithms of a collective.
-const COLOURS: [RGBColor; 7] = [
+pub(in crate::bench) const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),

@@ -7,42 +7,42 @@ use serde::{Deserialize, Serialize};
 use crate::cost;
 
 /// The elements that are measured.
-pub(super) const ELEMENT: usize = size_of::<f64>();
+pub(in crate::bench) const ELEMENT: usize = size_of::<f64>();
 
 /// A collective on vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) struct Shape {
+pub(in crate::bench) struct Shape {
     /// Its place among all collectives.
     nth: usize,
     /// What one process contributes in all; where there is a root that sends, that one.
-    pub(super) elements: usize,
-    pub(super) p: usize,
+    pub(in crate::bench) elements: usize,
+    pub(in crate::bench) p: usize,
 }
 
 impl Shape {
     /// With at least so many bytes: in whole blocks, where each process has one.
-    pub(super) fn new(collective: Collective, p: usize, bytes: usize) -> Self {
+    pub(in crate::bench) fn new(collective: Collective, p: usize, bytes: usize) -> Self {
         let nth = Collective::ALL.iter().position(|&one| one == collective).unwrap_or(0);
         let elements = cost::whole_blocks(collective, p, bytes.div_ceil(ELEMENT));
         Shape { nth, elements, p }
     }
 
-    pub(super) fn collective(self) -> Collective {
+    pub(in crate::bench) fn collective(self) -> Collective {
         Collective::ALL[self.nth]
     }
 
     /// Bytes that one process contributes in all.
-    pub(super) fn bytes(self) -> usize {
+    pub(in crate::bench) fn bytes(self) -> usize {
         self.elements * ELEMENT
     }
 
     /// What one process contributes in all.
-    pub(super) fn vector(self) -> Vector {
+    pub(in crate::bench) fn vector(self) -> Vector {
         Vector { bytes: self.bytes(), element: ELEMENT }
     }
 
     /// Elements that a process contributes, and elements that it gets; process 0 is the root.
-    pub(super) fn lengths(self, process: usize) -> (usize, usize) {
+    pub(in crate::bench) fn lengths(self, process: usize) -> (usize, usize) {
         let (n, p, is_root) = (self.elements, self.p, process == 0);
         let at_root = |n: usize| if is_root { n } else { 0 };
         match self.collective() {
@@ -58,13 +58,13 @@ impl Shape {
     }
 
     /// Bytes of memory at all processes together.
-    pub(super) fn memory(self) -> usize {
+    pub(in crate::bench) fn memory(self) -> usize {
         (0..self.p).map(|process| self.lengths(process)).map(|(x, y)| (x + y) * ELEMENT).sum()
     }
 
     /// Bytes that have to come to a process from another one, summed over all processes, however it is
     /// done: partial results count once, wherever they are combined.
-    pub(super) fn carried(self) -> usize {
+    pub(in crate::bench) fn carried(self) -> usize {
         let (n, others) = (self.bytes(), self.p - 1);
         match self.collective() {
             // Everybody but the root gets, or gives, a whole vector. In a scan, everybody but the first
@@ -87,7 +87,7 @@ impl Shape {
 impl Shape {
     /// Bytes that the busiest process has to copy, however it is done: each message is copied by one of its ends,
     /// and where several can share the work, it is shared. Partial results count once.
-    pub(super) fn busiest(self) -> usize {
+    pub(in crate::bench) fn busiest(self) -> usize {
         let (n, others) = (self.bytes(), self.p - 1);
         match self.collective() {
             Collective::Broadcast | Collective::Reduce | Collective::Scan | Collective::Exscan => {
@@ -104,7 +104,7 @@ impl Shape {
 
     /// Bytes that every process moves from its own source to its own destination. (Where the root alone does,
     /// the others are at work meanwhile.)
-    pub(super) fn kept(self) -> usize {
+    pub(in crate::bench) fn kept(self) -> usize {
         let n = self.bytes();
         match self.collective() {
             Collective::Allgather => n,

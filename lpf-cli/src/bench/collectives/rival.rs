@@ -1,0 +1,105 @@
+//! MPI's own collectives, in a job of their own that takes turns with ours.
+
+use lpf::Pid;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::harness::Pacing;
+use super::shapes::Shape;
+use crate::bench::reduce::Wanted;
+use crate::failure::Result;
+use crate::place::Place;
+
+/// What is asked of it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::bench) enum Asked {
+    /// Each of these, from a common start.
+    Together(Vec<(Shape, Pacing)>),
+    /// Each of these by processes that arrive as it says.
+    Arriving(Vec<Wanted>),
+}
+
+/// MPI's own collectives, where they can be measured.
+pub(in crate::bench) struct Rival {
+    #[cfg(feature = "mpi")]
+    jobs: Option<crate::place::Beside>,
+    /// Whether they have measured anything.
+    #[cfg(feature = "mpi")]
+    has_run: bool,
+    /// Why they cannot.
+    missing: Option<String>,
+}
+
+impl Rival {
+    #[cfg(feature = "mpi")]
+    pub(in crate::bench) fn new(place: &Place) -> Self {
+        let jobs = place.beside("mpi-own");
+        let text = "MPI's own collectives are measured where lpf starts the processes: leave out the launcher";
+        let missing = jobs.is_none().then(|| text.to_string());
+        Rival { jobs, has_run: false, missing }
+    }
+
+    #[cfg(not(feature = "mpi"))]
+    pub(in crate::bench) fn new(_place: &Place) -> Self {
+        let text = "MPI's own collectives are not beside: build with --features mpi for them";
+        Rival { missing: Some(text.into()) }
+    }
+
+    /// What calls itself so, if there is any.
+    pub(in crate::bench) fn name(&self) -> Option<&'static str> {
+        #[cfg(feature = "mpi")]
+        if self.jobs.is_some() {
+            let is_open = lpf::mpi::library_version().contains("Open MPI");
+            return Some(if is_open { "openmpi" } else { "mpich" });
+        }
+        None
+    }
+
+    /// Why it is not beside, if it is not.
+    pub(in crate::bench) fn missing(self) -> Option<String> {
+        self.missing
+    }
+
+    #[cfg(feature = "mpi")]
+    pub(in crate::bench) fn measure<F: DeserializeOwned>(
+        &mut self,
+        place: &Place,
+        p: Pid,
+        asked: &Asked,
+    ) -> Result<Option<F>> {
+        let Some(jobs) = &mut self.jobs else { return Ok(None) };
+        match jobs.ask(p, asked) {
+            Ok(found) => {
+                self.has_run = true;
+                Ok(Some(found))
+            }
+            Err(failure @ crate::failure::Failure::ClosedPipe) => Err(failure),
+            // It can be done without.
+            Err(_) if place.backend != "mpi" => {
+                self.jobs = None;
+                let text = match self.has_run {
+                    true => {
+                        "MPI's own collectives are beside for a part of the time: their job ended in the middle, as said above"
+                    }
+                    false => {
+                        "MPI's own collectives are not beside: their job could not be started, as said above"
+                    }
+                };
+                self.missing = Some(text.into());
+                Ok(None)
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    #[cfg(not(feature = "mpi"))]
+    #[allow(clippy::unused_self, reason = "as where there is an MPI")]
+    pub(in crate::bench) fn measure<F: DeserializeOwned>(
+        &mut self,
+        _place: &Place,
+        _p: Pid,
+        _asked: &Asked,
+    ) -> Result<Option<F>> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,240 @@
+//! `lpf bench reduce`: reductions of processes that arrive at different times, the papers' benchmark (Proficz 2018,
+//! Fig. 9).
+//!
+//! A [`Cell`] is a call of a length by p processes that arrive in a pattern. In a repetition all algorithms have their
+//! turn, in random order, on the same arrivals, and MPI's own behind them. Repetitions go on while there is time.
+
+mod arrivals;
+mod own;
+mod plot;
+mod rows;
+
+use std::time::{Duration, Instant};
+
+use lpf::Pid;
+use lpf::collectives::Collective;
+use lpf::measure::Random;
+use lpf::measure::task::unwatched;
+use lpf::settings::cores;
+
+pub(crate) use self::arrivals::Pattern;
+pub(crate) use self::own::{Arriving, Wanted};
+use self::own::{Seen, algorithms};
+#[cfg(feature = "mpi")]
+pub(super) use self::own::{arrive, seen};
+use super::collectives::bound::Bound;
+use super::collectives::rival::{Asked, Rival};
+use super::collectives::shapes::Shape;
+use super::collectives::{SPINS, least_window, shuffle};
+use super::interrupt;
+use crate::args::BenchReduce;
+use crate::busy::Busy;
+use crate::failure::{Failure, Result};
+use crate::misspelt;
+use crate::output::{self, size, time};
+use crate::place::Place;
+use crate::progress::Bar;
+use crate::remarks;
+
+/// Milliseconds, bytes and processes where none are named.
+const DELAYS: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
+const SIZES: [usize; 2] = [64 << 10, 1 << 20];
+const PROCESSES: Pid = 4;
+
+/// A call by processes that arrive in a pattern.
+struct Cell {
+    shape: Shape,
+    pattern: Pattern,
+    delay_ns: u64,
+    percent: u32,
+    /// By algorithm, and the repetitions of each.
+    own: Vec<(String, Vec<Seen>)>,
+    mpi: Vec<Seen>,
+}
+
+impl Cell {
+    fn p(&self) -> Pid {
+        self.shape.p as Pid
+    }
+
+    /// What the bar says.
+    fn story(&self) -> String {
+        let (call, bytes) = (self.shape.collective().name(), size(self.shape.bytes()));
+        let delay = time(self.delay_ns as f64);
+        format!("{call} of {bytes}, p = {}, {}, {delay}", self.shape.p, self.pattern.name())
+    }
+}
+
+/// All cells that are asked for, and the trace.
+fn select(options: &BenchReduce, place: &Place) -> Result<(Vec<Cell>, Vec<Vec<u64>>)> {
+    let named = place.named(&options.measuring);
+    let processes = if named.is_empty() { vec![PROCESSES] } else { named };
+    let or = |given: &[Duration], usual: &[Duration]| match given.is_empty() {
+        true => usual.to_vec(),
+        false => given.to_vec(),
+    };
+    let delays = or(&options.delay, &DELAYS);
+    let sizes = if options.size.is_empty() { SIZES.to_vec() } else { options.size.clone() };
+    let errors = if options.error.is_empty() { vec![0] } else { options.error.clone() };
+    let (calls, patterns) = (options.calls()?, options.patterns()?);
+    let names = |call| algorithms(call).into_iter().map(|(name, _)| name);
+    let all: Vec<String> = calls.iter().flat_map(|&call| names(call)).collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    if let Some(name) = options.algorithm.iter().find(|name| !all.contains(&name.as_str())) {
+        return Err(Failure::Usage(misspelt::one_of("algorithm", name, &all)));
+    }
+    let is_wanted =
+        |name: &String| options.algorithm.is_empty() || options.algorithm.contains(name);
+    let mut trace = Vec::new();
+    let mut cells = Vec::new();
+    for &p in &processes {
+        if let Some(path) = &options.trace {
+            trace = arrivals::trace(path, p as usize)?;
+        }
+        for &call in &calls {
+            let own = || names(call).filter(is_wanted).map(|name| (name, Vec::new()));
+            if own().next().is_none() {
+                continue;
+            }
+            for (&bytes, &pattern) in
+                sizes.iter().flat_map(|s| patterns.iter().map(move |p| (s, p)))
+            {
+                let delays = if pattern.has_delay() { &delays[..] } else { &[Duration::ZERO] };
+                for (&delay, &percent) in
+                    delays.iter().flat_map(|d| errors.iter().map(move |e| (d, e)))
+                {
+                    cells.push(Cell {
+                        shape: Shape::new(call, p as usize, bytes),
+                        pattern,
+                        delay_ns: delay.as_nanos() as u64,
+                        percent,
+                        own: own().collect(),
+                        mpi: Vec::new(),
+                    });
+                }
+            }
+        }
+    }
+    Ok((cells, trace))
+}
+
+pub(crate) fn run(options: &BenchReduce) -> Result<()> {
+    let mut place = Place::find(&options.measuring)?;
+    let (mut cells, trace) = select(options, &place)?;
+    options.measuring.check(&place)?;
+    place.enter()?;
+    let limit = options.measuring.time(10, 60);
+    let bar = Bar::new("bench", limit);
+    let (busy, start) = (Busy::begin(&place), Instant::now());
+    let mut rival = Rival::new(&place);
+    let mut bounds = bounds(&place, &cells);
+    interrupt::heed();
+    let mut measure = || -> Result<()> {
+        let mut random = Random::new(cells.len() as u64);
+        for repetition in 0.. {
+            for bound in &mut bounds {
+                bound.measure(&mut place)?;
+            }
+            for cell in &mut cells {
+                if interrupt::came() || repetition > 0 && start.elapsed() > limit {
+                    return Ok(());
+                }
+                bar.show(start.elapsed(), || cell.story());
+                repeat(&mut place, &mut rival, cell, &trace, (repetition, &mut random))?;
+            }
+        }
+        Ok(())
+    };
+    match measure() {
+        // Jobs had it too, and ended in the middle.
+        Err(_) if interrupt::came() => {}
+        measured => measured?,
+    }
+    drop(bar);
+    let all = cells.len();
+    cells.retain(|cell| cell.own.iter().all(|(_, seen)| !seen.is_empty()));
+    if cells.is_empty() {
+        return Err(Failure::Ended(interrupt::STATUS));
+    }
+    let rival_name = rival.name();
+    let mut remarks = busy.remarks();
+    let cut = format!("interrupted, when {} of {all} cells were measured", cells.len());
+    remarks.extend(interrupt::came().then_some(cut));
+    remarks.extend(rival.missing());
+    let is_crowded = cells.iter().any(|cell| cell.p() as usize > cores());
+    remarks.extend((is_crowded && rival_name == Some("mpich")).then(|| SPINS.to_string()));
+    let bound = |cell: &Cell| {
+        let bound = bounds.iter().find(|bound| bound.p() == cell.p());
+        bound.map_or(0.0, |bound| after_last_ns(bound, place.backend, cell.shape))
+    };
+    let rows = rows::of(place.backend, rival_name, &cells, bound, &remarks);
+    let share = rows::Share::of(&rows);
+    output::rows(&options.measuring, &rows, |out| {
+        rows::table(out, &rows)?;
+        writeln!(out, "{share}")?;
+        remarks::print(out, rows.iter().map(|row| (row.name(), &row.remarks)))
+    })?;
+    if options.measuring.is_for_programs() {
+        // Rows have no field for it.
+        eprintln!("lpf: {share}");
+    }
+    if let Some(path) = &options.measuring.svg {
+        plot::draw(path, &rows)?;
+    }
+    if interrupt::came() { Err(Failure::Ended(interrupt::STATUS)) } else { Ok(()) }
+}
+
+fn bounds(place: &Place, cells: &[Cell]) -> Vec<Bound> {
+    let mut processes: Vec<Pid> = cells.iter().map(Cell::p).collect();
+    processes.dedup();
+    let at_once = |p: Pid| match place.backend {
+        "threads" => cores().min(p as usize),
+        _ => p as usize,
+    };
+    let shapes = |p| cells.iter().filter(move |cell| cell.p() == p).map(|cell| cell.shape);
+    processes.into_iter().map(|p| Bound::new(p, at_once(p), shapes(p))).collect()
+}
+
+/// The least time from the last arrival to the end, ns: the last process moves its own bytes, or all move what has
+/// to be moved then. That is its vector, once; in an all-reduce also the result to all but one. On threads each is
+/// copied into a cell and out of it.
+fn after_last_ns(bound: &Bound, backend: &str, shape: Shape) -> f64 {
+    let bytes = shape.bytes();
+    let moves = match shape.collective() {
+        _ if shape.p == 1 => 0,
+        Collective::Reduce => 1,
+        _ => shape.p,
+    };
+    let copies = if backend == "threads" { 2 } else { 1 };
+    bound.of_bytes(bytes * moves.min(1), copies * moves * bytes)
+}
+
+/// One repetition: every algorithm, and MPI's own, on the same arrivals.
+fn repeat(
+    place: &mut Place,
+    rival: &mut Rival,
+    cell: &mut Cell,
+    trace: &[Vec<u64>],
+    (repetition, random): (usize, &mut Random),
+) -> Result<()> {
+    let (p, shape) = (cell.p(), cell.shape);
+    let arrivals_ns =
+        cell.pattern.arrivals(shape.p, cell.delay_ns, trace, (repetition, &mut *random));
+    let foreseen_ns = arrivals::foreseen(&arrivals_ns, cell.percent, random);
+    let wanted = |algorithm: &str, backend| Wanted {
+        shape,
+        algorithm: algorithm.into(),
+        arrivals_ns: arrivals_ns.clone(),
+        foreseen_ns: foreseen_ns.clone(),
+        window_ns: least_window(backend, p as usize > cores()),
+    };
+    let mut turns: Vec<usize> = (0..cell.own.len()).collect();
+    shuffle(&mut turns, random);
+    let order: Vec<Wanted> =
+        turns.iter().map(|&nth| wanted(&cell.own[nth].0, place.backend)).collect();
+    let found = place.measure::<Arriving>(p, &order, unwatched())?;
+    turns.into_iter().zip(found).for_each(|(nth, seen)| cell.own[nth].1.push(seen));
+    let asked = Asked::Arriving(vec![wanted("own", "mpi")]);
+    cell.mpi.extend(rival.measure::<Vec<Seen>>(place, p, &asked)?.unwrap_or_default());
+    Ok(())
+}

@@ -1,0 +1,258 @@
+//! What is timed: one call after the other, by processes that sleep until they arrive.
+//!
+//! Before each call all meet, process 0 names a moment soon after, and each process sleeps until its own arrival
+//! after that. It notes when it came, for a sleep lasts longer than it should, and when the call returned.
+
+use std::time::Duration;
+
+use lpf::collectives::arbiter::Arbiter;
+use lpf::collectives::arrival_pattern::Estimates;
+use lpf::collectives::arrival_pattern::pairing::Growth;
+use lpf::collectives::{
+    Allreduce, AllreduceByArrival, Collective, Collectives, Preferences, Reduce, ReduceByArrival,
+    Sum,
+};
+use lpf::measure::task::{Task, Watch};
+use lpf::{Args, Context, Local, Lpf, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::bench::collectives::harness::{NOTED, Side, now_ns};
+use crate::bench::collectives::own::Line;
+use crate::bench::collectives::shapes::Shape;
+use crate::place::Measurement;
+
+/// One call, when processes come to it, and what is foreseen of that.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Wanted {
+    pub(in crate::bench) shape: Shape,
+    pub(super) algorithm: String,
+    pub(in crate::bench) arrivals_ns: Vec<u64>,
+    pub(super) foreseen_ns: Vec<u64>,
+    /// To the common start.
+    pub(in crate::bench) window_ns: u64,
+}
+
+/// A call: what each process noted, ns after the common start, and what making the schedule took.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Seen {
+    pub(in crate::bench) arrived_ns: Vec<u64>,
+    pub(in crate::bench) done_ns: Vec<u64>,
+    /// The longest of all processes; nothing for MPI's own.
+    pub(super) planned_ns: u64,
+}
+
+/// An algorithm by the name that it has here.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Algorithm {
+    Auto,
+    Reduce(Reduce),
+    ReduceByArrival(ReduceByArrival),
+    Tree(Growth),
+    Allreduce(Allreduce),
+    AllreduceByArrival(AllreduceByArrival),
+}
+
+pub(super) const AUTO: &str = "auto";
+
+/// All algorithms of a call, with their names, the ordinary ones first.
+pub(super) fn algorithms(call: Collective) -> Vec<(String, Algorithm)> {
+    let auto = (AUTO.to_string(), Algorithm::Auto);
+    let mut all: Vec<(String, Algorithm)> = match call {
+        Collective::Reduce => {
+            let ordinary = Reduce::ALL.iter();
+            let ordinary = ordinary.map(|&way| (way.name().into(), Algorithm::Reduce(way)));
+            let ahead = ReduceByArrival::ALL.iter();
+            let ahead = ahead.map(|&way| (way.name().into(), Algorithm::ReduceByArrival(way)));
+            let any = ("tree-dyn".to_string(), Algorithm::Tree(Growth::Any));
+            let near = ("non-commut-tree-dyn".to_string(), Algorithm::Tree(Growth::Neighbours));
+            ordinary.chain(ahead).chain([any, near]).collect()
+        }
+        _ => {
+            let ordinary = Allreduce::ALL.iter();
+            let ordinary = ordinary.map(|&way| (way.name().into(), Algorithm::Allreduce(way)));
+            let ahead = AllreduceByArrival::ALL.iter().map(|&way| {
+                // The ordinary ring goes round in rounds, this one segment by segment.
+                let prefix = if way == AllreduceByArrival::Ring { "chain-" } else { "" };
+                (format!("{prefix}{way}"), Algorithm::AllreduceByArrival(way))
+            });
+            ordinary.chain(ahead).collect()
+        }
+    };
+    all.push(auto);
+    all
+}
+
+/// Whether it looks at what is foreseen.
+pub(super) fn looks_ahead(algorithm: Algorithm) -> bool {
+    use Algorithm::*;
+    matches!(algorithm, Auto | ReduceByArrival(_) | AllreduceByArrival(_))
+}
+
+/// Calls, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arriving;
+
+impl Measurement for Arriving {
+    const NAME: &str = "arriving";
+    const CHOOSES: bool = true;
+}
+
+impl Task for Arriving {
+    type Order = Vec<Wanted>;
+    type Found = Vec<Seen>;
+
+    fn run<L: Lpf>(ctx: &mut Context<'_, L>, order: &Self::Order, _: &Watch) -> Result<Vec<Seen>> {
+        let mut found = Vec::new();
+        // Its memory goes with the inner context.
+        ctx.rehook(Args::none(), |ctx, _args| {
+            found = in_turn(ctx, order)?;
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}
+
+fn in_turn<L: Lpf>(ctx: &mut Context<'_, L>, order: &[Wanted]) -> Result<Vec<Seen>> {
+    let most = order.iter().map(|wanted| wanted.shape.elements).max().unwrap_or(0);
+    ctx.resize(3 + Line::SLOTS, Line::requests(ctx))?;
+    let mut all = Collectives::new(ctx)?;
+    let line = Line::new(ctx)?;
+    let (mut x, y) = (ctx.local(most)?, ctx.local(most)?);
+    let mut sums = ctx.local::<f64>(most)?;
+    let me = ctx.pid() as usize;
+    // Whole numbers, of which every sum is exact, in whatever order.
+    let of = |nth: usize| ((me + 1) * (1 + nth % 13)) as f64;
+    ctx.write(&mut x).iter_mut().enumerate().for_each(|(nth, x)| *x = of(nth));
+    all.allreduce(ctx, &Sum, &x, &mut sums)?;
+    let arbiters =
+        [Growth::Any, Growth::Neighbours].map(|growth| Arbiter::new(ctx, &mut all, growth));
+    let [any, near] = arbiters;
+    let arbiters = [any?, near?];
+    let first = order.first().cloned();
+    let Some(wanted) = first else { return Ok(Vec::new()) };
+    let mut own = Own { ctx, all, line, arbiters, x, y, sums, wanted, algorithm: Algorithm::Auto };
+    order.iter().map(|wanted| own.call(wanted)).collect()
+}
+
+struct Own<'c, 's, L: Lpf> {
+    ctx: &'c mut Context<'s, L>,
+    all: Collectives<'s>,
+    line: Line<'s>,
+    arbiters: [Arbiter<'s, L>; 2],
+    x: Local<'s, f64>,
+    y: Local<'s, f64>,
+    /// What every call has to give.
+    sums: Local<'s, f64>,
+    wanted: Wanted,
+    algorithm: Algorithm,
+}
+
+/// One call of a side: when this process arrived, and when it was done, ns after the common start.
+pub(in crate::bench) fn arrive(
+    side: &mut impl Side,
+    late_ns: u64,
+    window_ns: u64,
+) -> Result<[u64; 2]> {
+    side.meet()?;
+    let start = side.tell(now_ns() + window_ns)?;
+    let due = start + late_ns;
+    loop {
+        match due.saturating_sub(now_ns()) {
+            0 => break,
+            left => std::thread::sleep(Duration::from_nanos(left)),
+        }
+    }
+    let arrived = now_ns();
+    side.act()?;
+    Ok([arrived, now_ns()].map(|at| at.saturating_sub(start)))
+}
+
+/// What all processes noted, at process 0.
+pub(in crate::bench) fn seen(side: &mut impl Side, own: [u64; 2], planned_ns: u64) -> Result<Seen> {
+    let mut notes = vec![0; NOTED];
+    notes[..2].copy_from_slice(&own);
+    notes[2] = planned_ns;
+    let all = side.gather(&notes)?;
+    let of = |nth: usize| all.chunks(NOTED).map(move |own| own[nth]);
+    Ok(Seen {
+        arrived_ns: of(0).collect(),
+        done_ns: of(1).collect(),
+        planned_ns: of(2).max().unwrap_or(0),
+    })
+}
+
+impl<L: Lpf> Own<'_, '_, L> {
+    fn call(&mut self, wanted: &Wanted) -> Result<Seen> {
+        let call = wanted.shape.collective();
+        let named = algorithms(call).into_iter().find(|(name, _)| *name == wanted.algorithm);
+        let Some((_, algorithm)) = named else {
+            return Err(lpf::Error::setting("an algorithm is asked for that there is none of"));
+        };
+        (self.wanted, self.algorithm) = (wanted.clone(), algorithm);
+        *self.all.preferences_mut() = match algorithm {
+            Algorithm::Auto | Algorithm::Tree(_) => Preferences::default(),
+            Algorithm::Reduce(way) => Preferences { reduce: Some(way), ..Default::default() },
+            Algorithm::Allreduce(way) => Preferences { allreduce: Some(way), ..Default::default() },
+            Algorithm::ReduceByArrival(way) => {
+                Preferences { reduce_by_arrival: Some(way), ..Default::default() }
+            }
+            Algorithm::AllreduceByArrival(way) => {
+                Preferences { allreduce_by_arrival: Some(way), ..Default::default() }
+            }
+        };
+        let n = wanted.shape.elements;
+        self.ctx.write(&mut self.y)[..n].fill(-1.0);
+        let me = self.ctx.pid() as usize;
+        let own = arrive(self, wanted.arrivals_ns[me], wanted.window_ns)?;
+        if call == Collective::Allreduce || me == 0 {
+            let (is, has_to_be) = (&self.ctx.read(&self.y)[..n], &self.ctx.read(&self.sums)[..n]);
+            if is != has_to_be {
+                let text = format!(
+                    "{} by {} of {n} elements gave process {me} something else than the ordinary one",
+                    call.name(),
+                    wanted.algorithm
+                );
+                return Err(lpf::Error::program(&text));
+            }
+        }
+        let ahead = looks_ahead(algorithm);
+        let planned = if ahead { self.all.planning().as_nanos() as u64 } else { 0 };
+        seen(self, own, planned)
+    }
+}
+
+impl<L: Lpf> Side for Own<'_, '_, L> {
+    fn touch(&mut self, _value: f64) {}
+
+    fn meet(&mut self) -> Result<()> {
+        self.ctx.sync()
+    }
+
+    fn tell(&mut self, word: u64) -> Result<u64> {
+        self.line.tell(self.ctx, word)
+    }
+
+    fn act(&mut self) -> Result<()> {
+        let Own { ctx, all, arbiters, x, y, wanted, algorithm, .. } = self;
+        let n = wanted.shape.elements;
+        let (x, y) = ((&*x, ..n), (&mut *y, ..n));
+        let foreseen = || {
+            let spread = wanted.foreseen_ns.iter().max().copied().unwrap_or(0);
+            Estimates::new(&wanted.foreseen_ns, (spread / 64).next_power_of_two())
+        };
+        match (wanted.shape.collective(), algorithm) {
+            (_, Algorithm::Tree(growth)) => {
+                let arbiter = &mut arbiters[usize::from(*growth == Growth::Neighbours)];
+                all.reduce_as_they_come(ctx, arbiter, 0, &Sum, x, y).map(|_| ())
+            }
+            (Collective::Reduce, Algorithm::Reduce(_)) => all.reduce(ctx, 0, &Sum, x, y),
+            (Collective::Reduce, _) => all.reduce_by_arrival(ctx, &foreseen(), 0, &Sum, x, y),
+            (_, Algorithm::Allreduce(_)) => all.allreduce(ctx, &Sum, x, y),
+            _ => all.allreduce_by_arrival(ctx, &foreseen(), &Sum, x, y),
+        }
+    }
+
+    fn gather(&mut self, own: &[u64]) -> Result<Vec<u64>> {
+        self.line.gather(self.ctx, own)
+    }
+}

@@ -1,0 +1,245 @@
+//! Rows, the table for people, and how often the choice is right.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use lpf::Pid;
+use lpf::collectives::Collective;
+use lpf::measure::stats::Samples;
+use serde::Serialize;
+
+use super::Cell;
+use super::arrivals::Pattern;
+use super::own::{AUTO, Seen, algorithms, looks_ahead};
+use crate::output::{self, digits, size, time};
+use crate::remarks::Remarks;
+
+/// The algorithm of MPI's own row.
+pub(super) const OWN: &str = "own";
+
+/// A row of `--json` and `--csv`.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Row {
+    pub(super) backend: &'static str,
+    pub(super) p: Pid,
+    pub(super) call: &'static str,
+    pub(super) algorithm: String,
+    pub(super) pattern: &'static str,
+    pub(super) delay_ns: u64,
+    pub(super) error_percent: u32,
+    pub(super) bytes: usize,
+    pub(super) elapsed_ns: f64,
+    pub(super) run_ns: f64,
+    pub(super) after_last_ns: f64,
+    pub(super) bound_ns: Option<f64>,
+    pub(super) schedule_ns: Option<f64>,
+    pub(super) samples: usize,
+    /// As text, with spaces: CSV has no lists.
+    after_last_samples_ns: String,
+    elapsed_samples_ns: String,
+    pub(super) remarks: Remarks,
+    /// Whether the algorithm does not look at what is foreseen.
+    #[serde(skip)]
+    is_ordinary: bool,
+}
+
+impl Row {
+    /// For remarks.
+    pub(super) fn name(&self) -> String {
+        let (bytes, delay) = (size(self.bytes), time(self.delay_ns as f64));
+        format!("{} of {bytes}, {}, {delay} (p = {})", self.call, self.pattern, self.p)
+    }
+
+    /// The cell that it is of.
+    pub(super) fn cell(&self) -> (Pid, &str, &str, u64, u32, usize) {
+        let Row { p, call, pattern, delay_ns, error_percent, bytes, .. } = self;
+        (*p, call, pattern, *delay_ns, *error_percent, *bytes)
+    }
+
+    /// What algorithms are compared by.
+    fn compared_ns(&self) -> f64 {
+        if self.call == Collective::Reduce.name() { self.run_ns } else { self.elapsed_ns }
+    }
+}
+
+/// What one repetition comes to: elapsed, run and after the last arrival, ns.
+fn times(seen: &Seen, call: Collective) -> [f64; 3] {
+    let Seen { arrived_ns, done_ns, .. } = seen;
+    let each = arrived_ns.iter().zip(done_ns).map(|(&arrived, &done)| done.saturating_sub(arrived));
+    let elapsed = each.sum::<u64>() as f64 / arrived_ns.len().max(1) as f64;
+    let first = arrived_ns.iter().min().copied().unwrap_or(0);
+    let last = arrived_ns.iter().max().copied().unwrap_or(0);
+    let end = match call {
+        Collective::Reduce => done_ns.first().copied(),
+        _ => done_ns.iter().max().copied(),
+    };
+    let end = end.unwrap_or(0);
+    [elapsed, end.saturating_sub(first) as f64, end.saturating_sub(last) as f64]
+}
+
+/// All rows: of a cell its algorithms, and MPI's own.
+pub(super) fn of(
+    backend: &'static str,
+    rival: Option<&'static str>,
+    cells: &[Cell],
+    bound: impl Fn(&Cell) -> f64,
+    common: &[String],
+) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for cell in cells {
+        let call = cell.shape.collective();
+        let all = algorithms(call);
+        let own = cell.own.iter().map(|(name, seen)| (backend, name.as_str(), seen));
+        let mpi = rival.filter(|_| !cell.mpi.is_empty()).map(|rival| (rival, OWN, &cell.mpi));
+        for (backend, name, seen) in own.chain(mpi) {
+            let ahead = all.iter().any(|(of, one)| of == name && looks_ahead(*one));
+            let times: Vec<[f64; 3]> = seen.iter().map(|seen| times(seen, call)).collect();
+            let median = |nth: usize| {
+                let mut samples = Samples::default();
+                samples.extend(times.iter().map(|times| times[nth]));
+                samples.median()
+            };
+            let mut planned = Samples::default();
+            planned.extend(seen.iter().map(|seen| seen.planned_ns as f64));
+            let list = |nth: usize| {
+                let all = times.iter().map(|times| format!("{:.0}", times[nth]));
+                all.collect::<Vec<_>>().join(" ")
+            };
+            rows.push(Row {
+                backend,
+                p: cell.p(),
+                call: call.name(),
+                algorithm: name.into(),
+                pattern: cell.pattern.name(),
+                delay_ns: cell.delay_ns,
+                error_percent: cell.percent,
+                bytes: cell.shape.bytes(),
+                elapsed_ns: median(0),
+                run_ns: median(1),
+                after_last_ns: median(2),
+                bound_ns: (name != OWN || backend == "mpi").then(|| bound(cell)),
+                schedule_ns: ahead.then(|| planned.median()),
+                samples: seen.len(),
+                after_last_samples_ns: list(2),
+                elapsed_samples_ns: list(0),
+                remarks: common.iter().cloned().collect(),
+                is_ordinary: !ahead && name != OWN,
+            });
+        }
+    }
+    rows
+}
+
+/// A line for each row; the best of its cell is marked.
+pub(super) fn table(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
+    let header = [
+        "call",
+        "pattern",
+        "algorithm",
+        "",
+        "p",
+        "bytes",
+        "delay",
+        "error",
+        "elapsed",
+        "run",
+        "after last",
+        "/bound",
+        "schedule",
+    ];
+    let mut table = output::table(header, 4);
+    table.column_iter_mut().for_each(|column| {
+        column.set_padding((0, 1));
+    });
+    for row in rows {
+        let best = best(rows, row).map_or(0.0, Row::compared_ns);
+        let mark = if row.compared_ns() <= best { "*" } else { "" };
+        let ratio =
+            row.bound_ns.filter(|bound| *bound > 0.0).map(|bound| row.after_last_ns / bound);
+        table.add_row([
+            row.call.to_string(),
+            row.pattern.into(),
+            row.algorithm.clone(),
+            mark.into(),
+            row.p.to_string(),
+            size(row.bytes),
+            if row.delay_ns > 0 { time(row.delay_ns as f64) } else { String::new() },
+            if row.error_percent > 0 { format!("{} %", row.error_percent) } else { String::new() },
+            time(row.elapsed_ns),
+            time(row.run_ns),
+            time(row.after_last_ns),
+            ratio.map_or(String::new(), digits),
+            row.schedule_ns.map_or(String::new(), time),
+        ]);
+    }
+    writeln!(out, "{table}")?;
+    writeln!(out, "*: the best of ours, by run time in a reduce, by elapsed time in an allreduce")
+}
+
+/// The fastest of ours in a row's cell that was named.
+fn best<'a>(rows: &'a [Row], of: &Row) -> Option<&'a Row> {
+    let named =
+        |row: &&Row| row.cell() == of.cell() && row.algorithm != AUTO && row.algorithm != OWN;
+    rows.iter().filter(named).min_by(|a, b| a.compared_ns().total_cmp(&b.compared_ns()))
+}
+
+/// How often the choice is as good as the best algorithm, and where all come together as the best ordinary one.
+pub(super) struct Share {
+    good: usize,
+    all: usize,
+    balanced_good: usize,
+    balanced: usize,
+}
+
+impl Share {
+    pub(super) fn of(rows: &[Row]) -> Self {
+        let mut share = Share { good: 0, all: 0, balanced_good: 0, balanced: 0 };
+        for row in rows.iter().filter(|row| row.algorithm == AUTO) {
+            let is_within = |best: Option<f64>| {
+                best.map(|best| row.compared_ns() <= (1.05 * best).max(best + 300.0))
+            };
+            if let Some(good) = is_within(best(rows, row).map(Row::compared_ns)) {
+                share.all += 1;
+                share.good += usize::from(good);
+            }
+            if row.pattern == Pattern::None.name() {
+                let ordinary = |one: &&Row| one.cell() == row.cell() && one.is_ordinary;
+                let best =
+                    rows.iter().filter(ordinary).map(Row::compared_ns).min_by(f64::total_cmp);
+                if let Some(good) = is_within(best) {
+                    share.balanced += 1;
+                    share.balanced_good += usize::from(good);
+                }
+            }
+        }
+        share
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Share { good, all, balanced_good, balanced } = self;
+        if *all == 0 {
+            return f.write_str("auto was not compared with anything");
+        }
+        write!(f, "auto is within 5 % or 300 ns of the best algorithm in {good} of {all} cells")?;
+        if *balanced > 0 {
+            let text = "where all come together, of the best ordinary one in";
+            write!(f, "; {text} {balanced_good} of {balanced}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_from_arrivals_to_returns() {
+        let seen =
+            Seen { arrived_ns: vec![10, 110, 30], done_ns: vec![140, 150, 60], planned_ns: 0 };
+        assert_eq!(times(&seen, Collective::Reduce), [200.0 / 3.0, 130.0, 30.0]);
+        assert_eq!(times(&seen, Collective::Allreduce), [200.0 / 3.0, 140.0, 40.0]);
+    }
+}
