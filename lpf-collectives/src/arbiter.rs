@@ -10,16 +10,17 @@
 //! else or has left, this is found as in every other collective.
 
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lpf_core::board::{Board, Topic};
 use lpf_core::wait::{Patience, Waiter};
 use lpf_core::{Cause, Context, Error, Lpf, Pid, Raw, Result};
+use parking_lot::Mutex;
 
 use crate::arrival_pattern::pairing::{Growth, Pairs};
 use crate::collectives::{Collectives, mixed};
-use crate::helper::{Helped, Work, help, locked, wake_all};
+use crate::helper::{Helped, Work, help, wake_all};
 
 /// How long nothing happens before who waits is paired with somebody who is away.
 const LATE: Duration = Duration::from_millis(250);
@@ -150,7 +151,7 @@ struct Arbitrates<B> {
 
 impl<B: Board> Work for Arbitrates<B> {
     fn go_on(&mut self) -> Result<bool> {
-        let done = *locked(&self.done);
+        let done = *self.done.lock();
         self.current.take_if(|current| current.call <= done);
         let all = self.board.read_all(self.registers.posts())?;
         let post = |&member: &Pid| Post::from_bytes(&all.get(member as usize)?.as_ref()?.bytes);
@@ -322,7 +323,7 @@ impl<'s, L: Lpf> Arbiter<'s, L> {
 
     /// This member, the root, is done with the call.
     pub(crate) fn is_done(&self) {
-        *locked(&self.done) = self.call;
+        *self.done.lock() = self.call;
     }
 }
 

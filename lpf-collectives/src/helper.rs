@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use lpf_core::Result;
+use parking_lot::{Condvar, Mutex};
 
 /// What the helper does for somebody, again and again.
 pub(crate) trait Work: Send {
@@ -44,7 +45,7 @@ struct Task {
 
 /// Looks at somebody's work: how many looks were in vain by now, and when to look again.
 fn look(work: &Mutex<dyn Work>, quiet: u32) -> (u32, Option<Duration>) {
-    let mut work = locked(work);
+    let mut work = work.lock();
     let quiet = match work.go_on() {
         Ok(true) => 0,
         Err(error) if error.is_fatal() => return (0, None),
@@ -57,15 +58,10 @@ static TASKS: Mutex<Tasks> =
     Mutex::new(Tasks { next: 0, all: BTreeMap::new(), thread: None, threads: 0 });
 static CHANGED: Condvar = Condvar::new();
 
-/// Nothing here panics while it holds a lock, but for a backend's board: then what it left is as good as any.
-pub(crate) fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Has all work looked at soon.
 pub(crate) fn wake_all() {
     let now = Instant::now();
-    locked(&TASKS).all.values_mut().for_each(|task| task.at = Some(now));
+    TASKS.lock().all.values_mut().for_each(|task| task.at = Some(now));
     CHANGED.notify_all();
 }
 
@@ -74,7 +70,7 @@ pub(crate) fn wake_all() {
 /// # Errors
 /// Where the system refuses a thread.
 pub(crate) fn help(work: impl Work + 'static) -> io::Result<Helped> {
-    let mut tasks = locked(&TASKS);
+    let mut tasks = TASKS.lock();
     if tasks.thread.is_none() {
         let nth = tasks.threads + 1;
         let thread = std::thread::Builder::new().name("lpf-monitor".into());
@@ -94,7 +90,7 @@ pub(crate) fn help(work: impl Work + 'static) -> io::Result<Helped> {
 impl Helped {
     /// Has it looked at soon: a call of the system, if the helper sleeps.
     pub(crate) fn wake(&self) {
-        if let Some(task) = locked(&TASKS).all.get_mut(&self.number) {
+        if let Some(task) = TASKS.lock().all.get_mut(&self.number) {
             task.at = Some(Instant::now());
         }
         CHANGED.notify_all();
@@ -103,7 +99,7 @@ impl Helped {
 
 impl Drop for Helped {
     fn drop(&mut self) {
-        let mut tasks = locked(&TASKS);
+        let mut tasks = TASKS.lock();
         let task = tasks.all.remove(&self.number);
         // The last one ends the thread.
         let thread = if tasks.all.is_empty() { tasks.thread.take() } else { None };
@@ -115,13 +111,13 @@ impl Drop for Helped {
             let _ = thread.join();
         } else if let Some(task) = task {
             // Who looks at it now is done with it after this.
-            drop(locked(&task.work));
+            drop(task.work.lock());
         }
     }
 }
 
 fn run(nth: u64) {
-    let mut tasks = locked(&TASKS);
+    let mut tasks = TASKS.lock();
     while tasks.threads == nth {
         let now = Instant::now();
         let due = tasks.all.iter().find(|(_, task)| task.at.is_some_and(|at| at <= now));
@@ -134,21 +130,19 @@ fn run(nth: u64) {
             drop(tasks);
             let (quiet, again) = look(&*work, quiet);
             let again = again.map(|after| Instant::now() + after);
-            tasks = locked(&TASKS);
+            tasks = TASKS.lock();
             if let Some(task) = tasks.all.get_mut(&number) {
                 (task.quiet, task.at) = (quiet, task.at.or(again));
             }
             continue;
         }
         let next = tasks.all.values().filter_map(|task| task.at).min();
-        tasks = match next {
-            None => CHANGED.wait(tasks).unwrap_or_else(PoisonError::into_inner),
+        match next {
+            None => CHANGED.wait(&mut tasks),
             Some(next) => {
-                let sleep = next.saturating_duration_since(now);
-                let woken = CHANGED.wait_timeout(tasks, sleep);
-                woken.unwrap_or_else(PoisonError::into_inner).0
+                CHANGED.wait_until(&mut tasks, next);
             }
-        };
+        }
     }
 }
 

@@ -14,19 +14,20 @@ mod estimator;
 mod tests;
 
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use lpf_core::board::{Board, Topic};
 use lpf_core::wait::{Patience, Waiter};
 use lpf_core::{Cause, Context, Error, Lpf, Pid, Result};
+use parking_lot::Mutex;
 
 use self::agreement::{Agreement, Closer, KEPT, Word};
 use self::clock::Clock;
 pub use self::estimator::{Estimator, Exponential, LastValue, MovingAverage};
 use crate::arrival_pattern::Estimates;
 use crate::collectives::{Collectives, mixed};
-use crate::helper::{Helped, Work, help, locked, wake_all};
+use crate::helper::{Helped, Work, help, wake_all};
 
 /// How often a helper looks while there is something to be foreseen: what it does takes it some microseconds.
 const LOOK: Duration = Duration::from_millis(2);
@@ -121,7 +122,7 @@ impl<B: Board> Watch<B> {
         let mut news = false;
         while let Some(agreement) = closer.close(&said, &asked) {
             self.board.write(self.registers.closed(agreement.call), &agreement.to_bytes())?;
-            locked(&self.phase).next = closer.next;
+            self.phase.lock().next = closer.next;
             news = true;
         }
         Ok(news)
@@ -132,7 +133,7 @@ impl<B: Board> Work for Watch<B> {
     /// Says what is known, closes what can be closed, reads what is closed.
     fn go_on(&mut self) -> Result<bool> {
         let (call, arrival_ns, has_agreed) = {
-            let phase = locked(&self.phase);
+            let phase = self.phase.lock();
             (phase.call, phase.arrival_ns, phase.agreed.is_some())
         };
         let mut news = false;
@@ -146,7 +147,7 @@ impl<B: Board> Work for Watch<B> {
         if call > 0 && !has_agreed {
             let agreed = closed(&self.board, self.registers, self.members[0], call)?;
             if agreed.is_some() {
-                let mut phase = locked(&self.phase);
+                let mut phase = self.phase.lock();
                 phase.agreed = if phase.call == call { agreed } else { None };
                 news = true;
             }
@@ -155,7 +156,7 @@ impl<B: Board> Work for Watch<B> {
     }
 
     fn again(&self, quiet: u32) -> Option<Duration> {
-        let phase = locked(&self.phase);
+        let phase = self.phase.lock();
         let has_all = phase.call == 0 || phase.agreed.is_some();
         match self.closer {
             // Whoever has an agreement waits for nothing before the next phase.
@@ -293,7 +294,7 @@ impl<'s, L: Lpf> Monitor<'s, L> {
         let after = self.foreseen[0].filter(|_| !self.has_edges);
         let arrival_ns = after.map(|ns| self.after(ns));
         {
-            let mut phase = locked(&self.phase);
+            let mut phase = self.phase.lock();
             (phase.call, phase.arrival_ns, phase.agreed) = (self.call, arrival_ns, None);
         }
         if let Some(helped) = &self.helped {
@@ -313,7 +314,7 @@ impl<'s, L: Lpf> Monitor<'s, L> {
         self.edge_ns = Some(now);
         let times = self.foreseen[1].unwrap_or(1.0 / fraction).max(1.0);
         let arrival_ns = self.after(took * times);
-        locked(&self.phase).arrival_ns = Some(arrival_ns);
+        self.phase.lock().arrival_ns = Some(arrival_ns);
     }
 
     /// So long after the phase has begun, by the group's clock.
@@ -352,7 +353,7 @@ impl<'s, L: Lpf> Monitor<'s, L> {
     /// The agreement on this call, which is asked for where it is not there.
     fn agreed(&self, now: u64) -> Result<Agreement> {
         let (board, registers, call) = (&self.board, self.registers, self.call);
-        if let Some(agreed) = locked(&self.phase).agreed.take() {
+        if let Some(agreed) = self.phase.lock().agreed.take() {
             return Ok(agreed);
         }
         board.write(registers.asked(), &Word { call, arrival_ns: now }.to_bytes())?;
@@ -361,7 +362,7 @@ impl<'s, L: Lpf> Monitor<'s, L> {
         let mut waiter = Waiter::new(self.patience);
         loop {
             if let Some(agreed) = closed(board, registers, self.first, call)? {
-                let mut phase = locked(&self.phase);
+                let mut phase = self.phase.lock();
                 // The helper need not look for it.
                 phase.agreed.get_or_insert_with(|| agreed.clone());
                 return Ok(agreed);
@@ -379,7 +380,7 @@ impl<L: Lpf> Drop for Monitor<'_, L> {
         drop(self.helped.take());
         if self.is_first {
             // The others need not wait for what nobody will close. In a section that failed nobody does.
-            let word = Word { call: locked(&self.phase).next, arrival_ns: 0 };
+            let word = Word { call: self.phase.lock().next, arrival_ns: 0 };
             let _ = self.board.write(self.registers.ended(), &word.to_bytes());
         }
     }

@@ -284,8 +284,9 @@ crate::program! {
     /// Process 0's output is how long, in milliseconds: an assertion made after the section has
     /// failed would be lost with it.
     fn Dawdles(ctx, args) {
-        ctx.sync()?;
+        // Before all have come: another one may begin to wait for process 1, and so give up, before this one does.
         let start = Instant::now();
+        ctx.sync()?;
         if ctx.pid() == 1 {
             std::thread::sleep(4 * LIMIT);
         }
