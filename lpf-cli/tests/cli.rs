@@ -159,23 +159,24 @@ const COST: [&str; 12] = [
     "origin",
 ];
 
-const REDUCE: [&str; 17] = [
+const REDUCE: [&str; 18] = [
     "backend",
     "p",
     "call",
     "algorithm",
     "pattern",
-    "delay_ns",
-    "error_percent",
-    "bytes",
-    "elapsed_ns",
-    "run_ns",
-    "after_last_ns",
+    "max_delay_ms",
+    "prediction_error",
+    "elements",
+    "element_bytes",
+    "avg_elapsed_ns",
+    "run_time_ns",
+    "after_last_arrival_ns",
     "bound_ns",
     "schedule_ns",
     "samples",
-    "after_last_samples_ns",
-    "elapsed_samples_ns",
+    "after_last_arrival_samples_ns",
+    "avg_elapsed_samples_ns",
     "remarks",
 ];
 
@@ -510,11 +511,14 @@ fn bench_collectives_goes_between_processes_too() {
 fn check_reduce(rows: &[Value], backend: &str) {
     for row in rows.iter().filter(|row| row["backend"] == backend) {
         let number = |field: &str| row[field].as_f64().unwrap_or_else(|| panic!("{field}: {row}"));
-        assert!(number("run_ns") >= number("after_last_ns") && number("bound_ns") > 0.0, "{row}");
-        assert!(number("elapsed_ns") > 0.0 && number("samples") > 0.0, "{row}");
-        let late = number("delay_ns");
-        assert!(row["pattern"] != "one-late" || number("run_ns") >= 0.9 * late, "{row}");
-        let samples = row["after_last_samples_ns"].as_str().unwrap().split(' ').count();
+        assert!(
+            number("run_time_ns") >= number("after_last_arrival_ns") && number("bound_ns") > 0.0,
+            "{row}"
+        );
+        assert!(number("avg_elapsed_ns") > 0.0 && number("samples") > 0.0, "{row}");
+        let late = 1e6 * number("max_delay_ms");
+        assert!(row["pattern"] != "one-late" || number("run_time_ns") >= 0.9 * late, "{row}");
+        let samples = row["after_last_arrival_samples_ns"].as_str().unwrap().split(' ').count();
         assert_eq!(samples as u64, row["samples"].as_u64().unwrap(), "{row}");
     }
 }
@@ -529,7 +533,9 @@ fn bench_reduce_times_every_algorithm_of_processes_that_are_late() {
     check_reduce(&rows, "threads");
     let of = |call: &str, pattern: &str, percent: u64| -> Vec<String> {
         let named = rows.iter().filter(|row| {
-            row["call"] == call && row["pattern"] == pattern && row["error_percent"] == percent
+            row["call"] == call
+                && row["pattern"] == pattern
+                && row["prediction_error"] == percent as f64 / 100.0
         });
         let named = named.filter(|row| row["backend"] == "threads");
         named.map(|row| row["algorithm"].as_str().unwrap().to_owned()).collect()

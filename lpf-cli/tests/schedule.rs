@@ -153,5 +153,13 @@ fn the_bench_of_schedulers_has_a_row_for_each() {
     let text = String::from_utf8(output.stdout).unwrap();
     let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(rows.len(), 2 * 2 * 3, "{text}");
-    assert!(rows.iter().all(|row| row["median_ns"].as_f64().unwrap() > 0.0), "{text}");
+    for row in rows {
+        for field in
+            ["P", "N", "median_ns", "min_ns", "transfers", "ns_per_transfer", "bytes_per_cell"]
+        {
+            assert!(row[field].as_f64().unwrap() > 0.0, "{field}: {row}");
+        }
+        assert!(row["arrivals"] == "uniform" || row["arrivals"] == "skewed", "{row}");
+        assert!(row["algorithm"].is_string(), "{row}");
+    }
 }

@@ -53,16 +53,19 @@ impl Arrivals {
 /// A row of `--json`.
 #[derive(Serialize)]
 struct Row {
-    instance: &'static str,
+    algorithm: &'static str,
+    /// How they are spread.
+    arrivals: &'static str,
     #[serde(rename = "P")]
     p: u32,
     #[serde(rename = "N")]
     n: u32,
-    algorithm: &'static str,
-    transfers: f64,
     median_ns: f64,
     min_ns: f64,
+    transfers: f64,
     ns_per_transfer: f64,
+    /// What the scheduler keeps for each process and segment.
+    bytes_per_cell: f64,
     samples: usize,
 }
 
@@ -124,15 +127,18 @@ pub(super) fn run(options: &ScheduleBench) -> Result<()> {
                 let transfers = *transfers as f64 / samples.len() as f64;
                 let ns_per_transfer = samples.median() / transfers;
                 slow[nth] = slow[nth].max(ns_per_transfer);
+                let scheduler = Scheduler::ALL[nth];
+                let cells = f64::from(p) * f64::from(p);
                 rows.push(Row {
-                    instance: arrivals.name(),
+                    algorithm: scheduler.name(),
+                    arrivals: arrivals.name(),
                     p,
                     n: p,
-                    algorithm: Scheduler::ALL[nth].name(),
-                    transfers,
                     median_ns: samples.median(),
                     min_ns: samples.min(),
+                    transfers,
                     ns_per_transfer,
+                    bytes_per_cell: scheduler.bytes(p as usize, p as usize) as f64 / cells,
                     samples: samples.len(),
                 });
             }
@@ -150,19 +156,29 @@ pub(super) fn run(options: &ScheduleBench) -> Result<()> {
 
 fn shown(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     let mut all = table(
-        ["instance", "P = N", "algorithm", "median", "per transfer", "x fastest", "samples"],
+        [
+            "arrivals",
+            "P = N",
+            "algorithm",
+            "median",
+            "per transfer",
+            "x fastest",
+            "bits/cell",
+            "samples",
+        ],
         1,
     );
     for row in rows {
-        let same = |other: &&Row| (other.instance, other.p) == (row.instance, row.p);
+        let same = |other: &&Row| (other.arrivals, other.p) == (row.arrivals, row.p);
         let least = rows.iter().filter(same).map(|row| row.median_ns).fold(f64::INFINITY, f64::min);
         all.add_row([
-            row.instance.to_string(),
+            row.arrivals.to_string(),
             row.p.to_string(),
             row.algorithm.to_string(),
             time(row.median_ns),
             format!("{} ns", digits(row.ns_per_transfer)),
             digits(row.median_ns / least),
+            digits(8.0 * row.bytes_per_cell),
             row.samples.to_string(),
         ]);
     }

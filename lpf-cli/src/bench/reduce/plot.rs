@@ -19,7 +19,7 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 type Panel<'r> = (&'r str, u32, &'r str, u32, usize);
 
 fn panel(row: &Row) -> Panel<'_> {
-    (row.call, row.p, row.pattern, row.error_percent, row.bytes)
+    (row.call, row.p, row.pattern, row.error_percent(), row.bytes())
 }
 
 /// Two panels beside each other: the time after the last arrival, and the mean elapsed time.
@@ -46,9 +46,9 @@ pub(super) fn draw(path: &Path, rows: &[Row]) -> Result<()> {
             let title =
                 |what: &str| format!("{call} of {bytes}, p = {p}, {pattern}{error}: {what}");
             draw_panel(&areas[2 * nth], &title("after the last arrival"), &here, |row| {
-                row.after_last_ns
+                row.after_last_arrival_ns
             })?;
-            draw_panel(&areas[2 * nth + 1], &title("elapsed"), &here, |row| row.elapsed_ns)?;
+            draw_panel(&areas[2 * nth + 1], &title("elapsed"), &here, |row| row.avg_elapsed_ns)?;
         }
         area.present()
     })
@@ -60,7 +60,7 @@ fn draw_panel(
     rows: &[&Row],
     of: fn(&Row) -> f64,
 ) -> std::result::Result<(), Failed> {
-    let most = rows.iter().map(|row| row.delay_ns).max().unwrap_or(0).max(1) as f64;
+    let most = rows.iter().map(|row| row.delay_ns()).fold(1.0, f64::max);
     let y = axis(rows.iter().flat_map(|row| [of(row), row.bound_ns.unwrap_or(0.0)]));
     let mut chart = ChartBuilder::on(area)
         .caption(title, ("sans-serif", 15))
@@ -83,7 +83,7 @@ fn draw_panel(
     }
     for (nth, &name) in names.iter().enumerate() {
         let line = rows.iter().filter(|row| row.algorithm == name);
-        let points: Vec<(f64, f64)> = line.map(|row| (row.delay_ns as f64, of(row))).collect();
+        let points: Vec<(f64, f64)> = line.map(|row| (row.delay_ns(), of(row))).collect();
         let (style, label) = match name {
             OWN => (BLACK.stroke_width(1), "MPI's own".to_string()),
             "auto" => (BLACK.stroke_width(3), "auto".to_string()),

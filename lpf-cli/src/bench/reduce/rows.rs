@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::Cell;
 use super::arrivals::Pattern;
 use super::own::{AUTO, Seen, algorithms, looks_ahead};
+use crate::bench::collectives::shapes::ELEMENT;
 use crate::output::{self, digits, size, time};
 use crate::remarks::Remarks;
 
@@ -25,18 +26,20 @@ pub(super) struct Row {
     pub(super) call: &'static str,
     pub(super) algorithm: String,
     pub(super) pattern: &'static str,
-    pub(super) delay_ns: u64,
-    pub(super) error_percent: u32,
-    pub(super) bytes: usize,
-    pub(super) elapsed_ns: f64,
-    pub(super) run_ns: f64,
-    pub(super) after_last_ns: f64,
+    pub(super) max_delay_ms: f64,
+    /// A part of each arrival by which what is foreseen of it may be wrong.
+    pub(super) prediction_error: f64,
+    pub(super) elements: usize,
+    pub(super) element_bytes: usize,
+    pub(super) avg_elapsed_ns: f64,
+    pub(super) run_time_ns: f64,
+    pub(super) after_last_arrival_ns: f64,
     pub(super) bound_ns: Option<f64>,
     pub(super) schedule_ns: Option<f64>,
     pub(super) samples: usize,
     /// As text, with spaces: CSV has no lists.
-    after_last_samples_ns: String,
-    elapsed_samples_ns: String,
+    after_last_arrival_samples_ns: String,
+    avg_elapsed_samples_ns: String,
     pub(super) remarks: Remarks,
     /// Whether the algorithm does not look at what is foreseen.
     #[serde(skip)]
@@ -46,19 +49,32 @@ pub(super) struct Row {
 impl Row {
     /// For remarks.
     pub(super) fn name(&self) -> String {
-        let (bytes, delay) = (size(self.bytes), time(self.delay_ns as f64));
+        let (bytes, delay) = (size(self.bytes()), time(self.delay_ns()));
         format!("{} of {bytes}, {}, {delay} (p = {})", self.call, self.pattern, self.p)
+    }
+
+    pub(super) fn delay_ns(&self) -> f64 {
+        1e6 * self.max_delay_ms
+    }
+
+    /// What one process contributes.
+    pub(super) fn bytes(&self) -> usize {
+        self.elements * self.element_bytes
+    }
+
+    pub(super) fn error_percent(&self) -> u32 {
+        (100.0 * self.prediction_error).round() as u32
     }
 
     /// The cell that it is of.
     pub(super) fn cell(&self) -> (Pid, &str, &str, u64, u32, usize) {
-        let Row { p, call, pattern, delay_ns, error_percent, bytes, .. } = self;
-        (*p, call, pattern, *delay_ns, *error_percent, *bytes)
+        let Row { p, call, pattern, elements, .. } = self;
+        (*p, call, pattern, self.delay_ns() as u64, self.error_percent(), *elements)
     }
 
     /// What algorithms are compared by.
     fn compared_ns(&self) -> f64 {
-        if self.call == Collective::Reduce.name() { self.run_ns } else { self.elapsed_ns }
+        if self.call == Collective::Reduce.name() { self.run_time_ns } else { self.avg_elapsed_ns }
     }
 }
 
@@ -111,17 +127,18 @@ pub(super) fn of(
                 call: call.name(),
                 algorithm: name.into(),
                 pattern: cell.pattern.name(),
-                delay_ns: cell.delay_ns,
-                error_percent: cell.percent,
-                bytes: cell.shape.bytes(),
-                elapsed_ns: median(0),
-                run_ns: median(1),
-                after_last_ns: median(2),
+                max_delay_ms: cell.delay_ns as f64 / 1e6,
+                prediction_error: f64::from(cell.percent) / 100.0,
+                elements: cell.shape.elements,
+                element_bytes: ELEMENT,
+                avg_elapsed_ns: median(0),
+                run_time_ns: median(1),
+                after_last_arrival_ns: median(2),
                 bound_ns: (name != OWN || backend == "mpi").then(|| bound(cell)),
                 schedule_ns: ahead.then(|| planned.median()),
                 samples: seen.len(),
-                after_last_samples_ns: list(2),
-                elapsed_samples_ns: list(0),
+                after_last_arrival_samples_ns: list(2),
+                avg_elapsed_samples_ns: list(0),
                 remarks: common.iter().cloned().collect(),
                 is_ordinary: !ahead && name != OWN,
             });
@@ -154,20 +171,25 @@ pub(super) fn table(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     for row in rows {
         let best = best(rows, row).map_or(0.0, Row::compared_ns);
         let mark = if row.compared_ns() <= best { "*" } else { "" };
-        let ratio =
-            row.bound_ns.filter(|bound| *bound > 0.0).map(|bound| row.after_last_ns / bound);
+        let ratio = row
+            .bound_ns
+            .filter(|bound| *bound > 0.0)
+            .map(|bound| row.after_last_arrival_ns / bound);
         table.add_row([
             row.call.to_string(),
             row.pattern.into(),
             row.algorithm.clone(),
             mark.into(),
             row.p.to_string(),
-            size(row.bytes),
-            if row.delay_ns > 0 { time(row.delay_ns as f64) } else { String::new() },
-            if row.error_percent > 0 { format!("{} %", row.error_percent) } else { String::new() },
-            time(row.elapsed_ns),
-            time(row.run_ns),
-            time(row.after_last_ns),
+            size(row.bytes()),
+            if row.max_delay_ms > 0.0 { time(row.delay_ns()) } else { String::new() },
+            match row.error_percent() {
+                0 => String::new(),
+                percent => format!("{percent} %"),
+            },
+            time(row.avg_elapsed_ns),
+            time(row.run_time_ns),
+            time(row.after_last_arrival_ns),
             ratio.map_or(String::new(), digits),
             row.schedule_ns.map_or(String::new(), time),
         ]);

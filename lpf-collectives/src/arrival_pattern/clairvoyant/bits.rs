@@ -276,6 +276,14 @@ fn take<W: Words>(planes: &mut [W], ones: W, twos: W) -> (W, W) {
     (lowest.or(higher), higher)
 }
 
+/// Columns of processes and rows of segments, the planes of two counts, three columns and a row more.
+pub(super) fn bytes(processes: usize, segments: usize) -> usize {
+    let bits = if processes.max(segments) <= u64::BITS as usize { u64::BITS } else { 512 } as usize;
+    let (down, along) = (segments.div_ceil(bits), processes.div_ceil(bits));
+    let planes = 2 * (usize::BITS - processes.leading_zeros()) as usize;
+    bits / 8 * (down * (processes + planes + 3) + along * (segments + 1))
+}
+
 pub(super) fn schedule(instance: &Instance, each: &mut dyn FnMut(Transfer)) {
     match instance.processes().max(instance.segments() as usize) {
         ..=64 => by::<u64, true>(instance, each),

@@ -11,6 +11,11 @@ struct Done {
     received: Option<u32>,
 }
 
+/// A column of each process.
+pub(super) fn bytes(processes: usize, segments: usize) -> usize {
+    8 * segments.div_ceil(64) * processes
+}
+
 pub(super) fn schedule(instance: &Instance, each: &mut dyn FnMut(Transfer)) {
     let n = instance.segments() as usize;
     let words = n.div_ceil(64);

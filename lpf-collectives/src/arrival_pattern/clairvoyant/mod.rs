@@ -155,6 +155,16 @@ impl Scheduler {
         }
     }
 
+    /// What it keeps of processes and segments while it makes a schedule, in bytes; what it keeps of a process or of
+    /// a segment alone is some words more.
+    pub fn bytes(self, processes: usize, segments: usize) -> usize {
+        match self {
+            Scheduler::Linear => linear::bytes(processes, segments),
+            Scheduler::Tree => tree::bytes(processes, segments),
+            Scheduler::Bits => bits::bytes(processes, segments),
+        }
+    }
+
     /// Hands out the transfers of a schedule, round by round; within a round in the order in which their
     /// receivers are served. P of them at most in a round, and (P-1) N at least in all.
     pub fn schedule(self, instance: &Instance, mut each: impl FnMut(Transfer)) {

@@ -107,6 +107,12 @@ impl Tree {
     }
 }
 
+/// A column of each process, of each node of the tree, and one more.
+pub(super) fn bytes(processes: usize, segments: usize) -> usize {
+    let columns = processes + 2 * processes.next_power_of_two() + 1;
+    8 * segments.div_ceil(64) * columns
+}
+
 pub(super) fn schedule(instance: &Instance, each: &mut dyn FnMut(Transfer)) {
     let (p, n) = (instance.processes(), instance.segments() as usize);
     let words = n.div_ceil(64);
