@@ -24,10 +24,13 @@ use crate::helper::{Helped, Work, help, wake_all};
 
 /// How long nothing happens before who waits is paired with somebody who is away.
 const LATE: Duration = Duration::from_millis(250);
-/// Between two looks in a call, of who waits for a pair too, and else. Where a process has more than one member, who
-/// posts wakes the helper.
+/// Between two looks in a call, of who waits for a pair too; else; and where nothing has happened for long. Who posts
+/// wakes the helper of its own process, so that one that has all members looks between calls only when it is woken.
 const OFTEN: Duration = Duration::from_micros(100);
 const SELDOM: Duration = Duration::from_millis(2);
+const RARELY: Duration = Duration::from_millis(10);
+/// Looks without news after which it looks rarely.
+const LONG: u32 = 200;
 
 /// What a member posts: that it is idle for the `nth` time in a call, whose stamp tells it from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,9 +206,15 @@ impl<B: Board> Work for Arbitrates<B> {
         Ok(news)
     }
 
-    fn again(&self, _quiet: u32) -> Option<Duration> {
+    fn again(&self, quiet: u32) -> Option<Duration> {
         let is_open = self.current.as_ref().is_some_and(|current| current.state.left() > 1);
-        Some(if is_open { OFTEN } else { SELDOM })
+        match (is_open, self.board.is_in_one_process()) {
+            (true, true) => Some(LATE / 4),
+            (true, false) => Some(OFTEN),
+            (false, true) => None,
+            (false, false) if quiet < LONG => Some(SELDOM),
+            (false, false) => Some(RARELY),
+        }
     }
 }
 

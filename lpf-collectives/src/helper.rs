@@ -43,6 +43,9 @@ struct Task {
     quiet: u32,
 }
 
+/// What is due so soon is looked at together, for it costs more to wake up than to look.
+const TOGETHER: Duration = Duration::from_micros(300);
+
 /// Looks at somebody's work: how many looks were in vain by now, and when to look again.
 fn look(work: &Mutex<dyn Work>, quiet: u32) -> (u32, Option<Duration>) {
     let mut work = work.lock();
@@ -118,9 +121,10 @@ impl Drop for Helped {
 
 fn run(nth: u64) {
     let mut tasks = TASKS.lock();
+    // Until when what is due is looked at, after a sleep.
+    let mut until = Instant::now();
     while tasks.threads == nth {
-        let now = Instant::now();
-        let due = tasks.all.iter().find(|(_, task)| task.at.is_some_and(|at| at <= now));
+        let due = tasks.all.iter().find(|(_, task)| task.at.is_some_and(|at| at <= until));
         if let Some((&number, task)) = due {
             let (work, quiet) = (task.work.clone(), task.quiet);
             if let Some(task) = tasks.all.get_mut(&number) {
@@ -143,6 +147,7 @@ fn run(nth: u64) {
                 CHANGED.wait_until(&mut tasks, next);
             }
         }
+        until = Instant::now() + TOGETHER;
     }
 }
 

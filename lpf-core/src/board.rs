@@ -28,6 +28,12 @@ pub trait Board: Clone + Send + Sync + 'static {
     /// The longest record: 8p + 64 bytes.
     fn max_record(&self) -> usize;
 
+    /// Whether all processes of the section are threads of this operating-system process: then who writes can itself
+    /// wake who is to read, which need not look from time to time.
+    fn is_in_one_process(&self) -> bool {
+        false
+    }
+
     /// Replaces this process's record under `topic`.
     ///
     /// # Errors

@@ -85,6 +85,10 @@ impl Board for ThreadBoard {
         8 * self.comm.board.processes + 64
     }
 
+    fn is_in_one_process(&self) -> bool {
+        true
+    }
+
     fn write(&self, topic: Topic, record: &[u8]) -> Result<()> {
         self.check_length(record)?;
         let mut registers = self.lock()?;

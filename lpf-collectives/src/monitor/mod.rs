@@ -15,7 +15,7 @@ mod tests;
 
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lpf_core::board::{Board, Topic};
 use lpf_core::wait::{Patience, Waiter};
@@ -29,14 +29,18 @@ use crate::arrival_pattern::Estimates;
 use crate::collectives::{Collectives, mixed};
 use crate::helper::{Helped, Work, help, wake_all};
 
-/// How often a helper looks while there is something to be foreseen: what it does takes it some microseconds.
-const LOOK: Duration = Duration::from_millis(2);
+/// In a phase a helper looks for an edge soon after where the phase before had its own, and then again after this part
+/// of the time since the beginning: others know of an edge before the phase has become so much longer, and a longer
+/// phase takes no more of the core.
+const PART: u32 = 2;
+const SOONEST: Duration = Duration::from_millis(1);
 /// How often who waits for an agreement looks, once it sleeps.
 const ASK: Duration = Duration::from_micros(200);
-/// How often where nothing has happened for long.
-const SELDOM: Duration = Duration::from_millis(10);
-/// Looks without news after which it looks seldom.
-const LONG: u32 = 100;
+/// How often the helper of member 0 looks whether members of other processes ask; and where none has for long.
+const SELDOM: Duration = Duration::from_millis(5);
+const RARELY: Duration = Duration::from_millis(20);
+/// Looks without news after which it looks rarely.
+const LONG: u32 = 200;
 
 /// The registers of a monitor, each a topic of the board.
 #[derive(Clone, Copy)]
@@ -73,8 +77,10 @@ struct Phase {
     call: u64,
     /// When this member will arrive at it, as far as that is known.
     arrival_ns: Option<u64>,
-    /// What is agreed on it.
-    agreed: Option<Agreement>,
+    /// When it began, while it goes on.
+    began: Option<Instant>,
+    /// How long after its beginning the phase before had its edge.
+    edge_after: Duration,
     /// At member 0: the first call whose agreement is not closed.
     next: u64,
 }
@@ -130,11 +136,11 @@ impl<B: Board> Watch<B> {
 }
 
 impl<B: Board> Work for Watch<B> {
-    /// Says what is known, closes what can be closed, reads what is closed.
+    /// Says what is known, closes what can be closed.
     fn go_on(&mut self) -> Result<bool> {
-        let (call, arrival_ns, has_agreed) = {
+        let (call, arrival_ns) = {
             let phase = self.phase.lock();
-            (phase.call, phase.arrival_ns, phase.agreed.is_some())
+            (phase.call, phase.arrival_ns)
         };
         let mut news = false;
         let word = arrival_ns.map(|arrival_ns| Word { call, arrival_ns });
@@ -144,26 +150,23 @@ impl<B: Board> Work for Watch<B> {
             news = true;
         }
         news |= self.close()?;
-        if call > 0 && !has_agreed {
-            let agreed = closed(&self.board, self.registers, self.members[0], call)?;
-            if agreed.is_some() {
-                let mut phase = self.phase.lock();
-                phase.agreed = if phase.call == call { agreed } else { None };
-                news = true;
-            }
-        }
         Ok(news)
     }
 
     fn again(&self, quiet: u32) -> Option<Duration> {
-        let phase = self.phase.lock();
-        let has_all = phase.call == 0 || phase.agreed.is_some();
-        match self.closer {
-            // Whoever has an agreement waits for nothing before the next phase.
-            None if has_all => None,
-            _ if quiet < LONG => Some(LOOK),
-            _ => Some(SELDOM),
-        }
+        let (began, edge_after) = {
+            let phase = self.phase.lock();
+            (phase.began, phase.edge_after)
+        };
+        let edge = began.map(|began| {
+            let (elapsed, soon) = (began.elapsed(), edge_after + edge_after / 16);
+            let next = if elapsed < soon { soon - elapsed } else { elapsed / PART };
+            next.max(SOONEST)
+        });
+        // Who asks wakes the helper of its own process.
+        let is_asked = self.closer.is_some() && !self.board.is_in_one_process();
+        let question = is_asked.then_some(if quiet < LONG { SELDOM } else { RARELY });
+        edge.into_iter().chain(question).min()
     }
 }
 
@@ -295,7 +298,8 @@ impl<'s, L: Lpf> Monitor<'s, L> {
         let arrival_ns = after.map(|ns| self.after(ns));
         {
             let mut phase = self.phase.lock();
-            (phase.call, phase.arrival_ns, phase.agreed) = (self.call, arrival_ns, None);
+            (phase.call, phase.arrival_ns) = (self.call, arrival_ns);
+            phase.began = Some(Instant::now());
         }
         if let Some(helped) = &self.helped {
             helped.wake();
@@ -338,6 +342,11 @@ impl<'s, L: Lpf> Monitor<'s, L> {
             self.begin();
         }
         self.computes = false;
+        let edge_after = self.edge_ns.map_or(0, |edge_ns| edge_ns.saturating_sub(self.began_ns));
+        {
+            let mut phase = self.phase.lock();
+            (phase.began, phase.edge_after) = (None, Duration::from_nanos(edge_after));
+        }
         let now = self.clock.now();
         let took = now.saturating_sub(self.began_ns) as f64;
         self.totals.add(took);
@@ -353,7 +362,7 @@ impl<'s, L: Lpf> Monitor<'s, L> {
     /// The agreement on this call, which is asked for where it is not there.
     fn agreed(&self, now: u64) -> Result<Agreement> {
         let (board, registers, call) = (&self.board, self.registers, self.call);
-        if let Some(agreed) = self.phase.lock().agreed.take() {
+        if let Some(agreed) = closed(board, registers, self.first, call)? {
             return Ok(agreed);
         }
         board.write(registers.asked(), &Word { call, arrival_ns: now }.to_bytes())?;
@@ -362,9 +371,6 @@ impl<'s, L: Lpf> Monitor<'s, L> {
         let mut waiter = Waiter::new(self.patience);
         loop {
             if let Some(agreed) = closed(board, registers, self.first, call)? {
-                let mut phase = self.phase.lock();
-                // The helper need not look for it.
-                phase.agreed.get_or_insert_with(|| agreed.clone());
                 return Ok(agreed);
             }
             if let Some(sleep) = waiter.pause() {
