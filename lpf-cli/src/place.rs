@@ -91,6 +91,14 @@ impl Place {
         matches!(self.at, At::Inside(_))
     }
 
+    /// The size of the job that this process is one of.
+    pub(crate) fn size(&self) -> Option<Pid> {
+        match &self.at {
+            At::Inside(member) => Some(member.size),
+            At::Threads | At::Outside(_) => None,
+        }
+    }
+
     /// Begins: a process of a job that is not its first serves from here on, and ends there.
     pub(crate) fn enter(&self) -> Result<()> {
         match &self.at {

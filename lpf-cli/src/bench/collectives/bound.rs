@@ -49,9 +49,12 @@ use crate::bench::limits::team::{Team, Timed};
 use crate::failure::Result;
 use crate::place::Place;
 
-/// Lengths that rates are measured for, bytes: up to 16 MiB.
+/// Lengths that rates are measured for, powers of two, bytes: up to 16 MiB.
+const LENGTHS: [usize; 2] = [1 << 12, 1 << 24];
+
 fn lengths() -> impl Iterator<Item = usize> {
-    (12..=24).map(|power| 1 << power)
+    let [least, most] = LENGTHS.map(usize::trailing_zeros);
+    (least..=most).map(|power| 1 << power)
 }
 
 /// How a thread copies.
@@ -129,8 +132,26 @@ impl Bound {
             shapes.map(|shape| shape.busiest().max(shape.carried() / at_once)).max().unwrap_or(0);
         let wanted = |&(nth, length): &(usize, usize)| nth == 0 || length <= longest;
         let lengths = lengths().enumerate().filter(wanted);
-        let rates = lengths.map(|(_, length)| Rate::new(length));
-        Bound { p, at_once, one_way: Default::default(), rates: rates.collect() }
+        Self::by(p, at_once, lengths.map(|(_, length)| length))
+    }
+
+    /// For one process that has to move one of these numbers of bytes, or a share of them.
+    pub(in crate::bench) fn of_shares(p: Pid, at_once: usize, bytes: &[usize]) -> Self {
+        let [least, most] = LENGTHS;
+        // Of what lies between two lengths both are wanted, of what is beyond them the last.
+        let near = |length: usize| {
+            let is_next = |&bytes: &usize| {
+                let bytes = bytes.clamp(least, most);
+                length < 2 * bytes && bytes < 2 * length
+            };
+            bytes.iter().any(is_next)
+        };
+        Self::by(p, at_once, lengths().filter(|&length| near(length)))
+    }
+
+    fn by(p: Pid, at_once: usize, lengths: impl Iterator<Item = usize>) -> Self {
+        let rates = lengths.map(Rate::new).collect();
+        Bound { p, at_once, one_way: Default::default(), rates }
     }
 
     /// The number of processes.

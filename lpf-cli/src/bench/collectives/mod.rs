@@ -45,6 +45,8 @@ use crate::remarks;
 pub(crate) use self::bare::Messages;
 #[cfg(feature = "mpi")]
 pub(crate) use self::mpi::answer_orders as answer_mpi_orders;
+#[cfg(feature = "mpi")]
+pub(super) use self::mpi::call as own_of_mpi;
 pub(crate) use self::own::Ours;
 
 pub(crate) fn run(options: &BenchCollectives) -> Result<()> {

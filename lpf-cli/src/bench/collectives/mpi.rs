@@ -195,6 +195,39 @@ impl Vector {
     }
 }
 
+/// MPI's own collective of all processes that MPI has.
+pub(in crate::bench) fn call(
+    shape: Shape,
+    rank: usize,
+    x: &[f64],
+    y: &mut [f64],
+) -> lpf::Result<()> {
+    let (n, p) = (shape.elements as c_int, shape.p as c_int);
+    let (in_x, in_y) = shape.lengths(rank);
+    let (x, y) = (&x[..in_x], &mut y[..in_y]);
+    let (from, to): (*const c_void, *mut c_void) = (x.as_ptr().cast(), y.as_mut_ptr().cast());
+    let (of, comm) = (double(), world());
+    // SAFETY: MPI is up. `x` has what the shape says that this process contributes, `y` what it gets, which are the
+    // counts below; both live as long as the call, and nobody else touches them; what a root broadcasts is only read.
+    failed(check(unsafe {
+        match shape.collective() {
+            Collective::Broadcast if rank == 0 => ffi::MPI_Bcast(from.cast_mut(), n, of, 0, comm),
+            Collective::Broadcast => ffi::MPI_Bcast(to, n, of, 0, comm),
+            Collective::Reduce => ffi::MPI_Reduce(from, to, n, of, sum(), 0, comm),
+            Collective::Allreduce => ffi::MPI_Allreduce(from, to, n, of, sum(), comm),
+            Collective::ReduceScatter => {
+                ffi::MPI_Reduce_scatter_block(from, to, n / p, of, sum(), comm)
+            }
+            Collective::Scan => ffi::MPI_Scan(from, to, n, of, sum(), comm),
+            Collective::Exscan => ffi::MPI_Exscan(from, to, n, of, sum(), comm),
+            Collective::Gather => ffi::MPI_Gather(from, n, of, to, n, of, 0, comm),
+            Collective::Scatter => ffi::MPI_Scatter(from, n / p, of, to, n / p, of, 0, comm),
+            Collective::Allgather => ffi::MPI_Allgather(from, n, of, to, n, of, comm),
+            Collective::Alltoall => ffi::MPI_Alltoall(from, n / p, of, to, n / p, of, comm),
+        }
+    }))
+}
+
 struct Own<'w> {
     world: &'w World,
     x: Vector,
@@ -228,32 +261,8 @@ impl Side for Own<'_> {
     }
 
     fn act(&mut self) -> lpf::Result<()> {
-        let (n, p) = (self.shape.elements as c_int, self.shape.p as c_int);
         let (x, y) = self.shape.lengths(self.world.rank);
-        let (x, y) = (self.x.part(x), self.y.part(y));
-        let (from, to): (*const c_void, *mut c_void) = (x.as_ptr().cast(), y.as_mut_ptr().cast());
-        let (of, comm) = (double(), world());
-        // SAFETY: `x` has what the shape says that this process contributes, `y` what it gets, which are the
-        // counts below; both live as long as the call, and nobody else touches them.
-        failed(check(unsafe {
-            match self.shape.collective() {
-                Collective::Broadcast if self.world.rank == 0 => {
-                    ffi::MPI_Bcast(x.as_mut_ptr().cast(), n, of, 0, comm)
-                }
-                Collective::Broadcast => ffi::MPI_Bcast(to, n, of, 0, comm),
-                Collective::Reduce => ffi::MPI_Reduce(from, to, n, of, sum(), 0, comm),
-                Collective::Allreduce => ffi::MPI_Allreduce(from, to, n, of, sum(), comm),
-                Collective::ReduceScatter => {
-                    ffi::MPI_Reduce_scatter_block(from, to, n / p, of, sum(), comm)
-                }
-                Collective::Scan => ffi::MPI_Scan(from, to, n, of, sum(), comm),
-                Collective::Exscan => ffi::MPI_Exscan(from, to, n, of, sum(), comm),
-                Collective::Gather => ffi::MPI_Gather(from, n, of, to, n, of, 0, comm),
-                Collective::Scatter => ffi::MPI_Scatter(from, n / p, of, to, n / p, of, 0, comm),
-                Collective::Allgather => ffi::MPI_Allgather(from, n, of, to, n, of, comm),
-                Collective::Alltoall => ffi::MPI_Alltoall(from, n / p, of, to, n / p, of, comm),
-            }
-        }))
+        call(self.shape, self.world.rank, self.x.part(x), self.y.part(y))
     }
 
     fn gather(&mut self, own: &[u64]) -> lpf::Result<Vec<u64>> {

@@ -26,6 +26,8 @@ pub(in crate::bench) struct Rival {
     /// Whether they have measured anything.
     #[cfg(feature = "mpi")]
     has_run: bool,
+    /// Of so many processes this one is one, and can call them itself.
+    here: Option<Pid>,
     /// Why they cannot.
     missing: Option<String>,
 }
@@ -36,19 +38,34 @@ impl Rival {
         let jobs = place.beside("mpi-own");
         let text = "MPI's own collectives are measured where lpf starts the processes: leave out the launcher";
         let missing = jobs.is_none().then(|| text.to_string());
-        Rival { jobs, has_run: false, missing }
+        Rival { jobs, has_run: false, here: None, missing }
+    }
+
+    /// The same, where a job of MPI's may call them between its own.
+    pub(in crate::bench) fn or_here(place: &Place) -> Self {
+        let here = place.size().filter(|_| cfg!(feature = "mpi") && place.backend == "mpi");
+        let mut rival = Self::new(place);
+        if here.is_some() {
+            (rival.here, rival.missing) = (here, None);
+        }
+        rival
     }
 
     #[cfg(not(feature = "mpi"))]
     pub(in crate::bench) fn new(_place: &Place) -> Self {
         let text = "MPI's own collectives are not beside: build with --features mpi for them";
-        Rival { missing: Some(text.into()) }
+        Rival { here: None, missing: Some(text.into()) }
+    }
+
+    /// Whether these p processes, a job of MPI's, can call it themselves.
+    pub(in crate::bench) fn is_here(&self, p: Pid) -> bool {
+        self.here == Some(p)
     }
 
     /// What calls itself so, if there is any.
     pub(in crate::bench) fn name(&self) -> Option<&'static str> {
         #[cfg(feature = "mpi")]
-        if self.jobs.is_some() {
+        if self.jobs.is_some() || self.here.is_some() {
             let is_open = lpf::mpi::library_version().contains("Open MPI");
             return Some(if is_open { "openmpi" } else { "mpich" });
         }

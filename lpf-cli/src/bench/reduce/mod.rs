@@ -2,7 +2,8 @@
 //! Fig. 9).
 //!
 //! A [`Cell`] is a call of a length by p processes that arrive in a pattern. In a repetition all algorithms have their
-//! turn, in random order, on the same arrivals, and MPI's own behind them. Repetitions go on while there is time.
+//! turn, in random order, on the same arrivals; MPI's own has the same arrivals behind them. Repetitions go on while
+//! there is time.
 
 mod arrivals;
 mod own;
@@ -19,7 +20,7 @@ use lpf::settings::cores;
 
 pub(crate) use self::arrivals::Pattern;
 pub(crate) use self::own::{Arriving, Wanted};
-use self::own::{Seen, algorithms};
+use self::own::{OWN, Seen, algorithms};
 #[cfg(feature = "mpi")]
 pub(super) use self::own::{arrive, seen};
 use super::collectives::bound::Bound;
@@ -50,6 +51,8 @@ struct Cell {
     /// By algorithm, and the repetitions of each.
     own: Vec<(String, Vec<Seen>)>,
     mpi: Vec<Seen>,
+    /// So many so far.
+    repetitions: usize,
 }
 
 impl Cell {
@@ -110,6 +113,7 @@ fn select(options: &BenchReduce, place: &Place) -> Result<(Vec<Cell>, Vec<Vec<u6
                         percent,
                         own: own().collect(),
                         mpi: Vec::new(),
+                        repetitions: 0,
                     });
                 }
             }
@@ -126,21 +130,26 @@ pub(crate) fn run(options: &BenchReduce) -> Result<()> {
     let limit = options.measuring.time(10, 60);
     let bar = Bar::new("bench", limit);
     let (busy, start) = (Busy::begin(&place), Instant::now());
-    let mut rival = Rival::new(&place);
+    let mut rival = Rival::or_here(&place);
     let mut bounds = bounds(&place, &cells);
     interrupt::heed();
     let mut measure = || -> Result<()> {
         let mut random = Random::new(cells.len() as u64);
+        let mut in_bounds = Duration::ZERO;
         for repetition in 0.. {
-            for bound in &mut bounds {
-                bound.measure(&mut place)?;
+            let before = start.elapsed();
+            if in_bounds <= before.mul_f64(FOR_BOUNDS) {
+                for bound in &mut bounds {
+                    bound.measure(&mut place)?;
+                }
+                in_bounds += start.elapsed() - before;
             }
             for cell in &mut cells {
                 if interrupt::came() || repetition > 0 && start.elapsed() > limit {
                     return Ok(());
                 }
                 bar.show(start.elapsed(), || cell.story());
-                repeat(&mut place, &mut rival, cell, &trace, (repetition, &mut random))?;
+                repeat(&mut place, &mut rival, cell, &trace, &mut random)?;
             }
         }
         Ok(())
@@ -165,7 +174,8 @@ pub(crate) fn run(options: &BenchReduce) -> Result<()> {
     remarks.extend((is_crowded && rival_name == Some("mpich")).then(|| SPINS.to_string()));
     let bound = |cell: &Cell| {
         let bound = bounds.iter().find(|bound| bound.p() == cell.p());
-        bound.map_or(0.0, |bound| after_last_ns(bound, place.backend, cell.shape))
+        let (one, all) = moved(place.backend, cell.shape);
+        bound.map_or(0.0, |bound| bound.of_bytes(one, all))
     };
     let rows = rows::of(place.backend, rival_name, &cells, bound, &remarks);
     let share = rows::Share::of(&rows);
@@ -184,6 +194,9 @@ pub(crate) fn run(options: &BenchReduce) -> Result<()> {
     if interrupt::came() { Err(Failure::Ended(interrupt::STATUS)) } else { Ok(()) }
 }
 
+/// How much of the time goes to bounds, at the most.
+const FOR_BOUNDS: f64 = 0.2;
+
 fn bounds(place: &Place, cells: &[Cell]) -> Vec<Bound> {
     let mut processes: Vec<Pid> = cells.iter().map(Cell::p).collect();
     processes.dedup();
@@ -191,14 +204,18 @@ fn bounds(place: &Place, cells: &[Cell]) -> Vec<Bound> {
         "threads" => cores().min(p as usize),
         _ => p as usize,
     };
-    let shapes = |p| cells.iter().filter(move |cell| cell.p() == p).map(|cell| cell.shape);
-    processes.into_iter().map(|p| Bound::new(p, at_once(p), shapes(p))).collect()
+    let bound = |p: Pid| {
+        let here = cells.iter().filter(|cell| cell.p() == p);
+        let moved = here.map(|cell| moved(place.backend, cell.shape));
+        let bytes: Vec<usize> = moved.flat_map(|(one, all)| [one, all / at_once(p)]).collect();
+        Bound::of_shares(p, at_once(p), &bytes)
+    };
+    processes.into_iter().map(bound).collect()
 }
 
-/// The least time from the last arrival to the end, ns: the last process moves its own bytes, or all move what has
-/// to be moved then. That is its vector, once; in an all-reduce also the result to all but one. On threads each is
-/// copied into a cell and out of it.
-fn after_last_ns(bound: &Bound, backend: &str, shape: Shape) -> f64 {
+/// What has to be moved from the last arrival on, bytes: by the last process its own vector; by all that vector, and in
+/// an all-reduce also the result to all but one. On threads each is copied into a cell and out of it.
+fn moved(backend: &str, shape: Shape) -> (usize, usize) {
     let bytes = shape.bytes();
     let moves = match shape.collective() {
         _ if shape.p == 1 => 0,
@@ -206,35 +223,58 @@ fn after_last_ns(bound: &Bound, backend: &str, shape: Shape) -> f64 {
         _ => shape.p,
     };
     let copies = if backend == "threads" { 2 } else { 1 };
-    bound.of_bytes(bytes * moves.min(1), copies * moves * bytes)
+    (bytes * moves.min(1), copies * moves * bytes)
 }
 
-/// One repetition: every algorithm, and MPI's own, on the same arrivals.
+/// Repetitions in one section: so many as there is time for, that sections begin and end.
+const SECTION: Duration = Duration::from_secs(1);
+const MOST_IN_SECTION: u64 = 8;
+
+/// Some repetitions, in each of which every algorithm, and MPI's own, are called on the same arrivals. Before the first
+/// one each is called by processes that come together, which opens connections and touches all memory.
 fn repeat(
     place: &mut Place,
     rival: &mut Rival,
     cell: &mut Cell,
     trace: &[Vec<u64>],
-    (repetition, random): (usize, &mut Random),
+    random: &mut Random,
 ) -> Result<()> {
     let (p, shape) = (cell.p(), cell.shape);
-    let arrivals_ns =
-        cell.pattern.arrivals(shape.p, cell.delay_ns, trace, (repetition, &mut *random));
-    let foreseen_ns = arrivals::foreseen(&arrivals_ns, cell.percent, random);
-    let wanted = |algorithm: &str, backend| Wanted {
+    let wanted = |algorithm: &str, backend, arrivals_ns: &[u64], foreseen_ns: &[u64]| Wanted {
         shape,
         algorithm: algorithm.into(),
-        arrivals_ns: arrivals_ns.clone(),
-        foreseen_ns: foreseen_ns.clone(),
+        arrivals_ns: arrivals_ns.to_vec(),
+        foreseen_ns: foreseen_ns.to_vec(),
         window_ns: least_window(backend, p as usize > cores()),
     };
     let mut turns: Vec<usize> = (0..cell.own.len()).collect();
-    shuffle(&mut turns, random);
-    let order: Vec<Wanted> =
-        turns.iter().map(|&nth| wanted(&cell.own[nth].0, place.backend)).collect();
+    let together = vec![0; shape.p];
+    let warm_up = |name: &str, backend| wanted(name, backend, &together, &together);
+    let mut order: Vec<Wanted> =
+        cell.own.iter().map(|(name, _)| warm_up(name, place.backend)).collect();
+    let mut own = vec![warm_up(OWN, "mpi")];
+    let mut places = Vec::new();
+    let each = cell.delay_ns.max(1_000_000) * turns.len() as u64;
+    let repetitions = (SECTION.as_nanos() as u64 / each).clamp(1, MOST_IN_SECTION);
+    for _ in 0..repetitions {
+        let arrivals_ns =
+            cell.pattern.arrivals(shape.p, cell.delay_ns, trace, (cell.repetitions, &mut *random));
+        cell.repetitions += 1;
+        let foreseen_ns = arrivals::foreseen(&arrivals_ns, cell.percent, random);
+        shuffle(&mut turns, random);
+        let names = turns.iter().map(|&nth| cell.own[nth].0.as_str());
+        order.extend(names.map(|name| wanted(name, place.backend, &arrivals_ns, &foreseen_ns)));
+        own.push(wanted(OWN, "mpi", &arrivals_ns, &foreseen_ns));
+        places.extend(turns.iter().copied());
+    }
     let found = place.measure::<Arriving>(p, &order, unwatched())?;
-    turns.into_iter().zip(found).for_each(|(nth, seen)| cell.own[nth].1.push(seen));
-    let asked = Asked::Arriving(vec![wanted("own", "mpi")]);
-    cell.mpi.extend(rival.measure::<Vec<Seen>>(place, p, &asked)?.unwrap_or_default());
+    let timed = found.into_iter().skip(turns.len());
+    places.into_iter().zip(timed).for_each(|(nth, seen)| cell.own[nth].1.push(seen));
+    let found = if rival.is_here(p) {
+        place.measure::<Arriving>(p, &own, unwatched())?
+    } else {
+        rival.measure::<Vec<Seen>>(place, p, &Asked::Arriving(own))?.unwrap_or_default()
+    };
+    cell.mpi.extend(found.into_iter().skip(1));
     Ok(())
 }

@@ -50,9 +50,13 @@ pub(super) enum Algorithm {
     Tree(Growth),
     Allreduce(Allreduce),
     AllreduceByArrival(AllreduceByArrival),
+    /// MPI's own, in a job of MPI's that this process is one of.
+    Mpi,
 }
 
 pub(super) const AUTO: &str = "auto";
+/// MPI's own call.
+pub(super) const OWN: &str = "own";
 
 /// All algorithms of a call, with their names, the ordinary ones first.
 pub(super) fn algorithms(call: Collective) -> Vec<(String, Algorithm)> {
@@ -185,12 +189,13 @@ impl<L: Lpf> Own<'_, '_, L> {
     fn call(&mut self, wanted: &Wanted) -> Result<Seen> {
         let call = wanted.shape.collective();
         let named = algorithms(call).into_iter().find(|(name, _)| *name == wanted.algorithm);
-        let Some((_, algorithm)) = named else {
+        let mpi = (wanted.algorithm == OWN).then_some(Algorithm::Mpi);
+        let Some(algorithm) = named.map(|(_, algorithm)| algorithm).or(mpi) else {
             return Err(lpf::Error::setting("an algorithm is asked for that there is none of"));
         };
         (self.wanted, self.algorithm) = (wanted.clone(), algorithm);
         *self.all.preferences_mut() = match algorithm {
-            Algorithm::Auto | Algorithm::Tree(_) => Preferences::default(),
+            Algorithm::Auto | Algorithm::Tree(_) | Algorithm::Mpi => Preferences::default(),
             Algorithm::Reduce(way) => Preferences { reduce: Some(way), ..Default::default() },
             Algorithm::Allreduce(way) => Preferences { allreduce: Some(way), ..Default::default() },
             Algorithm::ReduceByArrival(way) => {
@@ -241,6 +246,7 @@ impl<L: Lpf> Side for Own<'_, '_, L> {
             Estimates::new(&wanted.foreseen_ns, (spread / 64).next_power_of_two())
         };
         match (wanted.shape.collective(), algorithm) {
+            (_, Algorithm::Mpi) => own_call(ctx, wanted.shape, x.0, y.0),
             (_, Algorithm::Tree(growth)) => {
                 let arbiter = &mut arbiters[usize::from(*growth == Growth::Neighbours)];
                 all.reduce_as_they_come(ctx, arbiter, 0, &Sum, x, y).map(|_| ())
@@ -255,4 +261,27 @@ impl<L: Lpf> Side for Own<'_, '_, L> {
     fn gather(&mut self, own: &[u64]) -> Result<Vec<u64>> {
         self.line.gather(self.ctx, own)
     }
+}
+
+/// MPI's own call, by processes that LPF has brought MPI up in: nothing of LPF's is under way.
+#[cfg(feature = "mpi")]
+fn own_call<'s, L: Lpf>(
+    ctx: &mut Context<'s, L>,
+    shape: Shape,
+    x: &Local<'s, f64>,
+    y: &mut Local<'s, f64>,
+) -> Result<()> {
+    let me = ctx.pid() as usize;
+    let (x, y) = ctx.access((x, y));
+    crate::bench::collectives::own_of_mpi(shape, me, x, y)
+}
+
+#[cfg(not(feature = "mpi"))]
+fn own_call<L: Lpf>(
+    _ctx: &mut Context<'_, L>,
+    _shape: Shape,
+    _x: &Local<'_, f64>,
+    _y: &mut Local<'_, f64>,
+) -> Result<()> {
+    Err(lpf::Error::setting("MPI is not built in"))
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use plotters::prelude::*;
 
-use super::rows::{OWN, Row};
+use super::own::OWN;
+use super::rows::Row;
 use crate::bench::collectives::plot::COLOURS;
 use crate::failure::Result;
 use crate::plot::{axis, time_label, write};

@@ -10,13 +10,10 @@ use serde::Serialize;
 
 use super::Cell;
 use super::arrivals::Pattern;
-use super::own::{AUTO, Seen, algorithms, looks_ahead};
+use super::own::{AUTO, OWN, Seen, algorithms, looks_ahead};
 use crate::bench::collectives::shapes::ELEMENT;
 use crate::output::{self, digits, size, time};
 use crate::remarks::Remarks;
-
-/// The algorithm of MPI's own row.
-pub(super) const OWN: &str = "own";
 
 /// A row of `--json` and `--csv`.
 #[derive(Clone, Debug, Serialize)]
@@ -116,7 +113,9 @@ pub(super) fn of(
                 samples.median()
             };
             let mut planned = Samples::default();
-            planned.extend(seen.iter().map(|seen| seen.planned_ns as f64));
+            // A schedule that was kept takes nothing.
+            let made = seen.iter().map(|seen| seen.planned_ns as f64).filter(|&ns| ns > 0.0);
+            planned.extend(made);
             let list = |nth: usize| {
                 let all = times.iter().map(|times| format!("{:.0}", times[nth]));
                 all.collect::<Vec<_>>().join(" ")
@@ -135,7 +134,7 @@ pub(super) fn of(
                 run_time_ns: median(1),
                 after_last_arrival_ns: median(2),
                 bound_ns: (name != OWN || backend == "mpi").then(|| bound(cell)),
-                schedule_ns: ahead.then(|| planned.median()),
+                schedule_ns: ahead.then(|| if planned.is_empty() { 0.0 } else { planned.median() }),
                 samples: seen.len(),
                 after_last_arrival_samples_ns: list(2),
                 avg_elapsed_samples_ns: list(0),
