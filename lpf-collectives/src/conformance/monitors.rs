@@ -118,40 +118,41 @@ case! {
 }
 
 case! {
-    /// One member's monitor is gone in the middle of a phase, while the others are at its end or come to it later:
-    /// their calls are ordinary, and so is its own.
+    /// From the middle of a phase on one member has no monitor, or does not use it any more, while the others are at
+    /// that phase's end or come to it later: their calls are ordinary, and so are its own, however many follow.
     pub fn a_monitor_that_is_dropped_in_a_phase_leaves_ordinary_calls timed [2, 3] |ctx| {
         let mut c = world(ctx, 1, 0)?;
         let mut x = ctx.local::<u64>(20)?;
-        for gone in 0..c.len() {
-            for waits in [true, false] {
-                let mut monitor = Some(Monitor::new(ctx, &mut c)?);
-                for phase in 0..4 {
-                    if let Some(monitor) = &mut monitor {
-                        monitor.begin();
-                        monitor.edge(0.5);
-                    }
-                    if phase == 2 && c.me() == gone {
-                        late(if waits { 60 } else { 0 });
-                        monitor = None;
-                    } else {
-                        late(if waits { 0 } else { 60 });
-                    }
-                    ctx.write(&mut x).fill(1);
-                    let start = Instant::now();
-                    match &mut monitor {
-                        Some(monitor) => {
-                            let arrivals = monitor.finish()?;
-                            // What it said before it went is known.
-                            assert!(phase < 3 || arrivals.spread_ns() == 0, "{phase}: {arrivals:?}");
-                            c.allreduce_in_place_by_arrival(ctx, &Estimates::together(c.len()), &Sum, &mut x)?;
-                        }
-                        None => c.allreduce_in_place(ctx, &Sum, &mut x)?,
-                    }
-                    assert_eq!(ctx.read(&x), [c.len() as u64; 20]);
-                    assert_in_time(start.elapsed(), BOUND);
+        let ways = [(true, true), (true, false), (false, true), (false, false)];
+        for (gone, (drops, waits)) in (0..c.len()).flat_map(|gone| ways.map(|way| (gone, way))) {
+            let mut monitor = Some(Monitor::new(ctx, &mut c)?);
+            let mut unused = None;
+            // More than there are registers for agreements.
+            for phase in 0..10 {
+                if let Some(monitor) = &mut monitor {
+                    monitor.begin();
+                    monitor.edge(0.5);
                 }
+                let is_late = (phase == 2 && c.me() == gone) == waits;
+                late(if is_late && phase < 4 { 30 } else { 0 });
+                if phase == 2 && c.me() == gone {
+                    unused = monitor.take().filter(|_| !drops);
+                }
+                ctx.write(&mut x).fill(1);
+                let start = Instant::now();
+                match &mut monitor {
+                    Some(monitor) => {
+                        let arrivals = monitor.finish()?;
+                        // What it said before it went is known.
+                        assert!(phase < 3 || arrivals.spread_ns() == 0, "{phase}: {arrivals:?}");
+                        c.allreduce_in_place_by_arrival(ctx, &Estimates::together(c.len()), &Sum, &mut x)?;
+                    }
+                    None => c.allreduce_in_place(ctx, &Sum, &mut x)?,
+                }
+                assert_eq!(ctx.read(&x), [c.len() as u64; 20]);
+                assert_in_time(start.elapsed(), BOUND);
             }
+            drop(unused);
         }
         ctx.sync()?;
     }

@@ -9,10 +9,14 @@
 //! | `Said` | each member's helper | the call and when the member will arrive |
 //! | `Asked` | each member | the call that it has come to and when it came; it waits for the agreement |
 //! | `Closed`, [`KEPT`] of them | member 0's helper | the agreement on a call, in register call mod `KEPT` |
+//! | `Unknown` | member 0's helper | a [`Gap`]: calls of which nobody knows when members come, and which are in no register |
 //! | `Ended` | member 0 | its monitor is gone: no call from this one on has an agreement |
 //!
-//! A register of an agreement is used again when all members have been heard of a later call: then all have read it. So
-//! who is ahead, as one may be after a reduction to somebody else, is at most `KEPT` calls ahead, and then waits.
+//! A register of an agreement is used again when all members have been heard of a later call: then all have read it. Who
+//! is ahead of one that has not, as it may be after a reduction to somebody else or where that one has no more use for
+//! its monitor, does not wait for it: there is nothing to be known of a call whose members are so far apart, and its
+//! agreement is that. Such calls are told by their first and last. A gap grows until there is a call of which all have
+//! been heard; so all are past it before there is another one.
 
 use crate::arrival_pattern::Estimates;
 
@@ -73,6 +77,37 @@ impl Agreement {
     }
 }
 
+/// Calls, from the first to the last, of which it is agreed that nobody knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Gap {
+    pub(super) first: u64,
+    pub(super) last: u64,
+}
+
+impl Gap {
+    pub(super) fn has(self, call: u64) -> bool {
+        (self.first..=self.last).contains(&call)
+    }
+
+    pub(super) fn to_bytes(self) -> [u8; 16] {
+        Word { call: self.first, arrival_ns: self.last }.to_bytes()
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let Word { call: first, arrival_ns: last } = Word::from_bytes(bytes)?;
+        Some(Gap { first, last })
+    }
+}
+
+/// What is to be told of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Closed {
+    /// In its register.
+    Kept(Agreement),
+    /// That it is the last of a gap.
+    Unknown(Gap),
+}
+
 /// The grain of estimates: a 64th of what they are apart, as a power of two, and this at least, ns.
 const LEAST_GRAIN: u64 = 1 << 10;
 
@@ -88,11 +123,13 @@ fn rounded(times: &[u64]) -> Estimates {
 pub(super) struct Closer {
     /// The call whose agreement is the next.
     pub(super) next: u64,
+    /// The latest, which grows if not all have been heard past it.
+    pub(super) gap: Option<Gap>,
 }
 
 impl Default for Closer {
     fn default() -> Self {
-        Closer { next: 1 }
+        Closer { next: 1, gap: None }
     }
 }
 
@@ -103,15 +140,11 @@ impl Closer {
         &mut self,
         said: &[Option<Word>],
         asked: &[Option<Word>],
-    ) -> Option<Agreement> {
+    ) -> Option<Closed> {
         let call = self.next;
         let heard = |word: &Option<Word>| word.map_or(0, |word| word.call);
-        let mut both = said.iter().zip(asked);
-        // All have read what is in the register: they have been in a later call.
-        let read = |(said, asked)| heard(said).max(heard(asked)) + KEPT > call;
-        if call > KEPT && !both.all(read) {
-            return None;
-        }
+        let latest = said.iter().zip(asked).map(|(said, asked)| heard(said).max(heard(asked)));
+        let all_heard = latest.min().unwrap_or(0);
         // Who has come says when; who is past this call had no need of knowing.
         let of = |word: &Option<Word>| word.filter(|word| word.call == call);
         let arrival = |(said, asked)| of(asked).or(of(said)).map(|word: Word| word.arrival_ns);
@@ -121,6 +154,17 @@ impl Closer {
             return None;
         }
         self.next += 1;
-        Some(Agreement { call, arrivals: all.map(|times| rounded(&times)) })
+        // All have read what is in the register: they have been in a later call.
+        let is_read = all_heard + KEPT > call;
+        let open = self.gap.filter(|gap| all_heard <= gap.last);
+        if is_read && open.is_none() {
+            return Some(Closed::Kept(Agreement {
+                call,
+                arrivals: all.map(|times| rounded(&times)),
+            }));
+        }
+        let gap = Gap { first: open.map_or(call, |gap| gap.first), last: call };
+        self.gap = Some(gap);
+        Some(Closed::Unknown(gap))
     }
 }

@@ -22,7 +22,7 @@ use lpf_core::wait::{Patience, Waiter};
 use lpf_core::{Cause, Context, Error, Lpf, Pid, Result};
 use parking_lot::Mutex;
 
-use self::agreement::{Agreement, Closer, KEPT, Word};
+use self::agreement::{Agreement, Closed, Closer, Gap, KEPT, Word};
 use self::clock::Clock;
 pub use self::estimator::{Estimator, Exponential, LastValue, MovingAverage};
 use crate::arrival_pattern::Estimates;
@@ -65,8 +65,12 @@ impl Registers {
         self.topic(2)
     }
 
+    fn unknown(self) -> Topic {
+        self.topic(3)
+    }
+
     fn closed(self, call: u64) -> Topic {
-        self.topic(3 + call % KEPT)
+        self.topic(4 + call % KEPT)
     }
 }
 
@@ -109,10 +113,13 @@ fn closed<B: Board>(
     if let Some(agreement) = agreement.filter(|agreement| agreement.call == call) {
         return Ok(Some(agreement));
     }
+    let gap = board.read(first, registers.unknown())?;
+    let gap = gap.and_then(|record| Gap::from_bytes(&record.bytes));
     let ended = board.read(first, registers.ended())?;
     let ended = ended.and_then(|record| Word::from_bytes(&record.bytes));
-    let is_over = ended.is_some_and(|ended| ended.call <= call);
-    Ok(is_over.then_some(Agreement { call, arrivals: None }))
+    let is_unknown =
+        gap.is_some_and(|gap| gap.has(call)) || ended.is_some_and(|ended| ended.call <= call);
+    Ok(is_unknown.then_some(Agreement { call, arrivals: None }))
 }
 
 impl<B: Board> Watch<B> {
@@ -126,8 +133,16 @@ impl<B: Board> Watch<B> {
         // Asked first: who has asked has said what it says before.
         let (asked, said) = (of(self.registers.asked())?, of(self.registers.said())?);
         let mut news = false;
-        while let Some(agreement) = closer.close(&said, &asked) {
-            self.board.write(self.registers.closed(agreement.call), &agreement.to_bytes())?;
+        while let Some(closed) = closer.close(&said, &asked) {
+            match closed {
+                Closed::Kept(agreement) => {
+                    let topic = self.registers.closed(agreement.call);
+                    self.board.write(topic, &agreement.to_bytes())?;
+                }
+                Closed::Unknown(gap) => {
+                    self.board.write(self.registers.unknown(), &gap.to_bytes())?
+                }
+            }
             self.phase.lock().next = closer.next;
             news = true;
         }

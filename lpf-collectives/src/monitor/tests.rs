@@ -1,6 +1,6 @@
 //! Agreements where words come late, never, or again and again.
 
-use super::agreement::{Agreement, Closer, KEPT, Word};
+use super::agreement::{Agreement, Closed, Closer, Gap, KEPT, Word};
 use crate::arrival_pattern::Estimates;
 use crate::simulate::Random;
 
@@ -34,9 +34,42 @@ struct Member {
     read: Vec<Agreement>,
 }
 
+/// What the closer has told.
+#[derive(Default)]
+struct Told {
+    kept: [Option<Agreement>; KEPT as usize],
+    gap: Option<Gap>,
+    calls: u64,
+}
+
+impl Told {
+    fn tell(&mut self, closed: Closed) {
+        self.calls += 1;
+        match closed {
+            Closed::Kept(agreement) => {
+                assert_eq!(agreement.call, self.calls);
+                let register = (agreement.call % KEPT) as usize;
+                self.kept[register] = Some(agreement);
+            }
+            Closed::Unknown(gap) => {
+                assert!(gap.first <= gap.last && gap.last == self.calls, "{gap:?}");
+                self.gap = Some(gap);
+            }
+        }
+    }
+
+    /// As a member reads it.
+    fn of(&self, call: u64) -> Option<Agreement> {
+        let kept = self.kept[(call % KEPT) as usize].clone();
+        let unknown = self.gap.is_some_and(|gap| gap.has(call));
+        kept.filter(|one| one.call == call)
+            .or(unknown.then_some(Agreement { call, arrivals: None }))
+    }
+}
+
 /// Members that say when they come, or do not, and come at any time; the closer sees their words late, several times,
-/// and those of some hardly ever. Each call is agreed on once, everybody reads the same of it, nobody waits for ever,
-/// and an agreement is there until all have read it.
+/// and those of some hardly ever; some comes to no more calls from one on. Each call is agreed on once, everybody reads
+/// the same of it, nobody waits for ever, and an agreement is there until all have read it.
 #[test]
 fn everybody_reads_the_same_of_every_call() {
     let mut random = Random(3);
@@ -45,14 +78,16 @@ fn everybody_reads_the_same_of_every_call() {
         let q = 1 + random.below(6) as usize;
         let silent = random.below(2 * q as u64) as usize;
         let slow = random.below(2 * q as u64) as usize;
+        // Who is gone, and from which call on.
+        let (gone, last) = (random.below(4 * q as u64) as usize, random.below(9) as usize);
         let mut members = vec![Member::default(); q];
         let mut closer = Closer::default();
-        let mut closed: Vec<Agreement> = Vec::new();
-        let calls = 12;
+        let mut told = Told::default();
+        let calls_of = |me: usize| if me == gone { last } else { 12 };
         let mut steps = 0;
-        while members.iter().any(|member| member.read.len() < calls) {
+        while members.iter().enumerate().any(|(me, member)| member.read.len() < calls_of(me)) {
             steps += 1;
-            assert!(steps < 100_000, "somebody waits for ever: {closed:?}");
+            assert!(steps < 100_000, "somebody waits for ever");
             let me = random.below(q as u64) as usize;
             if me == slow && random.below(30) > 0 {
                 continue;
@@ -61,18 +96,21 @@ fn everybody_reads_the_same_of_every_call() {
             let is_in_phase = member.call as usize > member.read.len();
             let word = Word { call: member.call, arrival_ns: random.below(1 << 20) };
             match random.below(3) {
-                _ if member.read.len() == calls => {}
+                _ if member.read.len() == calls_of(me) => {}
                 0 if !is_in_phase => member.call += 1,
                 // It says when it comes, once or several times.
                 1 if is_in_phase && me != silent => member.said.write(word),
                 _ if is_in_phase => {
-                    let at = (member.call - 1) as usize;
-                    match closed.get(at) {
-                        Some(agreement) => {
-                            let overwritten = closed.len() as u64 >= member.call + KEPT;
-                            assert!(!overwritten, "call {} of member {me}: gone", member.call);
-                            member.read.push(agreement.clone());
-                        }
+                    let agreement = told.of(member.call);
+                    let was_told = told.calls >= member.call;
+                    assert_eq!(
+                        agreement.is_some(),
+                        was_told,
+                        "call {} of member {me}",
+                        member.call
+                    );
+                    match agreement {
+                        Some(agreement) => member.read.push(agreement),
                         None => member.asked.write(word),
                     }
                 }
@@ -86,16 +124,17 @@ fn everybody_reads_the_same_of_every_call() {
                     all.map(|member| of(member).read(&mut random, keeps_back)).collect()
                 };
                 let (asked, said) = (read(|m| &mut m.asked), read(|m| &mut m.said));
-                while let Some(agreement) = closer.close(&said, &asked) {
-                    assert_eq!(agreement.call as usize, closed.len() + 1);
-                    closed.push(agreement);
+                while let Some(closed) = closer.close(&said, &asked) {
+                    told.tell(closed);
                 }
             }
         }
+        let longest = members.iter().map(|member| &member.read).max_by_key(|read| read.len());
+        let longest = longest.expect("a member");
         for member in &members {
-            assert_eq!(member.read, closed[..calls]);
+            assert_eq!(member.read, longest[..member.read.len()]);
         }
-        for agreement in &closed {
+        for agreement in longest {
             match &agreement.arrivals {
                 Some(arrivals) => {
                     assert_eq!(arrivals.times_ns().len(), q);
@@ -111,8 +150,13 @@ fn everybody_reads_the_same_of_every_call() {
 #[test]
 fn an_agreement_is_closed_when_all_is_known_or_somebody_asks() {
     let word = |call, arrival_ns| Some(Word { call, arrival_ns });
+    let kept = |closed: Option<Closed>| match closed {
+        Some(Closed::Kept(agreement)) => Some(agreement),
+        Some(gap @ Closed::Unknown(_)) => panic!("{gap:?}"),
+        None => None,
+    };
     let close =
-        |said: &[Option<Word>], asked: &[Option<Word>]| Closer::default().close(said, asked);
+        |said: &[Option<Word>], asked: &[Option<Word>]| kept(Closer::default().close(said, asked));
     assert_eq!(close(&[word(1, 5), None], &[None, None]), None);
     let known = close(&[word(1, 5), word(1, 100_005)], &[None, None]).expect("all have said");
     assert_eq!(known.arrivals.expect("known").times_ns(), [0, 98_304]);
@@ -122,11 +166,29 @@ fn an_agreement_is_closed_when_all_is_known_or_somebody_asks() {
     let unknown = close(&[word(1, 5), None], &[word(1, 6), None]).expect("somebody asks");
     assert_eq!(unknown, Agreement { call: 1, arrivals: None });
     // Words of a call before say nothing of this one.
-    let mut closer = Closer { next: 2 };
+    let mut closer = Closer { next: 2, ..Closer::default() };
     assert_eq!(closer.close(&[word(1, 5), word(2, 5)], &[word(1, 6), None]), None);
-    assert_eq!(
-        closer.close(&[None, None], &[None, word(2, 9)]).map(|one| one.arrivals),
-        Some(None)
+    let unknown = kept(closer.close(&[None, None], &[None, word(2, 9)])).expect("somebody asks");
+    assert_eq!(unknown, Agreement { call: 2, arrivals: None });
+}
+
+#[test]
+fn who_is_far_ahead_waits_for_nobody_and_what_others_have_to_read_is_kept() {
+    let word = |call| Some(Word { call, arrival_ns: 5 });
+    let mut closer = Closer::default();
+    // Member 1 is in call 2, member 0 comes to call after call.
+    for call in 1..=KEPT + 1 {
+        let closed = closer.close(&[None, None], &[word(call), word(2)]).expect("asked");
+        assert!(matches!(closed, Closed::Kept(one) if one.call == call));
+    }
+    for call in KEPT + 2..KEPT + 5 {
+        let closed = closer.close(&[None, None], &[word(call), word(2)]);
+        assert_eq!(closed, Some(Closed::Unknown(Gap { first: KEPT + 2, last: call })));
+    }
+    // Then member 1 comes to a call that is known of both.
+    let both = [word(KEPT + 5), word(KEPT + 5)];
+    assert!(
+        matches!(closer.close(&both, &both), Some(Closed::Kept(one)) if one.arrivals.is_some())
     );
 }
 
