@@ -76,6 +76,10 @@ impl What {
         algorithms + 1
     }
 
+    pub(super) fn is_by_arrival(self) -> bool {
+        matches!(self, ReduceByArrival | AllreduceByArrival | AllreduceInPlaceByArrival)
+    }
+
     pub(super) fn has_root(self) -> bool {
         matches!(
             self,

@@ -8,6 +8,7 @@ use lpf_core::conformance::tools::{BOUND, assert_fatal_naming, assert_in_time, s
 use lpf_core::{Args, Cause, Context, Error, Kind, Lpf, Pid, Result, case};
 
 use super::calls::{Call, What};
+use super::reductions::Reduction;
 use super::vectors::{Room, SLOTS};
 use super::world;
 use crate::*;
@@ -23,6 +24,10 @@ struct Breaks {
 impl Operator<u64> for Breaks {
     fn identity(&self) -> u64 {
         0
+    }
+
+    fn commutes(&self) -> bool {
+        true
     }
 
     fn combine(&self, left: u64, right: u64) -> u64 {
@@ -42,16 +47,15 @@ case! {
     /// for what that member would have sent.
     pub fn a_panic_in_an_operator_is_fatal_for_all timed [2, 4] |ctx| {
         for (len, left) in [(64, 0), (5000, 0), (5000, 1000)] {
-            for way in Allreduce::ALL {
+            for way in Reduction::all() {
                 let mut seen = None;
                 let ended = ctx.rehook(Args::none(), |inner, _args| {
                     let mut c = world(inner, 2, 0)?;
-                    c.preferences_mut().allreduce = Some(*way);
-                    let mut x = inner.local::<u64>(len)?;
+                    let (x, mut y) = (inner.local::<u64>(len)?, inner.local::<u64>(len)?);
                     let operator = Breaks { left: Cell::new(left), here: inner.pid() == 1 };
                     inner.sync()?;
                     let start = Instant::now();
-                    let call = || c.allreduce_in_place(inner, &operator, &mut x);
+                    let call = || way.call(inner, &mut c, &operator, &x, &mut y);
                     let error = match catch_unwind(AssertUnwindSafe(call)) {
                         Ok(done) => done.err().unwrap_or_else(|| sync_until_fatal(inner)),
                         Err(panic) => {
@@ -65,16 +69,58 @@ case! {
                 });
                 let ended = ended.expect_err("process 1 panics");
                 if ctx.pid() == 1 {
-                    assert!(seen.is_none(), "{way}: its call returned: {seen:?}");
+                    assert!(seen.is_none(), "{way:?}: its call returned: {seen:?}");
                 } else {
                     let (error, waited) = seen.expect("nobody else panics");
-                    told(&error, 1, Some(TEXT), &format!("{way}, {len}"));
+                    told(&error, 1, Some(TEXT), &format!("{way:?}, {len}"));
                     assert_fatal_naming(&ended, &[1]);
                     assert_in_time(waited, BOUND);
                 }
                 ctx.sync()?;
             }
         }
+    }
+}
+
+/// Adds, and sleeps at one process before it does so for the first time.
+struct Sleeps {
+    here: Cell<bool>,
+}
+
+impl Operator<u64> for Sleeps {
+    fn identity(&self) -> u64 {
+        0
+    }
+
+    fn commutes(&self) -> bool {
+        true
+    }
+
+    fn combine(&self, left: u64, right: u64) -> u64 {
+        if self.here.take() {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        left + right
+    }
+}
+
+case! {
+    /// One member sleeps for a second in its operator: nobody takes that for a failure, and nothing is lost.
+    pub fn a_member_that_sleeps_in_the_midst_of_a_reduction_is_waited_for timed [4] |ctx| {
+        let mut c = world(ctx, 2, 0)?;
+        let (mut x, mut y) = (ctx.local::<u64>(500)?, ctx.local::<u64>(500)?);
+        let me = c.me();
+        ctx.write(&mut x).fill(1 + me as u64);
+        for way in Reduction::all() {
+            let operator = Sleeps { here: Cell::new(me == 1) };
+            let start = Instant::now();
+            way.call(ctx, &mut c, &operator, &x, &mut y)?;
+            if me == 1 {
+                assert_eq!(ctx.read(&y), [10; 500], "{way:?}");
+                assert!(start.elapsed() >= Duration::from_secs(1), "{way:?}: it did not sleep");
+            }
+        }
+        ctx.sync()?;
     }
 }
 
@@ -131,23 +177,28 @@ case! {
         for (nth, &what) in What::ALL.iter().enumerate() {
             for how in [How::Panics, How::ReturnsEarly, How::ReturnsAnError] {
                 let guilty = [0, 1, p - 1][(nth + how as usize) % 3];
-                let at = [0, 3, 7][nth / 3 % 3];
-                let mut seen = None;
-                let ended = ctx.rehook(Args::none(), |inner, _args| {
-                    seen = series(inner, (how, guilty, what), at)?;
-                    Ok(())
-                });
-                let ended = ended.expect_err("one of them ends badly");
-                let story = format!("{what:?}, {how:?}, process {guilty}, call {at}");
-                if ctx.pid() == guilty {
-                    assert!(ended.is_fatal() || ended.kind() == Kind::Program, "{story}: {ended}");
-                } else {
-                    let (error, waited) = seen.expect("nobody else ends badly");
-                    told(&error, guilty, (how == How::Panics).then_some(TEXT), &story);
-                    told(&ended, guilty, None, &story);
-                    assert_in_time(waited, BOUND);
+                let ats = if what.is_by_arrival() { 1..what.ways() } else {
+                    let at = [0, 3, 7][nth / 3 % 3];
+                    at..at + 1
+                };
+                for at in ats {
+                    let mut seen = None;
+                    let ended = ctx.rehook(Args::none(), |inner, _args| {
+                        seen = series(inner, (how, guilty, what), at)?;
+                        Ok(())
+                    });
+                    let ended = ended.expect_err("one of them ends badly");
+                    let story = format!("{what:?}, {how:?}, process {guilty}, call {at}");
+                    if ctx.pid() == guilty {
+                        assert!(ended.is_fatal() || ended.kind() == Kind::Program, "{story}: {ended}");
+                    } else {
+                        let (error, waited) = seen.expect("nobody else ends badly");
+                        told(&error, guilty, (how == How::Panics).then_some(TEXT), &story);
+                        told(&ended, guilty, None, &story);
+                        assert_in_time(waited, BOUND);
+                    }
+                    ctx.sync()?;
                 }
-                ctx.sync()?;
             }
         }
     }

@@ -11,6 +11,7 @@
 
 mod calls;
 mod elements;
+mod reductions;
 mod vectors;
 
 mod by_arrival;
@@ -141,6 +142,7 @@ macro_rules! conformance {
             ]
             faults: [
                 a_panic_in_an_operator_is_fatal_for_all,
+                a_member_that_sleeps_in_the_midst_of_a_reduction_is_waited_for,
                 a_member_that_ends_badly_is_fatal_for_the_others,
             ]
             random: [
