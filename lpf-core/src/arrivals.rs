@@ -221,12 +221,12 @@ impl Outgoing {
         link: Link,
         bytes: usize,
         travel: Travel,
-        shape: InboxShape,
+        (shape, longest_part): (InboxShape, usize),
         queued: usize,
     ) -> std::result::Result<(), Cause> {
         let is_too_long = match travel {
             Travel::Cell => bytes > shape.cell_bytes,
-            Travel::Parts(part) => part > shape.cell_bytes || part == 0 && bytes > 0,
+            Travel::Parts(part) => part > longest_part || part == 0 && bytes > 0,
             Travel::Landing => false,
         };
         let is_behind_too_many = queued >= 2 * shape.window as usize;

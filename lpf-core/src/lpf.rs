@@ -287,6 +287,13 @@ pub unsafe trait Lpf: Sized + Send {
     /// *Misuse* for an unknown link.
     fn landing_pays_from(&self, link: Link) -> Result<usize>;
 
+    /// The longest part of a put in [parts](PutAttr::Parts) on `link`: a cell, or, where the receiver reads parts in
+    /// the sender's memory, any (`usize::MAX`). The same at both ends. Θ(1).
+    ///
+    /// # Errors
+    /// *Misuse* for an unknown link.
+    fn longest_part(&self, link: Link) -> Result<usize>;
+
     /// Lets puts on links leave as credits allow. Never blocks. O(open links), and O(p) between processes.
     ///
     /// # Errors

@@ -346,6 +346,10 @@ unsafe impl Lpf for Threads {
         self.landing_pays_from_on(link)
     }
 
+    fn longest_part(&self, link: Link) -> Result<usize> {
+        self.longest_part_on(link)
+    }
+
     fn post(&mut self) -> Result<()> {
         self.progress()
     }

@@ -72,6 +72,14 @@ impl<L: Lpf> Call<'_, '_, L> {
         Ok(bytes > LONG.min(self.shared.cell) && bytes >= self.raw.landing_pays_from(link)?)
     }
 
+    /// How long a part of a message is: all of it, or what fits a cell; in whole elements, where it is combined.
+    #[inline]
+    fn part_of(&self, link: Link, bytes: usize, kept: bool) -> Result<usize> {
+        let part = if kept { self.shared.cell } else { self.part };
+        let is_whole = bytes <= part || bytes <= self.raw.longest_part(link)?;
+        Ok(if is_whole { bytes.max(1) } else { part })
+    }
+
     #[inline]
     fn flush(&mut self) -> Done {
         // A barrier's messages are in no list, and a link that one waits on cannot be closed.
@@ -176,10 +184,12 @@ impl<L: Lpf> Call<'_, '_, L> {
         }
         self.group.count_put(to, self.shared.flushes);
         let link = self.group.link(self.raw, self.shared, to)?;
-        let part = if kept { self.shared.cell } else { self.part };
+        let part = self.part_of(link, bytes, kept)?;
         let attr = match kept {
             true if self.lands(link, bytes)? => PutAttr::Landing(link),
-            _ if bytes > part || self.lends && !kept && bytes > LONG => PutAttr::Parts(link, part),
+            _ if bytes > self.shared.cell || self.lends && !kept && bytes > LONG => {
+                PutAttr::Parts(link, part)
+            }
             _ => PutAttr::Channel(link),
         };
         let (place, start) = (self.place(from.buffer), self.address(from) as usize);
@@ -198,7 +208,7 @@ impl<L: Lpf> Call<'_, '_, L> {
             bytes
         } else {
             self.may_write(to)?;
-            self.shared.cell
+            self.part_of(link, bytes, true)?
         };
         let to = self.address(to);
         let mut at = 0;
@@ -245,9 +255,10 @@ impl<L: Lpf> Call<'_, '_, L> {
         // Before the message is awaited: a flush would release it.
         self.may_write(into)?;
         let (with, to) = (self.address(with), self.address(into));
+        let part = self.part_of(link, bytes, false)?;
         let mut at = 0;
         while at < bytes {
-            let here = self.part.min(bytes - at);
+            let here = part.min(bytes - at);
             let (nth, arrival) = self.awaited(link, from, here)?;
             let (own, to) = (with.wrapping_add(at).cast_const(), to.wrapping_add(at));
             match left {

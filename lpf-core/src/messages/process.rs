@@ -429,6 +429,10 @@ unsafe impl<T: Transport> Lpf for Process<T> {
         self.landing_pays_from_on(link)
     }
 
+    fn longest_part(&self, link: Link) -> Result<usize> {
+        self.longest_part_on(link)
+    }
+
     fn post(&mut self) -> Result<()> {
         self.poll_for(Awaited::FlushedOn(&[])).map(|_| ())
     }

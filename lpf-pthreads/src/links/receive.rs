@@ -180,6 +180,11 @@ impl Threads {
         self.link(link).map(|open| open.own.shape.cell_bytes.saturating_add(1).min(LANDING))
     }
 
+    /// Parts are read where they lie.
+    pub(crate) fn longest_part_on(&self, link: Link) -> Result<usize> {
+        self.link(link).map(|_| usize::MAX)
+    }
+
     pub(crate) fn hold_message(&mut self, link: Link, nth: u64) -> Result<()> {
         let nth = self.readable(self.link(link)?, link, nth)?;
         if self.link_mut(link)?.incoming.hold(nth) {

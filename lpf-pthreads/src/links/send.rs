@@ -213,7 +213,13 @@ impl Threads {
         };
         let (pid, stamp) = (self.pid, self.links.call.word());
         let open = self.link_mut(link)?;
-        let made = open.outgoing.make(link, bytes, travel, open.theirs.shape, open.queue.len());
+        let made = open.outgoing.make(
+            link,
+            bytes,
+            travel,
+            (open.theirs.shape, usize::MAX),
+            open.queue.len(),
+        );
         if let Err(cause) = made {
             return Err(self.misuse(cause));
         }

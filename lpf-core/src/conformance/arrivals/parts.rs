@@ -48,7 +48,8 @@ case! {
         let link = mesh.with(peer);
         for round in 0..20 {
             if me == 0 {
-                for part in [0, CELL + 1] {
+                let longest = ctx.raw().longest_part(link)?;
+                for part in [Some(0), longest.checked_add(1)].into_iter().flatten() {
                     let unfit = put(ctx, source, 0..9, peer, PutAttr::Parts(link, part));
                     refused!(unfit, Misuse, Arrivals(_));
                 }

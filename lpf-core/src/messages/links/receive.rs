@@ -69,6 +69,10 @@ impl<T: Transport> Process<T> {
         Ok(if open.is_near { usize::MAX } else { open.shape.cell_bytes.saturating_add(1) })
     }
 
+    pub(in super::super) fn longest_part_on(&self, link: Link) -> Result<usize> {
+        Ok(self.links.link(&self.local, link)?.shape.cell_bytes)
+    }
+
     pub(in super::super) fn awaited_on(&self, link: Link) -> Result<u64> {
         Ok(self.links.link(&self.local, link)?.incoming.awaited)
     }

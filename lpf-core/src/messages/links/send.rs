@@ -41,7 +41,13 @@ impl<T: Transport> Process<T> {
         };
         let stamp = self.links.call.word();
         let open = self.links.link_mut(local, link)?;
-        let made = open.outgoing.make(link, bytes, travel, open.shape, open.queue.len());
+        let made = open.outgoing.make(
+            link,
+            bytes,
+            travel,
+            (open.shape, open.shape.cell_bytes),
+            open.queue.len(),
+        );
         made.map_err(|cause| local.misuse(cause))?;
         open.queue.push(Queued { slot: src, address, bytes, travel, stamp });
         let Process { network, local, links, watch, .. } = self;
