@@ -390,11 +390,14 @@ impl BenchReduce {
             false => self.pattern.iter().any(|name| name == one.name()),
         };
         let patterns: Vec<Pattern> = all.into_iter().filter(named).collect();
-        if patterns.contains(&Pattern::Trace) != self.trace.is_some() {
-            let text = "the pattern trace needs a file, and a file that pattern: add --trace FILE, or --pattern trace";
-            return Err(Failure::Usage(text.into()));
-        }
-        Ok(patterns)
+        let text = match (patterns.contains(&Pattern::Trace), &self.trace) {
+            (true, None) => "the pattern trace needs a file of arrivals: add --trace FILE",
+            (false, Some(_)) => {
+                "--trace is for the pattern trace: add --pattern trace, or leave --pattern out"
+            }
+            _ => return Ok(patterns),
+        };
+        Err(Failure::Usage(text.into()))
     }
 }
 
@@ -500,7 +503,7 @@ ns_per_transfer, samples (schedules)."
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ScheduleBench {
     /// Processes, which are also the segments, or several as 64,512 (default: 4, 8, 16, to 2048)
-    #[arg(short, value_name = "P", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..=8192))]
+    #[arg(short, value_name = "P", value_delimiter = ',', value_parser = segments)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) p: Vec<u32>,
 
@@ -711,6 +714,12 @@ fn processes(text: &str) -> std::result::Result<Pid, String> {
         "it has to be a number of processes from 1 to {most} ({PER_CORE} for each core: more cannot be measured in useful time)"
     );
     text.parse().ok().filter(|p| (1..=most).contains(p)).ok_or(wanted)
+}
+
+/// Processes of a schedule that is only timed.
+fn segments(text: &str) -> std::result::Result<u32, String> {
+    let wanted = "it has to be a number of processes from 2 to 8192";
+    text.parse().ok().filter(|p| (2..=8192).contains(p)).ok_or(wanted.into())
 }
 
 fn size(text: &str) -> std::result::Result<Pid, String> {

@@ -307,7 +307,7 @@ impl<'s, L: Lpf> Arbiter<'s, L> {
                 if let Some(differ) = answer.differ {
                     let [one, other] = differ.map(|member| self.members[member as usize]);
                     let text = format!(
-                        "process {one} and process {other} do not call the same reduction, or not with the same root"
+                        "process {one} and process {other} do not call the same reduction: compare its length, root, operator and element type, and the growth of the arbiter"
                     );
                     let error = Error::fatal(other, raw.superstep(), Cause::Deadlock(text));
                     return Err(raw.fail(error));

@@ -146,8 +146,8 @@ impl Call {
         let (theirs, other) = (word >> 32, word as u32);
         let why = match u64::from(*number) == theirs {
             true => {
-                "which is another collective, or the same with another length, root, operator, element type or \
-                 algorithm: compare what the two call there"
+                "which is another collective, or the same with another length, root, operator, element type, \
+                 algorithm or estimates of arrivals: compare what the two call there"
             }
             false => {
                 "so one of them has left a call out, or they did not agree in the earlier one on what they send \

@@ -26,7 +26,10 @@ pub fn backend(name: &str) -> Result<&'static str> {
     Err(Error::setting(if KNOWN.contains(&name) {
         not_built_in(name)
     } else {
-        format!("\"{name}\" is no backend; this program has {}", BACKENDS.join(", "))
+        format!(
+            "\"{name}\" is no backend (LPF_BACKEND, --backend); this program has {}",
+            BACKENDS.join(", ")
+        )
     }))
 }
 

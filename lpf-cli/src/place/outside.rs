@@ -139,8 +139,14 @@ impl Job {
     /// The job has ended before it was told to; why has been said, if there was anything to say.
     fn ended(&mut self) -> Failure {
         let status = self.launcher.wait();
-        let code = status.ok().and_then(|s| s.code().or(s.signal().map(|signal| 128 + signal)));
-        match code.and_then(|code| u8::try_from(code).ok()) {
+        // Who is killed says nothing.
+        if let Some(signal) = status.as_ref().ok().and_then(ExitStatusExt::signal) {
+            return Failure::Failed(format!(
+                "lpf run, which had started the job of {} processes, was ended by signal {signal}",
+                self.p
+            ));
+        }
+        match status.ok().and_then(|s| s.code()).and_then(|code| u8::try_from(code).ok()) {
             None | Some(0) => Failure::Failed(format!(
                 "the job of {} processes ended before it had measured anything",
                 self.p

@@ -16,6 +16,9 @@ use crate::output::{self, digits, plain, processes};
 /// A schedule of no more processes and segments is shown whole, and drawn.
 const SHOWN: (usize, u32) = (32, 64);
 
+/// Processes times segments, of which a schedule has as many transfers at least: those of more take minutes.
+const MOST: u64 = 1 << 28;
+
 /// The most transfers of a plot that can be read.
 const DRAWN: u64 = 20_000;
 
@@ -70,7 +73,12 @@ fn read(options: &ScheduleClairvoyant) -> Result<Instance> {
     let arrivals = fields.times("arrivals_ns")?;
     let root = fields.number("root")?;
     let root = u32::try_from(root).unwrap_or(u32::MAX);
-    let instance = Instance::new(fields.count("N")?, root, fields.number("d_ns")?, arrivals);
+    let n = fields.count("N")?;
+    let cells = arrivals.len() as u64 * u64::from(n);
+    if cells > MOST {
+        return Err(fields.wrong(&format!("P N is {cells}, and {MOST} (2^28) is the most")));
+    }
+    let instance = Instance::new(n, root, fields.number("d_ns")?, arrivals);
     instance.map_err(|why| fields.wrong(&why.to_string()))
 }
 

@@ -6,7 +6,7 @@
 //!
 //! | register | of | says |
 //! |---|---|---|
-//! | `Said` | each member's helper | the call and when the member will arrive |
+//! | `Said` | each member's helper | the call, when the member will arrive, and whether it will know better |
 //! | `Asked` | each member | the call that it has come to and when it came; it waits for the agreement |
 //! | `Closed`, [`KEPT`] of them | member 0's helper | the agreement on a call, in register call mod `KEPT` |
 //! | `Unknown` | member 0's helper | a [`Gap`]: calls of which nobody knows when members come, and which are in no register |
@@ -29,20 +29,23 @@ pub(super) struct Word {
     /// From 1 on.
     pub(super) call: u64,
     pub(super) arrival_ns: u64,
+    /// Whether it will say more: it goes by the phases before, and has an edge to come.
+    pub(super) is_early: bool,
 }
 
 impl Word {
-    pub(super) fn to_bytes(self) -> [u8; 16] {
-        let mut bytes = [0; 16];
-        bytes[..8].copy_from_slice(&self.call.to_le_bytes());
-        bytes[8..].copy_from_slice(&self.arrival_ns.to_le_bytes());
-        bytes
+    pub(super) fn to_bytes(self) -> Vec<u8> {
+        bytes(&[self.call, self.arrival_ns, u64::from(self.is_early)])
     }
 
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let [call, arrival_ns] = words(bytes)?.try_into().ok()?;
-        Some(Word { call, arrival_ns })
+        let [call, arrival_ns, is_early] = words(bytes)?.try_into().ok()?;
+        Some(Word { call, arrival_ns, is_early: is_early != 0 })
     }
+}
+
+fn bytes(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 fn words(bytes: &[u8]) -> Option<Vec<u64>> {
@@ -89,12 +92,12 @@ impl Gap {
         (self.first..=self.last).contains(&call)
     }
 
-    pub(super) fn to_bytes(self) -> [u8; 16] {
-        Word { call: self.first, arrival_ns: self.last }.to_bytes()
+    pub(super) fn to_bytes(self) -> Vec<u8> {
+        bytes(&[self.first, self.last])
     }
 
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let Word { call: first, arrival_ns: last } = Word::from_bytes(bytes)?;
+        let [first, last] = words(bytes)?.try_into().ok()?;
         Some(Gap { first, last })
     }
 }
@@ -147,12 +150,14 @@ impl Closer {
         let all_heard = latest.min().unwrap_or(0);
         // Who has come says when; who is past this call had no need of knowing.
         let of = |word: &Option<Word>| word.filter(|word| word.call == call);
-        let arrival = |(said, asked)| of(asked).or(of(said)).map(|word: Word| word.arrival_ns);
-        let all: Option<Vec<u64>> = said.iter().zip(asked).map(arrival).collect();
+        let both = said.iter().zip(asked);
+        let words: Option<Vec<Word>> = both.map(|(said, asked)| of(asked).or(of(said))).collect();
+        let is_complete = words.as_ref().is_some_and(|all| !all.iter().any(|word| word.is_early));
         let is_asked = asked.iter().any(|asked| heard(asked) >= call);
-        if all.is_none() && !is_asked {
+        if !is_complete && !is_asked {
             return None;
         }
+        let all = words.map(|all| all.iter().map(|word| word.arrival_ns).collect::<Vec<_>>());
         self.next += 1;
         // All have read what is in the register: they have been in a later call.
         let is_read = all_heard + KEPT > call;

@@ -77,10 +77,8 @@ impl Registers {
 /// What a member and its helper tell each other.
 #[derive(Debug, Default)]
 struct Phase {
-    /// The call that the phase leads to; 0 before the first one.
-    call: u64,
     /// When this member will arrive at it, as far as that is known.
-    arrival_ns: Option<u64>,
+    word: Option<Word>,
     /// When it began, while it goes on.
     began: Option<Instant>,
     /// How long after its beginning the phase before had its edge.
@@ -153,12 +151,8 @@ impl<B: Board> Watch<B> {
 impl<B: Board> Work for Watch<B> {
     /// Says what is known, closes what can be closed.
     fn go_on(&mut self) -> Result<bool> {
-        let (call, arrival_ns) = {
-            let phase = self.phase.lock();
-            (phase.call, phase.arrival_ns)
-        };
+        let word = self.phase.lock().word;
         let mut news = false;
-        let word = arrival_ns.map(|arrival_ns| Word { call, arrival_ns });
         if let Some(word) = word.filter(|word| Some(*word) != self.said) {
             self.board.write(self.registers.said(), &word.to_bytes())?;
             self.said = Some(word);
@@ -222,7 +216,7 @@ pub struct Monitor<'s, L: Lpf> {
     edge_ns: Option<u64>,
     /// Whether a phase has begun and is not finished.
     computes: bool,
-    /// Whether the phase before had an edge: then this one's will say more than its beginning.
+    /// Whether the phase before had an edge: then this one's will say more than the phases before.
     has_edges: bool,
     /// How long phases take, ns, and how many times as long as up to their edge.
     totals: Box<dyn Estimator>,
@@ -308,12 +302,10 @@ impl<'s, L: Lpf> Monitor<'s, L> {
         self.began_ns = self.clock.now();
         (self.edge_ns, self.computes) = (None, true);
         self.foreseen = [self.totals.estimate(), self.beyond.estimate()];
-        // Where an edge will come that says more, this phase is not foreseen before.
-        let after = self.foreseen[0].filter(|_| !self.has_edges);
-        let arrival_ns = after.map(|ns| self.after(ns));
+        let word = self.foreseen[0].map(|ns| self.word(ns, self.has_edges));
         {
             let mut phase = self.phase.lock();
-            (phase.call, phase.arrival_ns) = (self.call, arrival_ns);
+            phase.word = word;
             phase.began = Some(Instant::now());
         }
         if let Some(helped) = &self.helped {
@@ -332,14 +324,15 @@ impl<'s, L: Lpf> Monitor<'s, L> {
         let took = now.saturating_sub(self.began_ns) as f64;
         self.edge_ns = Some(now);
         let times = self.foreseen[1].unwrap_or(1.0 / fraction).max(1.0);
-        let arrival_ns = self.after(took * times);
-        self.phase.lock().arrival_ns = Some(arrival_ns);
+        let word = self.word(took * times, false);
+        self.phase.lock().word = Some(word);
     }
 
-    /// So long after the phase has begun, by the group's clock.
-    fn after(&self, ns: f64) -> u64 {
+    /// That it arrives so long after the phase has begun, by the group's clock.
+    fn word(&self, ns: f64, is_early: bool) -> Word {
         // A number that is none is 0; what is beyond the clock is at its end.
-        self.began_ns.saturating_add(ns as u64).min(1 << 62)
+        let arrival_ns = self.began_ns.saturating_add(ns as u64).min(1 << 62);
+        Word { call: self.call, arrival_ns, is_early }
     }
 
     /// The phase is done: when all members arrive at the call that follows, the same at every member. Where it is not
@@ -380,7 +373,8 @@ impl<'s, L: Lpf> Monitor<'s, L> {
         if let Some(agreed) = closed(board, registers, self.first, call)? {
             return Ok(agreed);
         }
-        board.write(registers.asked(), &Word { call, arrival_ns: now }.to_bytes())?;
+        let here = Word { call, arrival_ns: now, is_early: false };
+        board.write(registers.asked(), &here.to_bytes())?;
         // Of another member's, too, where this process has more than one.
         wake_all();
         let mut waiter = Waiter::new(self.patience);
@@ -401,7 +395,7 @@ impl<L: Lpf> Drop for Monitor<'_, L> {
         drop(self.helped.take());
         if self.is_first {
             // The others need not wait for what nobody will close. In a section that failed nobody does.
-            let word = Word { call: self.phase.lock().next, arrival_ns: 0 };
+            let word = Word { call: self.phase.lock().next, arrival_ns: 0, is_early: false };
             let _ = self.board.write(self.registers.ended(), &word.to_bytes());
         }
     }

@@ -94,7 +94,8 @@ fn everybody_reads_the_same_of_every_call() {
             }
             let member = &mut members[me];
             let is_in_phase = member.call as usize > member.read.len();
-            let word = Word { call: member.call, arrival_ns: random.below(1 << 20) };
+            let is_early = random.below(3) == 0;
+            let word = Word { call: member.call, arrival_ns: random.below(1 << 20), is_early };
             match random.below(3) {
                 _ if member.read.len() == calls_of(me) => {}
                 0 if !is_in_phase => member.call += 1,
@@ -111,7 +112,7 @@ fn everybody_reads_the_same_of_every_call() {
                     );
                     match agreement {
                         Some(agreement) => member.read.push(agreement),
-                        None => member.asked.write(word),
+                        None => member.asked.write(Word { is_early: false, ..word }),
                     }
                 }
                 _ => {}
@@ -149,7 +150,8 @@ fn everybody_reads_the_same_of_every_call() {
 
 #[test]
 fn an_agreement_is_closed_when_all_is_known_or_somebody_asks() {
-    let word = |call, arrival_ns| Some(Word { call, arrival_ns });
+    let word = |call, arrival_ns| Some(Word { call, arrival_ns, is_early: false });
+    let early = |call, arrival_ns| Some(Word { call, arrival_ns, is_early: true });
     let kept = |closed: Option<Closed>| match closed {
         Some(Closed::Kept(agreement)) => Some(agreement),
         Some(gap @ Closed::Unknown(_)) => panic!("{gap:?}"),
@@ -163,6 +165,11 @@ fn an_agreement_is_closed_when_all_is_known_or_somebody_asks() {
     // Who asks says when it came.
     let known = close(&[word(1, 5), None], &[None, word(1, 70_005)]).expect("all is known");
     assert_eq!(known.arrivals.expect("known").times_ns(), [0, 69_632]);
+    // Who will know better is waited for, until somebody asks.
+    let both = [word(1, 5), early(1, 100_005)];
+    assert_eq!(close(&both, &[None, None]), None);
+    let known = close(&both, &[word(1, 6), None]).expect("somebody asks");
+    assert_eq!(known.arrivals.expect("known").times_ns(), [0, 98_304]);
     let unknown = close(&[word(1, 5), None], &[word(1, 6), None]).expect("somebody asks");
     assert_eq!(unknown, Agreement { call: 1, arrivals: None });
     // Words of a call before say nothing of this one.
@@ -174,7 +181,7 @@ fn an_agreement_is_closed_when_all_is_known_or_somebody_asks() {
 
 #[test]
 fn who_is_far_ahead_waits_for_nobody_and_what_others_have_to_read_is_kept() {
-    let word = |call| Some(Word { call, arrival_ns: 5 });
+    let word = |call| Some(Word { call, arrival_ns: 5, is_early: false });
     let mut closer = Closer::default();
     // Member 1 is in call 2, member 0 comes to call after call.
     for call in 1..=KEPT + 1 {
@@ -194,8 +201,13 @@ fn who_is_far_ahead_waits_for_nobody_and_what_others_have_to_read_is_kept() {
 
 #[test]
 fn words_and_agreements_are_read_as_they_were_written() {
-    let word = Word { call: 7, arrival_ns: u64::MAX };
-    assert_eq!(Word::from_bytes(&word.to_bytes()), Some(word));
+    for is_early in [true, false] {
+        let word = Word { call: 7, arrival_ns: u64::MAX, is_early };
+        assert_eq!(Word::from_bytes(&word.to_bytes()), Some(word));
+    }
+    let gap = Gap { first: 3, last: 8 };
+    assert_eq!(Gap::from_bytes(&gap.to_bytes()), Some(gap));
+    assert_eq!(Gap::from_bytes(&[0; 8]), None);
     assert_eq!(Word::from_bytes(&[1, 2, 3]), None);
     for arrivals in [None, Some(Estimates::new(&[10, 500, 20], 4))] {
         let agreement = Agreement { call: 9, arrivals };

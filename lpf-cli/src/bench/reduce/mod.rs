@@ -10,6 +10,7 @@ mod own;
 mod plot;
 mod rows;
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use lpf::Pid;
@@ -81,11 +82,7 @@ fn select(options: &BenchReduce, place: &Place) -> Result<(Vec<Cell>, Vec<Vec<u6
     let errors = if options.error.is_empty() { vec![0] } else { options.error.clone() };
     let (calls, patterns) = (options.calls()?, options.patterns()?);
     let names = |call| algorithms(call).into_iter().map(|(name, _)| name);
-    let all: Vec<String> = calls.iter().flat_map(|&call| names(call)).collect();
-    let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    if let Some(name) = options.algorithm.iter().find(|name| !all.contains(&name.as_str())) {
-        return Err(Failure::Usage(misspelt::one_of("algorithm", name, &all)));
-    }
+    check_algorithms(&options.algorithm, &calls)?;
     let is_wanted =
         |name: &String| options.algorithm.is_empty() || options.algorithm.contains(name);
     let mut trace = Vec::new();
@@ -120,6 +117,25 @@ fn select(options: &BenchReduce, place: &Place) -> Result<(Vec<Cell>, Vec<Vec<u6
         }
     }
     Ok((cells, trace))
+}
+
+/// Algorithms that are named have to be of one of these calls.
+fn check_algorithms(named: &[String], calls: &[Collective]) -> Result<()> {
+    let of = |call: Collective| algorithms(call).into_iter().map(|(name, _)| name);
+    let mut all: Vec<String> = calls.iter().flat_map(|&call| of(call)).collect();
+    let mut seen = HashSet::new();
+    all.retain(|name| seen.insert(name.clone()));
+    let Some(name) = named.iter().find(|name| !all.contains(name)) else { return Ok(()) };
+    let mut others = [Collective::Reduce, Collective::Allreduce].into_iter();
+    Err(Failure::Usage(match others.find(|&call| of(call).any(|of| of == *name)) {
+        Some(call) => {
+            format!("{name} is an algorithm of {}: leave --call out, or name that", call.name())
+        }
+        None => {
+            let all: Vec<&str> = all.iter().map(String::as_str).collect();
+            misspelt::one_of("algorithm", name, &all)
+        }
+    }))
 }
 
 pub(crate) fn run(options: &BenchReduce) -> Result<()> {

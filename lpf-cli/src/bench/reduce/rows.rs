@@ -169,7 +169,7 @@ pub(super) fn table(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     });
     for row in rows {
         let best = best(rows, row).map_or(0.0, Row::compared_ns);
-        let mark = if row.compared_ns() <= best { "*" } else { "" };
+        let mark = if row.compared_ns() <= best && row.algorithm != OWN { "*" } else { "" };
         let ratio = row
             .bound_ns
             .filter(|bound| *bound > 0.0)
