@@ -137,8 +137,8 @@ pub enum Scheduler {
     Linear,
     /// By a segment tree over the processes' columns (Listings 3 to 8, corrected): at most 5 bits.
     Tree,
-    /// By counting, for all segments at once, who may still send them: 2 bits, and for each segment as many as
-    /// the number of processes has.
+    /// By counting, for all segments at once, who may still send them: 2 bits, and for each segment at most twice
+    /// as many as the number of processes has.
     Bits,
 }
 
