@@ -41,8 +41,19 @@ fn the_schedulers_make_the_same_schedules_and_right_ones() {
 #[test]
 fn columns_and_rows_of_many_words_make_no_difference() {
     let mut random = Random(2);
-    let shapes =
-        [(65, 3), (3, 65), (511, 20), (512, 30), (513, 30), (20, 1100), (1100, 20), (600, 520)];
+    let shapes = [
+        (65, 3),
+        (3, 65),
+        (511, 20),
+        (512, 30),
+        (513, 30),
+        (20, 1100),
+        (1100, 20),
+        (600, 520),
+        (1100, 1030),
+        (4200, 5),
+        (5, 4200),
+    ];
     for (p, n) in shapes {
         for spread in [1, 40, 4 * p] {
             let arrivals = (0..p).map(|_| random.below(spread)).collect();
@@ -52,6 +63,19 @@ fn columns_and_rows_of_many_words_make_no_difference() {
             assert_eq!(expected, Digest::of(&instance, Scheduler::Bits), "{p} {n} {spread}");
             assert_eq!(expected.combines, (p - 1) * u64::from(n));
         }
+    }
+}
+
+#[test]
+fn any_processor_makes_the_same_schedule_in_the_same_order() {
+    let mut random = Random(3);
+    for (p, n) in [(1, 1), (9, 30), (65, 64), (300, 300), (530, 40), (40, 530), (4200, 3)] {
+        let arrivals = (0..p).map(|_| random.below(3 * p)).collect();
+        let instance = Instance::new(n, random.below(p) as u32, 2, arrivals).unwrap();
+        let (mut here, mut anywhere) = (Vec::new(), Vec::new());
+        Scheduler::Bits.schedule(&instance, |transfer| here.push(transfer));
+        bits::portable(&instance, &mut |transfer| anywhere.push(transfer));
+        assert!(here == anywhere, "{p} {n}");
     }
 }
 
