@@ -183,3 +183,60 @@ pub fn to_all(instance: &Instance, mut each: impl FnMut(Transfer)) {
         debug_assert!(moved || next.is_some(), "an all-reduce that nobody can go on with");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rounds until each process has received its last, from the last arrival on; and all transfers are counted.
+    fn rounds(p: usize, n: u32, late: u64) -> Vec<u64> {
+        let mut arrivals = vec![0; p];
+        arrivals[p - 1] = late;
+        let instance = Instance::new(n, 0, 1, arrivals).unwrap();
+        let (mut ends, mut count) = (vec![0; p], [0; 2]);
+        let mut here = vec![0; p];
+        to_all(&instance, |transfer| {
+            count[usize::from(transfer.overwrites)] += 1;
+            here[transfer.receiver as usize] += 1;
+            ends[transfer.receiver as usize] = (transfer.round + 1).saturating_sub(late);
+        });
+        assert_eq!(count, [(p - 1) * n as usize; 2], "{p} processes, {n} segments");
+        assert!(here.iter().all(|&here| here >= n), "{p} processes, {n} segments: {here:?}");
+        ends
+    }
+
+    /// What the book says of it, which is printed.
+    #[test]
+    fn an_allreduction_takes_as_many_transfers_as_it_has_to_and_not_many_more_rounds() {
+        // Over their bound, of all together and of one who is late: in the mean over processes, and of the last one.
+        let (mut together, mut late, mut all) = ([0.0; 2], [0.0; 2], 0.0);
+        for p in 3..=24 {
+            for n in [p as u32, 2 * p as u32, 4 * p as u32] {
+                let over = |ends: &[u64], bound: f64| {
+                    let mean = ends.iter().sum::<u64>() as f64 / p as f64;
+                    let last = ends.iter().max().copied().unwrap_or(0) as f64;
+                    [mean, last].map(|rounds| rounds / bound - 1.0)
+                };
+                let bound = 2.0 * (p - 1) as f64 * f64::from(n) / p as f64;
+                let of_together = over(&rounds(p, n, 0), bound);
+                let ends = rounds(p, n, 4 * u64::from(n));
+                assert!(ends[p - 1] >= u64::from(n), "the last one has all of {n} to receive");
+                let of_late = over(&ends, f64::from(n));
+                assert!(of_late.iter().chain(&of_together).all(|&over| over < 1.0), "{p}, {n}");
+                for which in 0..2 {
+                    together[which] += of_together[which];
+                    late[which] += of_late[which];
+                }
+                all += 1.0;
+            }
+        }
+        let percent = |over: [f64; 2]| over.map(|over| (100.0 * over / all).round());
+        let ([mean, last], [mean_late, last_late]) = (percent(together), percent(late));
+        println!(
+            "together: {mean} % over 2 (P-1) N / P rounds in the mean over processes, {last} % the last one"
+        );
+        println!(
+            "one late: {mean_late} % over N rounds in the mean over processes, {last_late} % the last one"
+        );
+    }
+}
