@@ -58,6 +58,9 @@ pub(super) const AUTO: &str = "auto";
 /// MPI's own call.
 pub(super) const OWN: &str = "own";
 
+/// After so many elements a vector is the same again.
+const PERIOD: usize = 13;
+
 /// All algorithms of a call, with their names, the ordinary ones first.
 pub(super) fn algorithms(call: Collective) -> Vec<(String, Algorithm)> {
     let auto = (AUTO.to_string(), Algorithm::Auto);
@@ -121,13 +124,14 @@ fn in_turn<L: Lpf>(ctx: &mut Context<'_, L>, order: &[Wanted]) -> Result<Vec<See
     ctx.resize(3 + Line::SLOTS, Line::requests(ctx))?;
     let mut all = Collectives::new(ctx)?;
     let line = Line::new(ctx)?;
-    let (mut x, y) = (ctx.local(most)?, ctx.local(most)?);
-    let mut sums = ctx.local::<f64>(most)?;
+    let (mut x, mut y) = (ctx.local(most)?, ctx.local(most)?);
     let me = ctx.pid() as usize;
     // Whole numbers, of which every sum is exact, in whatever order.
-    let of = |nth: usize| ((me + 1) * (1 + nth % 13)) as f64;
+    let of = |nth: usize| ((me + 1) * (1 + nth % PERIOD)) as f64;
     ctx.write(&mut x).iter_mut().enumerate().for_each(|(nth, x)| *x = of(nth));
-    all.allreduce(ctx, &Sum, &x, &mut sums)?;
+    all.allreduce(ctx, &Sum, &x, &mut y)?;
+    let sums: [f64; PERIOD] =
+        std::array::from_fn(|nth| ctx.read(&y).get(nth).copied().unwrap_or(0.0));
     let arbiters =
         [Growth::Any, Growth::Neighbours].map(|growth| Arbiter::new(ctx, &mut all, growth));
     let [any, near] = arbiters;
@@ -145,8 +149,9 @@ struct Own<'c, 's, L: Lpf> {
     arbiters: [Arbiter<'s, L>; 2],
     x: Local<'s, f64>,
     y: Local<'s, f64>,
-    /// What every call has to give.
-    sums: Local<'s, f64>,
+    /// What every call has to give, again and again, as the ordinary one gave it: a whole vector of it would be more
+    /// memory than calls have to do with, and drive theirs out of the caches.
+    sums: [f64; PERIOD],
     wanted: Wanted,
     algorithm: Algorithm,
 }
@@ -209,9 +214,13 @@ impl<L: Lpf> Own<'_, '_, L> {
         self.ctx.write(&mut self.y)[..n].fill(-1.0);
         let me = self.ctx.pid() as usize;
         let own = arrive(self, wanted.arrivals_ns[me], wanted.window_ns)?;
+        let ahead = looks_ahead(algorithm);
+        let planned = if ahead { self.all.planning().as_nanos() as u64 } else { 0 };
+        // Nobody looks at what it got while others, on the same cores, have not got theirs.
+        let seen = seen(self, own, planned)?;
         if call == Collective::Allreduce || me == 0 {
-            let (is, has_to_be) = (&self.ctx.read(&self.y)[..n], &self.ctx.read(&self.sums)[..n]);
-            if is != has_to_be {
+            let mut all = self.ctx.read(&self.y)[..n].chunks(PERIOD);
+            if !all.all(|some| *some == self.sums[..some.len()]) {
                 let text = format!(
                     "{} by {} of {n} elements gave process {me} something else than the ordinary one",
                     call.name(),
@@ -220,9 +229,7 @@ impl<L: Lpf> Own<'_, '_, L> {
                 return Err(lpf::Error::program(&text));
             }
         }
-        let ahead = looks_ahead(algorithm);
-        let planned = if ahead { self.all.planning().as_nanos() as u64 } else { 0 };
-        seen(self, own, planned)
+        Ok(seen)
     }
 }
 
