@@ -104,11 +104,11 @@ down() {
 
 # among CMD...: this script with CMD in the namespaces of `up`, unless it is there already.
 among() {
-    [ -z "${LPF_HOSTS:-}" ] || return 0
+    [ -z "${HOSTS_HERE:-}" ] || return 0
     is_kept || fail "there are no hosts: ci/hosts.sh up N, or with N RATE CMD"
     local user=()
     [ "$(id -u)" = 0 ] || user=(--user --preserve-credentials)
-    export LPF_HOSTS=1
+    export HOSTS_HERE=1
     exec nsenter --target "$first" "${user[@]}" --mount --net --pid --wd="$PWD" -- "$self" "$@"
 }
 
@@ -121,7 +121,7 @@ case "$command" in
     with)
         [ $# -ge 3 ] || fail "with N RATE CMD..."
         reason=$(missing) || fail "$reason"
-        export LPF_HOSTS=1
+        export HOSTS_HERE=1
         apart "$self" first "$@" ;;
     first) first "$@" ;;
     up)

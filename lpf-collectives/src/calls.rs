@@ -343,6 +343,31 @@ impl<'s> Collectives<'s> {
         Ok(())
     }
 
+    /// The algorithm of a reduction to one of members that come together: as preferred, or the cheapest.
+    fn usual_reduce<L: Lpf>(&self, ctx: &Context<'s, L>, v: Vector, commutes: bool) -> Reduce {
+        let way = self.preferences.reduce.unwrap_or_else(|| {
+            self.cheapest(ctx, (Collective::Reduce, v, commutes), Reduce::ALL, |way| {
+                (commutes || way != Reduce::Ring).then(|| way.supersteps(self.len(), v))
+            })
+        });
+        if way == Reduce::Ring && !commutes { Reduce::Transpose } else { way }
+    }
+
+    /// The same of a reduction to all.
+    fn usual_allreduce<L: Lpf>(
+        &self,
+        ctx: &Context<'s, L>,
+        v: Vector,
+        commutes: bool,
+    ) -> Allreduce {
+        let way = self.preferences.allreduce.unwrap_or_else(|| {
+            self.cheapest(ctx, (Collective::Allreduce, v, commutes), Allreduce::ALL, |way| {
+                (commutes || way != Allreduce::Ring).then(|| way.supersteps(self.len(), v))
+            })
+        });
+        if way == Allreduce::Ring && !commutes { Allreduce::Transpose } else { way }
+    }
+
     /// The cheapest of some ways to do a collective on a vector; those that cannot be used have no cost.
     fn cheapest<L: Lpf, W: Copy>(
         &self,
@@ -444,12 +469,7 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         self.fits(ctx, element)?;
         let v = Vector { bytes: len * element, element };
-        let way = self.preferences.reduce.unwrap_or_else(|| {
-            self.cheapest(ctx, (Collective::Reduce, v, commutes), Reduce::ALL, |way| {
-                (commutes || way != Reduce::Ring).then(|| way.supersteps(self.len(), v))
-            })
-        });
-        let way = if way == Reduce::Ring && !commutes { Reduce::Transpose } else { way };
+        let way = self.usual_reduce(ctx, v, commutes);
         let what = What::new(Collective::Reduce, way as usize, len * element, element);
         let what = What { root, commutes, operator: OperatorName(name), site, ..what };
         let plan = Plan { what, len, scratch: way.scratch(self.len()) };
@@ -524,12 +544,7 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         self.fits(ctx, element)?;
         let v = Vector { bytes: len * element, element };
-        let way = self.preferences.allreduce.unwrap_or_else(|| {
-            self.cheapest(ctx, (Collective::Allreduce, v, commutes), Allreduce::ALL, |way| {
-                (commutes || way != Allreduce::Ring).then(|| way.supersteps(self.len(), v))
-            })
-        });
-        let way = if way == Allreduce::Ring && !commutes { Allreduce::Transpose } else { way };
+        let way = self.usual_allreduce(ctx, v, commutes);
         let what = What::new(Collective::Allreduce, way as usize, len * element, element);
         let what = What { commutes, operator: OperatorName(name), site, ..what };
         let plan = Plan { what, len, scratch: way.scratch() };

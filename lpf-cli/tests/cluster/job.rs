@@ -67,10 +67,7 @@ fn member(mut command: Command) -> Command {
         .stdin(Stdio::null())
         .stdout(Stdio::null());
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LPF_")) {
-        // Whether we are among the hosts is no setting.
-        if name != "LPF_HOSTS" {
-            command.env_remove(name);
-        }
+        command.env_remove(name);
     }
     command
 }

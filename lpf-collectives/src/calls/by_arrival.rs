@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
 use lpf_core::machine::Machine;
-use lpf_core::{Context, Lpf, Result};
+use lpf_core::{Context, Lpf, Pid, Result};
 
 use super::{OperatorName, Plan, RawOperator, What, combining};
 use crate::algorithms::by_arrival::{
@@ -16,6 +16,7 @@ use crate::arrival_pattern::clairvoyant::{Instance, MOST, Scheduler, to_all};
 use crate::arrival_pattern::trees::Tree;
 use crate::arrival_pattern::{Estimates, predict};
 use crate::collectives::{Collectives, Mode, Preferences, misuse, mixed};
+use crate::cost::Supersteps;
 use crate::kinds::Collective;
 use crate::memory::{Source, Target};
 use crate::operators::Operator;
@@ -23,7 +24,7 @@ use crate::run::Buffers;
 use crate::schedule::Schedule;
 use crate::scratch::Scratch;
 use crate::shared::Place;
-use crate::ways::{Allreduce, AllreduceByArrival, Reduce, ReduceByArrival};
+use crate::ways::{AllreduceByArrival, ReduceByArrival};
 
 /// What a call's schedule is made of: the same at all members.
 struct Pattern<'a> {
@@ -39,6 +40,8 @@ struct Pattern<'a> {
 
 /// Transfers of a schedule that is made only to be compared with others.
 const MOST_COMPARED: usize = 1 << 16;
+/// What one of them takes when ends are predicted, ns, about.
+const COMPARED_NS: f64 = 100.0;
 
 impl Pattern<'_> {
     fn members(&self) -> usize {
@@ -62,6 +65,15 @@ impl Pattern<'_> {
         Some(ChainPlan::new(chain, self.round_ns[1], self.arrivals.times_ns()))
     }
 
+    /// How many transfers are made up to compare algorithms.
+    fn compared(&self, to_all: bool) -> usize {
+        let (others, n) = (self.members().saturating_sub(1), self.segments as usize);
+        match to_all {
+            true => 2 * others * (n + 3 * self.members()),
+            false => others * (n + 3),
+        }
+    }
+
     /// What is worth the time of its schedule, and fits the operator.
     fn reduces(&self) -> impl Iterator<Item = ReduceByArrival> + Clone {
         let is_short = self.members() * self.segments as usize <= MOST_COMPARED;
@@ -69,12 +81,17 @@ impl Pattern<'_> {
         all.filter(move |&way| way != ReduceByArrival::Clairvoyant || is_short && commutes)
     }
 
+    /// The same. The linear tree and the ring do no better than those whose order is that of arrival.
     fn allreduces(&self) -> impl Iterator<Item = AllreduceByArrival> + Clone {
         let (p, n) = (self.members(), self.segments as usize);
         let (all, commutes) = (AllreduceByArrival::ALL.iter().copied(), self.commutes);
         all.filter(move |&way| match way {
             AllreduceByArrival::Clairvoyant => commutes && 2 * p * n <= MOST_COMPARED,
-            way => 2 * p * p <= MOST_COMPARED && (commutes || way == AllreduceByArrival::Linear),
+            AllreduceByArrival::SortedLinearTree | AllreduceByArrival::PreReducedRing => {
+                commutes && 2 * p * p <= MOST_COMPARED
+            }
+            AllreduceByArrival::Linear => !commutes && 2 * p * p <= MOST_COMPARED,
+            AllreduceByArrival::Ring => false,
         })
     }
 
@@ -132,10 +149,9 @@ impl Pattern<'_> {
     }
 }
 
-/// What takes least time, and 0 if that is an ordinary algorithm: of what takes as long the first.
-fn least(ordinary: impl Iterator<Item = f64>, ahead: impl Iterator<Item = f64>) -> usize {
-    let ordinary = ordinary.fold(f64::INFINITY, f64::min);
-    let all = std::iter::once(ordinary).chain(ahead).enumerate();
+/// What takes least time, and 0 if that is the ordinary algorithm: of what takes as long the first.
+fn least(usual: f64, ahead: impl Iterator<Item = f64>) -> usize {
+    let all = std::iter::once(usual).chain(ahead).enumerate();
     all.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(nth, _)| nth)
 }
 
@@ -167,16 +183,14 @@ impl<'s> Collectives<'s> {
         let pattern = self.pattern(ctx, arrivals, root, &operator, x.len)?;
         let usable = |&way: &_| commutes || way != ReduceByArrival::Clairvoyant;
         let way = self.preferences.reduce_by_arrival.or_else(|| {
-            let chosen = self.ahead(Collective::Reduce, &pattern, || {
-                let ordinary = Reduce::ALL.iter().copied();
-                let ordinary = ordinary.filter(|&way| commutes || way != Reduce::Ring);
-                let ordinary = ordinary.map(|way| {
-                    let write = |s: &mut Schedule, m| {
-                        by_way::reduce((way, commutes), s, m, root, pattern.v);
-                    };
-                    pattern.ends_ns(write)[root] as f64
-                });
-                least(ordinary, pattern.reduces().map(|way| pattern.reduce_ns(way)))
+            let usual = self.usual_reduce(ctx, pattern.v, commutes);
+            let cost = usual.supersteps(self.len(), pattern.v);
+            let chosen = self.ahead(Collective::Reduce, &pattern, cost, || {
+                let write = |s: &mut Schedule, m| {
+                    by_way::reduce((usual, commutes), s, m, root, pattern.v);
+                };
+                let usual_ns = pattern.ends_ns(write)[root] as f64;
+                least(usual_ns, pattern.reduces().map(|way| pattern.reduce_ns(way)))
             });
             pattern.reduces().nth(chosen?)
         });
@@ -243,14 +257,12 @@ impl<'s> Collectives<'s> {
         let pattern = self.pattern(ctx, arrivals, 0, &operator, places.2)?;
         let usable = |&way: &_| commutes || way == AllreduceByArrival::Linear;
         let way = self.preferences.allreduce_by_arrival.or_else(|| {
-            let chosen = self.ahead(Collective::Allreduce, &pattern, || {
-                let ordinary = Allreduce::ALL.iter().copied();
-                let ordinary = ordinary.filter(|&way| commutes || way != Allreduce::Ring);
-                let ordinary = ordinary.map(|way| {
-                    let write = |s: &mut Schedule, m| by_way::allreduce(way, s, m, pattern.v);
-                    predict::mean(&pattern.ends_ns(write))
-                });
-                least(ordinary, pattern.allreduces().map(|way| pattern.allreduce_ns(way)))
+            let usual = self.usual_allreduce(ctx, pattern.v, commutes);
+            let cost = usual.supersteps(self.len(), pattern.v);
+            let chosen = self.ahead(Collective::Allreduce, &pattern, cost, || {
+                let write = |s: &mut Schedule, m| by_way::allreduce(usual, s, m, pattern.v);
+                let usual_ns = predict::mean(&pattern.ends_ns(write));
+                least(usual_ns, pattern.allreduces().map(|way| pattern.allreduce_ns(way)))
             });
             pattern.allreduces().nth(chosen?)
         });
@@ -345,15 +357,18 @@ impl<'s> Collectives<'s> {
         all.fold(0, |hash, &number| mixed(hash, number)).max(1)
     }
 
-    /// What was chosen for a pattern, or is now; nothing where it is an ordinary algorithm, as it is where all come
-    /// together and there is nothing to gain.
+    /// What was chosen for a pattern, or is now; nothing where it is the ordinary algorithm, as it is where all come
+    /// together, or where that takes no longer than to compare it with others: there is nothing to gain.
     fn ahead(
         &self,
         kind: Collective,
         pattern: &Pattern<'_>,
+        usual: Supersteps,
         choose: impl FnOnce() -> usize,
     ) -> Option<usize> {
-        if pattern.arrivals.spread_ns() == 0 {
+        let most_ns = 1e9 * usual.seconds(&pattern.machine, self.len() as Pid);
+        let compared = pattern.compared(kind == Collective::Allreduce);
+        if pattern.arrivals.spread_ns() == 0 || most_ns < 2.0 * COMPARED_NS * compared as f64 {
             return None;
         }
         let Vector { bytes, element } = pattern.v;
