@@ -407,12 +407,12 @@ fn by_arrival(
     to_all: bool,
     write: impl Fn(&[u64], Rounds, &mut Schedule, Member, usize, Vector),
 ) {
-    // All small ones, and some of the larger ones.
+    // All small ones, and some of the larger ones, in some of the patterns.
     for members in (1..=12).chain([13, 16, 17, 21, 24]) {
         let is_few = |elements: &usize| members <= 12 || *elements < 2 * members;
         for elements in sizes(members).into_iter().filter(is_few) {
             let v = Vector { bytes: 8 * elements, element: 8 };
-            for times in patterns(members) {
+            for times in patterns(members).into_iter().step_by(1 + members / 13) {
                 for (nth, rounds) in ROUNDS.into_iter().enumerate() {
                     let root = (nth + elements) % members;
                     let all = schedules(members, |s, m| write(&times, rounds, s, m, root, v));

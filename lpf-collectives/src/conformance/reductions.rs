@@ -25,6 +25,10 @@ impl Reduction {
         ordinary.chain(to_all).chain(to_one).chain(grows)
     }
 
+    pub(super) fn is_ordinary(self) -> bool {
+        matches!(self, Reduction::Ordinary(_))
+    }
+
     /// Member 1, which is expected last, is the root where there is one: so it combines in all of them.
     pub(super) fn call<'s, L: Lpf>(
         self,
