@@ -26,6 +26,11 @@ built() {
         sed -n 's/.*"executable":"\([^"]*\/deps\/[^"]*\)".*/\1/p' | tail -n 1
 }
 
+# What an example prints, in the order of the alphabet: without times, and how many phases it foresaw.
+in_order() {
+    sed -E 's/[0-9.]+ ms/TIME/g; s/[0-9]+ of 20 foreseen/SOME foreseen/' | LC_ALL=C sort
+}
+
 # What jobs could leave on this machine: processes of a test's, which a port would have, too; files in shared
 # memory; folders of Open MPI's for a job.
 traces() {

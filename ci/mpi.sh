@@ -64,7 +64,7 @@ four() {
 # as_expected HOW NAME CMD...: CMD prints, in the order of the alphabet, what is expected of the example.
 as_expected() {
     local out
-    out="$("${@:3}" | LC_ALL=C sort)" || { echo "$2 failed under $1"; exit 1; }
+    out="$("${@:3}" | in_order)" || { echo "$2 failed under $1"; exit 1; }
     diff <(echo "$out") "examples/expected/$2.txt" ||
         { echo "$2 printed something else under $1"; exit 1; }
 }
