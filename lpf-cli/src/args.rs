@@ -924,7 +924,7 @@ mod tests {
             (&["schedule"], "there are clairvoyant, bench, linear, ring, slt and prr"),
             (&["schedule", "pr"], "did you mean prr?"),
             (&["schedule", "prr"], "--instance FILE is missing"),
-            (&["schedule", "bench", "-p", "1"], "1 is not in 2..=8192"),
+            (&["schedule", "bench", "-p", "1"], "a number of processes from 2 to 8192"),
             (
                 &["run", "-n", "0", "true"],
                 "-n <N> is \"0\"; it has to be a number of processes from 1",

@@ -5,8 +5,8 @@
 //! place, and never by two members that look at each other. Both registers name the call: the root's arbiter begins with
 //! the next one when the root is done with this, and then everybody has read the answers.
 //!
-//! Who waits for a pair waits for nobody in particular. When nothing has happened for a while ([`LATE`]) it is therefore
-//! paired with a member that has not come yet: then it waits for that one's message, and if that one called something
+//! Who waits for a pair waits for nobody in particular. When nothing has happened for a quarter of a second it is
+//! therefore paired with a member that has not come yet: then it waits for that one's message, and if that one called something
 //! else or has left, this is found as in every other collective.
 
 use std::marker::PhantomData;
@@ -316,7 +316,9 @@ impl<'s, L: Lpf> Arbiter<'s, L> {
                 if let Some(&pair) = own.nth(nth as usize - 1) {
                     return Ok(Answered { pair, pairs: answer.pairs });
                 }
-            } else if self.board.read(self.members[root], self.registers.ended())?.is_some() {
+            }
+            // It may have made pairs of this call before.
+            if self.board.read(self.members[root], self.registers.ended())?.is_some() {
                 let (root, me) = (self.members[root], raw.pid());
                 let text = format!(
                     "process {root} has dropped the arbiter by which process {me} reduces to it"
