@@ -88,7 +88,7 @@ impl Place {
 
     /// Whether other processes were started beside this one.
     pub(crate) fn is_in_a_job(&self) -> bool {
-        matches!(self.at, At::Inside(_))
+        self.size().is_some()
     }
 
     /// The size of the job that this process is one of.

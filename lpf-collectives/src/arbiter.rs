@@ -6,8 +6,8 @@
 //! the next one when the root is done with this, and then everybody has read the answers.
 //!
 //! Who waits for a pair waits for nobody in particular. When nothing has happened for a quarter of a second it is
-//! therefore paired with a member that has not come yet: then it waits for that one's message, and if that one called something
-//! else or has left, this is found as in every other collective.
+//! therefore paired with a member that has not come yet: then it waits for that one's message, and if that one called
+//! something else or has left, this is found as in every other collective.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

@@ -11,8 +11,10 @@ pub enum PutAttr {
     /// As the next message of a link: into the next cell of its ring at the peer.
     Channel(Link),
     /// As the next messages of a link, each of so many bytes but the last: for what does not fit one cell
-    /// and is used part by part. A part is at the most as long as [`Lpf::longest_part`](crate::Lpf::longest_part) says. One put in the count of W in a superstep. The receiver may read a part in the
-    /// sender's memory, as threads do: then a flush waits until the last is released.
+    /// and is used part by part. A part is at the most as long as
+    /// [`Lpf::longest_part`](crate::Lpf::longest_part) says. One put in the count of W in a superstep. The
+    /// receiver may read a part in the sender's memory, as threads do: then a flush waits until the last is
+    /// released.
     Parts(Link, usize),
     /// As the next message of a link, straight into the area that the peer offers for it (a
     /// *landing*; `offer`).

@@ -65,13 +65,15 @@ impl Pattern<'_> {
         Some(ChainPlan::new(chain, self.round_ns[1], self.arrivals.times_ns()))
     }
 
-    /// How many transfers are made up to compare algorithms.
-    fn compared(&self, to_all: bool) -> usize {
+    /// Whether what the usual algorithm takes is more than to compare it with others: else there is nothing to gain.
+    fn is_worth_it(&self, usual: Supersteps, to_all: bool) -> bool {
         let (others, n) = (self.members().saturating_sub(1), self.segments as usize);
-        match to_all {
+        let compared = match to_all {
             true => 2 * others * (n + 3 * self.members()),
             false => others * (n + 3),
-        }
+        };
+        let most_ns = 1e9 * usual.seconds(&self.machine, self.members() as Pid);
+        most_ns >= 2.0 * COMPARED_NS * compared as f64
     }
 
     /// What is worth the time of its schedule, and fits the operator.
@@ -183,9 +185,11 @@ impl<'s> Collectives<'s> {
         let pattern = self.pattern(ctx, arrivals, root, &operator, x.len)?;
         let usable = |&way: &_| commutes || way != ReduceByArrival::Clairvoyant;
         let way = self.preferences.reduce_by_arrival.or_else(|| {
-            let usual = self.usual_reduce(ctx, pattern.v, commutes);
-            let cost = usual.supersteps(self.len(), pattern.v);
-            let chosen = self.ahead(Collective::Reduce, &pattern, cost, || {
+            let chosen = self.ahead(Collective::Reduce, &pattern, || {
+                let usual = self.usual_reduce(ctx, pattern.v, commutes);
+                if !pattern.is_worth_it(usual.supersteps(self.len(), pattern.v), false) {
+                    return 0;
+                }
                 let write = |s: &mut Schedule, m| {
                     by_way::reduce((usual, commutes), s, m, root, pattern.v);
                 };
@@ -257,9 +261,11 @@ impl<'s> Collectives<'s> {
         let pattern = self.pattern(ctx, arrivals, 0, &operator, places.2)?;
         let usable = |&way: &_| commutes || way == AllreduceByArrival::Linear;
         let way = self.preferences.allreduce_by_arrival.or_else(|| {
-            let usual = self.usual_allreduce(ctx, pattern.v, commutes);
-            let cost = usual.supersteps(self.len(), pattern.v);
-            let chosen = self.ahead(Collective::Allreduce, &pattern, cost, || {
+            let chosen = self.ahead(Collective::Allreduce, &pattern, || {
+                let usual = self.usual_allreduce(ctx, pattern.v, commutes);
+                if !pattern.is_worth_it(usual.supersteps(self.len(), pattern.v), true) {
+                    return 0;
+                }
                 let write = |s: &mut Schedule, m| by_way::allreduce(usual, s, m, pattern.v);
                 let usual_ns = predict::mean(&pattern.ends_ns(write));
                 least(usual_ns, pattern.allreduces().map(|way| pattern.allreduce_ns(way)))
@@ -358,17 +364,14 @@ impl<'s> Collectives<'s> {
     }
 
     /// What was chosen for a pattern, or is now; nothing where it is the ordinary algorithm, as it is where all come
-    /// together, or where that takes no longer than to compare it with others: there is nothing to gain.
+    /// together and there is nothing to gain.
     fn ahead(
         &self,
         kind: Collective,
         pattern: &Pattern<'_>,
-        usual: Supersteps,
         choose: impl FnOnce() -> usize,
     ) -> Option<usize> {
-        let most_ns = 1e9 * usual.seconds(&pattern.machine, self.len() as Pid);
-        let compared = pattern.compared(kind == Collective::Allreduce);
-        if pattern.arrivals.spread_ns() == 0 || most_ns < 2.0 * COMPARED_NS * compared as f64 {
+        if pattern.arrivals.spread_ns() == 0 {
             return None;
         }
         let Vector { bytes, element } = pattern.v;

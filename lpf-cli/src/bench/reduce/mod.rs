@@ -244,7 +244,9 @@ fn moved(backend: &str, shape: Shape) -> (usize, usize) {
 
 /// Repetitions in one section: so many as there is time for, that sections begin and end.
 const SECTION: Duration = Duration::from_secs(1);
-const MOST_IN_SECTION: u64 = 8;
+const MOST_IN_SECTION: usize = 8;
+/// What a call takes at the least, about.
+const LEAST_NS: u64 = 1_000_000;
 
 /// Some repetitions, in each of which every algorithm, and MPI's own, are called on the same arrivals. Before the first
 /// one each is called by processes that come together, which opens connections and touches all memory.
@@ -270,12 +272,17 @@ fn repeat(
         cell.own.iter().map(|(name, _)| warm_up(name, place.backend)).collect();
     let mut own = vec![warm_up(OWN, "mpi")];
     let mut places = Vec::new();
-    let each = cell.delay_ns.max(1_000_000) * turns.len() as u64;
-    let repetitions = (SECTION.as_nanos() as u64 / each).clamp(1, MOST_IN_SECTION);
-    for _ in 0..repetitions {
+    let mut lasts = Duration::ZERO;
+    for repetition in 0..MOST_IN_SECTION {
+        if repetition > 0 && lasts >= SECTION {
+            break;
+        }
         let arrivals_ns =
             cell.pattern.arrivals(shape.p, cell.delay_ns, trace, (cell.repetitions, &mut *random));
         cell.repetitions += 1;
+        // By what the arrivals are: a trace says itself how late somebody is.
+        let latest = arrivals_ns.iter().max().copied().unwrap_or(0).max(LEAST_NS);
+        lasts += Duration::from_nanos(latest) * turns.len() as u32;
         let foreseen_ns = arrivals::foreseen(&arrivals_ns, cell.percent, random);
         shuffle(&mut turns, random);
         let names = turns.iter().map(|&nth| cell.own[nth].0.as_str());

@@ -34,7 +34,8 @@ pub(super) unsafe fn schedule(instance: &Instance, each: &mut dyn FnMut(Transfer
     }
 }
 
-impl Words for Lanes {
+// SAFETY: a register of 512 bits, of which any are right.
+unsafe impl Words for Lanes {
     const BITS: usize = 512;
     // SAFETY: all zeros are a value of it.
     const ZERO: Self = Lanes(unsafe { std::mem::zeroed() });
@@ -92,16 +93,6 @@ impl Words for Lanes {
     fn filled(self) -> u64 {
         // SAFETY: as for `unit`.
         u64::from(unsafe { _mm512_test_epi64_mask(self.0, self.0) })
-    }
-    #[inline(always)]
-    fn words(chunks: &[Self]) -> &[u64] {
-        // SAFETY: each is eight words and nothing else.
-        unsafe { std::slice::from_raw_parts(chunks.as_ptr().cast(), 8 * chunks.len()) }
-    }
-    #[inline(always)]
-    fn words_mut(chunks: &mut [Self]) -> &mut [u64] {
-        // SAFETY: each is eight words and nothing else, and any are right.
-        unsafe { std::slice::from_raw_parts_mut(chunks.as_mut_ptr().cast(), 8 * chunks.len()) }
     }
 }
 

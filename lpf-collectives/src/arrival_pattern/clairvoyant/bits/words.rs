@@ -4,7 +4,10 @@ use std::cmp::Ordering;
 
 /// They are changed as a whole while a round is made: a word that was just stored alone cannot be loaded with the
 /// others before it is in the cache, which takes longer than all the rest.
-pub(super) trait Words: Copy {
+///
+/// # Safety
+/// It is [`BITS`](Self::BITS) / 64 words and nothing else, and any words are one of it.
+pub(super) unsafe trait Words: Copy {
     /// Of these words.
     const BITS: usize;
     const ZERO: Self;
@@ -24,9 +27,26 @@ pub(super) trait Words: Copy {
     fn first_or(self, other: Self) -> usize;
     /// A bit for each word that is not zero.
     fn filled(self) -> u64;
+
     /// All words of some chunks.
-    fn words(chunks: &[Self]) -> &[u64];
-    fn words_mut(chunks: &mut [Self]) -> &mut [u64];
+    #[inline(always)]
+    fn words(chunks: &[Self]) -> &[u64] {
+        // SAFETY: the trait's: so many words, initialised, as long borrowed.
+        unsafe {
+            std::slice::from_raw_parts(chunks.as_ptr().cast(), Self::BITS / 64 * chunks.len())
+        }
+    }
+
+    #[inline(always)]
+    fn words_mut(chunks: &mut [Self]) -> &mut [u64] {
+        // SAFETY: as for `words`, and whatever is written there is right.
+        unsafe {
+            std::slice::from_raw_parts_mut(
+                chunks.as_mut_ptr().cast(),
+                Self::BITS / 64 * chunks.len(),
+            )
+        }
+    }
 
     #[inline(always)]
     fn is_zero(self) -> bool {
@@ -56,7 +76,8 @@ pub(super) trait Words: Copy {
     }
 }
 
-impl Words for u64 {
+// SAFETY: one word.
+unsafe impl Words for u64 {
     const BITS: usize = 64;
     const ZERO: Self = 0;
     #[inline(always)]
@@ -99,14 +120,6 @@ impl Words for u64 {
     fn filled(self) -> u64 {
         u64::from(self != 0)
     }
-    #[inline(always)]
-    fn words(chunks: &[Self]) -> &[u64] {
-        chunks
-    }
-    #[inline(always)]
-    fn words_mut(chunks: &mut [Self]) -> &mut [u64] {
-        chunks
-    }
 }
 
 /// Eight words, on any processor.
@@ -121,7 +134,8 @@ impl Wide {
     }
 }
 
-impl Words for Wide {
+// SAFETY: an array of eight, and its alignment adds nothing.
+unsafe impl Words for Wide {
     const BITS: usize = 512;
     const ZERO: Self = Wide([0; 8]);
     #[inline(always)]
@@ -168,15 +182,5 @@ impl Words for Wide {
     #[inline(always)]
     fn filled(self) -> u64 {
         (0..8).map(|i| u64::from(self.0[i] != 0) << i).sum()
-    }
-    #[inline(always)]
-    fn words(chunks: &[Self]) -> &[u64] {
-        // SAFETY: each is eight words and nothing else.
-        unsafe { std::slice::from_raw_parts(chunks.as_ptr().cast(), 8 * chunks.len()) }
-    }
-    #[inline(always)]
-    fn words_mut(chunks: &mut [Self]) -> &mut [u64] {
-        // SAFETY: each is eight words and nothing else, and any are right.
-        unsafe { std::slice::from_raw_parts_mut(chunks.as_mut_ptr().cast(), 8 * chunks.len()) }
     }
 }
