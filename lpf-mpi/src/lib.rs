@@ -59,8 +59,8 @@
 //!
 //! # Who drives it
 //! Nobody but the caller: `test`, `progress`, and waiting for what is given up. MPI does nothing
-//! outside of its calls, and nothing wakes a process when a message comes: `idle` sleeps at most 200 us,
-//! and not at all while a body has just begun.
+//! outside of its calls, and nothing wakes a process when a message comes from another host: `idle` sleeps at most
+//! 200 us, and not at all while a body has just begun. Processes of one host wake each other.
 //!
 //! A helper thread that looks every 50 us or every millisecond was tried and left out (`LPF_TEST_PROGRESS=1
 //! cargo test --release -p lpf-mpi --features mpi --test stories`; three runs, Open MPI 4.1.4, two processes
@@ -81,6 +81,7 @@
 #![cfg(feature = "mpi")]
 
 mod arena;
+mod bells;
 mod bodies;
 mod frames;
 mod hosts;

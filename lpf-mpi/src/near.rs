@@ -14,11 +14,13 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::ptr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lpf_core::messages::network::{RingReceiver, RingSender};
 use lpf_core::messages::{Piece, Rank, SharedMemory};
 
 use super::arena::Arena;
+use super::bells::{self, Bells};
 use super::pieces::gather;
 
 /// Bytes of the ring from one process to another, where they are few: room for some [parts](super::network), and
@@ -74,7 +76,8 @@ impl Identity {
 
 /// Memory that processes of one host share, while its file has a name.
 pub(crate) struct Shared {
-    memory: Mapping,
+    memory: Arc<Mapping>,
+    processes: usize,
     file: File,
     path: PathBuf,
     pub(crate) identity: Identity,
@@ -102,6 +105,11 @@ fn rings_bytes(processes: usize) -> usize {
     processes * processes * ring_bytes(processes)
 }
 
+/// Of these and, behind them, of the bells.
+fn common_bytes(processes: usize) -> usize {
+    rings_bytes(processes) + (processes * bells::LINE).next_multiple_of(PAGE)
+}
+
 fn ring_bytes(processes: usize) -> usize {
     let each = ALL_RINGS / (processes * processes).max(1) / PAGE * PAGE;
     each.clamp(SHORTEST_RING, LONGEST_RING)
@@ -113,8 +121,8 @@ impl Shared {
     /// # Errors
     /// Where the system does not have it.
     pub(crate) fn open(name: &Name, processes: usize) -> io::Result<Self> {
-        let rings = rings_bytes(processes);
-        if rings > MOST || *name == Name::default() {
+        let common = common_bytes(processes);
+        if common > MOST || *name == Name::default() {
             return Err(io::Error::from(io::ErrorKind::OutOfMemory));
         }
         // A file in memory.
@@ -124,16 +132,17 @@ impl Shared {
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let file = options.open(&path)?;
-        let bytes = rings + processes * ARENA;
-        Self::map(file, rings, bytes, path.clone())
+        let bytes = common + processes * ARENA;
+        Self::map(file, processes, bytes, path.clone())
             .inspect_err(|_| drop(std::fs::remove_file(path)))
     }
 
-    fn map(file: File, rings: usize, bytes: usize, path: PathBuf) -> io::Result<Self> {
+    fn map(file: File, processes: usize, bytes: usize, path: PathBuf) -> io::Result<Self> {
+        let common = common_bytes(processes);
         file.set_len(bytes as u64)?;
         // All of it now: what is not there when it is touched ends the process.
         // SAFETY: an open file.
-        match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, rings as libc::off_t) } {
+        match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, common as libc::off_t) } {
             0 => {}
             code => return Err(io::Error::from_raw_os_error(code)),
         }
@@ -148,7 +157,13 @@ impl Shared {
             return Err(io::Error::last_os_error());
         }
         let identity = Identity { device: about.dev(), inode: about.ino() };
-        Ok(Shared { memory: Mapping { base: base.cast(), bytes }, file, path, identity })
+        let memory = Arc::new(Mapping { base: base.cast(), bytes });
+        Ok(Shared { memory, processes, file, path, identity })
+    }
+
+    /// Where the bells of all processes are.
+    pub(crate) fn bells(&self) -> (Arc<Mapping>, usize) {
+        (self.memory.clone(), rings_bytes(self.processes))
     }
 
     /// Takes the name from the file, which all of them have opened, or never will.
@@ -169,6 +184,7 @@ pub(crate) struct Near {
     turn: usize,
     /// Frames that wait for room.
     waiting: usize,
+    bells: Bells,
     /// Of this process.
     arena: Arc<Arena>,
     memory: Arc<Mapping>,
@@ -179,6 +195,8 @@ struct Peer {
     receiver: RingReceiver,
     /// Where its arena begins.
     arena: usize,
+    /// Which bell is its.
+    bell: usize,
     /// What had no room.
     waiting: VecDeque<Box<[u8]>>,
 }
@@ -186,12 +204,12 @@ struct Peer {
 impl Near {
     /// The rings between process `rank` of `size` and all of `ranks`, itself among them.
     pub(crate) fn new(shared: Shared, rank: Rank, size: Rank, ranks: Vec<Rank>) -> Self {
-        let Shared { memory, file, .. } = shared;
-        let (count, memory) = (ranks.len(), Arc::new(memory));
+        let (_, start_of_bells) = shared.bells();
+        let Shared { memory, file, processes: count, .. } = shared;
         let bytes = ring_bytes(count);
         let own = ranks.iter().position(|&other| other == rank).unwrap_or(0);
         let ring = |from: usize, to: usize| memory.base.wrapping_add((from * count + to) * bytes);
-        let arena = |at: usize| rings_bytes(count) + at * ARENA;
+        let arena = |at: usize| common_bytes(count) + at * ARENA;
         let mut peers: Vec<_> = (0..size).map(|_| None).collect();
         for (at, &other) in ranks.iter().enumerate() {
             // SAFETY: the file was made of noughts, and has room for the rings of all pairs; all of them
@@ -201,13 +219,16 @@ impl Near {
                     sender: RingSender::new(ring(own, at), bytes),
                     receiver: RingReceiver::new(ring(at, own), bytes),
                     arena: arena(at),
+                    bell: at,
                     waiting: VecDeque::new(),
                 }
             });
         }
         let longest = peers.iter().flatten().map(|peer| peer.sender.longest()).min().unwrap_or(0);
         let arena = Arena::new(file, memory.clone(), arena(own)..arena(own + 1));
-        Near { peers, ranks, longest, turn: 0, waiting: 0, arena, memory }
+        // SAFETY: behind the rings there is a line for each of them, of noughts; a ring is a whole number of pages.
+        let bells = unsafe { Bells::new(memory.clone(), start_of_bells, own) };
+        Near { peers, ranks, longest, turn: 0, waiting: 0, bells, arena, memory }
     }
 
     #[inline]
@@ -272,7 +293,25 @@ impl Near {
     ) -> bool {
         let Some(Some(peer)) = self.peers.get_mut(to as usize) else { return false };
         // SAFETY: the caller's promise.
-        peer.waiting.is_empty() && unsafe { peer.sender.send(head, pieces, bytes) }
+        let has_gone = peer.waiting.is_empty() && unsafe { peer.sender.send(head, pieces, bytes) };
+        if has_gone {
+            self.bells.ring(peer.bell);
+        }
+        has_gone
+    }
+
+    /// Something was written where a process reaches it, and may wait for it.
+    #[inline]
+    pub(crate) fn wake(&self, rank: Rank) {
+        if let Some(Some(peer)) = self.peers.get(rank as usize) {
+            self.bells.ring(peer.bell);
+        }
+    }
+
+    /// Sleeps until another process of this host has written something, for `time` at most. The first time it returns
+    /// at once, for another look.
+    pub(crate) fn sleep(&self, time: Duration) {
+        self.bells.sleep(time);
     }
 
     /// Lets frames go for which there is room now. Whether all have gone.
@@ -289,6 +328,7 @@ impl Near {
                 if !unsafe { peer.sender.send(frame, &[], frame.len()) } {
                     break;
                 }
+                self.bells.ring(peer.bell);
                 peer.waiting.pop_front();
                 self.waiting -= 1;
             }
@@ -322,6 +362,8 @@ impl Near {
     pub(crate) fn taken(&mut self, from: Rank, bytes: usize) {
         if let Some(Some(peer)) = self.peers.get_mut(from as usize) {
             peer.receiver.taken(bytes);
+            // It may wait for room.
+            self.bells.ring(peer.bell);
         }
     }
 }

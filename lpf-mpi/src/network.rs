@@ -16,7 +16,7 @@ use super::near::Near;
 use super::pieces::{gather, scatter, total};
 use parts::LONGEST_AT_ONCE;
 
-/// The longest sleep: nothing wakes a process when a message comes.
+/// The longest sleep: nothing wakes a process when a message comes from another host.
 const LONGEST_SLEEP: Duration = Duration::from_micros(200);
 
 /// For so long after a body has begun nobody sleeps: many go in steps, each of which waits for both
@@ -564,9 +564,16 @@ impl Network {
     }
 
     pub(crate) fn idle(&mut self, time: Duration) {
-        std::thread::yield_now();
-        if self.moving + self.in_parts == 0 || self.moved.elapsed() > AWAKE {
-            std::thread::sleep(time.min(LONGEST_SLEEP));
+        if self.moving + self.in_parts > 0 && self.moved.elapsed() <= AWAKE {
+            return std::thread::yield_now();
+        }
+        let time = time.min(LONGEST_SLEEP);
+        match &self.near {
+            Some(near) => near.sleep(time),
+            None => {
+                std::thread::yield_now();
+                std::thread::sleep(time);
+            }
         }
     }
 }

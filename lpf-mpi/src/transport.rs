@@ -96,6 +96,13 @@ unsafe impl<C: Control> Transport for Mpi<C> {
         self.network.near.as_ref()?.reach(owner, place, bytes)
     }
 
+    #[inline]
+    fn wake(&self, reader: Rank) {
+        if let Some(near) = &self.network.near {
+            near.wake(reader);
+        }
+    }
+
     /// False for a body that MPI has begun and that does not end within 50 ms: a send's memory may
     /// then still be read, a receive's written.
     fn cancel(&mut self, ticket: Ticket) -> bool {

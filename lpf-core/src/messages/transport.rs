@@ -185,6 +185,11 @@ pub unsafe trait Transport: Send + 'static {
         None
     }
 
+    /// Says that something was written where another process [reaches](Self::reach) it: it may sleep.
+    fn wake(&self, reader: Rank) {
+        let _ = reader;
+    }
+
     /// Gives up a send or receive, in a context that is over: a message that is half out may never be
     /// complete, or its rest may be anything.
     /// True when its memory is not touched any more; false where that

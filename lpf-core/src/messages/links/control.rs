@@ -275,6 +275,7 @@ impl Links {
         link.incoming.reported = link.incoming.released;
         if let Some(ring) = &link.here {
             ring.release(link.incoming.released);
+            net.wake(self.members[link.peer as usize]);
             return Ok(());
         }
         self.post_cells(net, link)?;

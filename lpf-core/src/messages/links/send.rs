@@ -158,10 +158,11 @@ impl Links {
         };
         if put.is_landing() {
             match &link.there {
-                // SAFETY: no bytes.
-                Some(ring) => unsafe {
-                    ring.send(number, length, put.stamp, Piece { bytes: 0, ..source });
-                },
+                Some(ring) => {
+                    // SAFETY: no bytes.
+                    unsafe { ring.send(number, length, put.stamp, Piece { bytes: 0, ..source }) };
+                    net.wake(rank);
+                }
                 None => net.send_copy(rank, cells, &head())?,
             }
             let landings = tags::landings(self.context, ring);
@@ -173,6 +174,7 @@ impl Links {
         } else if let Some(ring) = &link.there {
             // SAFETY: the put checked its source, a user's memory, and that a cell is as long.
             unsafe { ring.send(number, length, put.stamp, source) };
+            net.wake(rank);
         } else if put.bytes <= COPIED {
             let mut message = MaybeUninit::<[u8; HEAD + COPIED]>::uninit();
             let base = message.as_mut_ptr().cast::<u8>();
