@@ -200,6 +200,7 @@ pub struct Machine {
     p: Pid,
     free_p: Pid,
     nprocs: Pid,
+    cores: Option<Pid>,
     parameters: Arc<Parameters>,
 }
 
@@ -207,7 +208,12 @@ impl Machine {
     /// A machine of `p` processors, of which `free_p` can be used by an `exec` from this context,
     /// as seen from a context of `nprocs` processes.
     pub fn new(p: Pid, free_p: Pid, nprocs: Pid, parameters: Arc<Parameters>) -> Self {
-        Machine { p, free_p, nprocs, parameters }
+        Machine { p, free_p, nprocs, cores: None, parameters }
+    }
+
+    /// The same, whose processes are threads in one memory, on so many cores.
+    pub fn of_threads(self, cores: usize) -> Self {
+        Machine { cores: Some(cores.clamp(1, Pid::MAX as usize) as Pid), ..self }
     }
 
     /// All processors of the machine.
@@ -218,6 +224,12 @@ impl Machine {
     /// Processors that `exec` from this context can use, its own included; at least 1.
     pub fn free_p(&self) -> Pid {
         self.free_p
+    }
+
+    /// The cores that its processes have where they are threads in one memory, of which there may be more; nothing
+    /// where they are processes of their own.
+    pub fn cores(&self) -> Option<Pid> {
+        self.cores
     }
 
     /// Where the numbers come from, for this context's number of processes.

@@ -261,6 +261,7 @@ unsafe impl Lpf for Threads {
         let environment = &self.comm.environment;
         let parameters = environment.parameters.clone();
         Machine::new(environment.procs, self.free, self.nprocs, parameters)
+            .of_threads(environment.cores)
     }
 
     #[track_caller]

@@ -1,6 +1,8 @@
 //! What collectives take on a machine whose members arrive at different times: how many segments, and when each
 //! member is done.
 
+mod crowd;
+
 use std::collections::VecDeque;
 
 use lpf_core::Pid;
@@ -10,6 +12,7 @@ use crate::algorithms::{Member, Vector, log2_up};
 use crate::arrival_pattern::clairvoyant::Transfer;
 use crate::cost::Supersteps;
 use crate::schedule::{Schedule, Step, Then};
+use crowd::{Crowd, Programs};
 
 /// More segments are not worth the time of their schedule.
 const MOST_SEGMENTS: f64 = 4096.0;
@@ -86,6 +89,11 @@ struct At {
     under_way: VecDeque<(usize, u64)>,
 }
 
+/// Whether members are threads that are more than the cores.
+pub(crate) fn is_crowded(machine: &Machine, members: usize) -> bool {
+    Crowd::of(machine, members).is_some()
+}
+
 /// When each member is done with its part of schedules, ns.
 pub(crate) fn ends_ns(
     machine: &Machine,
@@ -93,12 +101,16 @@ pub(crate) fn ends_ns(
     mut write: impl FnMut(&mut Schedule, Member),
 ) -> Vec<u64> {
     let members = arrivals.len();
-    let mut all: Vec<At> = Vec::with_capacity(members);
-    for me in 0..members {
+    let schedules = (0..members).map(|me| {
         let mut schedule = Schedule::default();
         write(&mut schedule, Member { me, members });
-        all.push(At { schedule, step: 0, under_way: VecDeque::new() });
+        schedule
+    });
+    if let Some(crowd) = Crowd::of(machine, members) {
+        return crowd.ends(arrivals, &Programs::of_schedules(schedules));
     }
+    let at = |schedule| At { schedule, step: 0, under_way: VecDeque::new() };
+    let mut all: Vec<At> = schedules.map(at).collect();
     let mut model = Model::new(machine, arrivals);
     let mut moved = true;
     while moved {
@@ -134,8 +146,11 @@ pub(crate) fn clairvoyant_ends_ns(
     (v, segments): (Vector, u32),
     schedule: impl FnOnce(&mut dyn FnMut(Transfer)),
 ) -> Vec<u64> {
-    let mut model = Model::new(machine, arrivals);
     let bytes = v.bytes.div_ceil(segments.max(1) as usize);
+    if let Some(crowd) = Crowd::of(machine, arrivals.len()) {
+        return crowd.ends(arrivals, &Programs::of_transfers(arrivals.len(), bytes, schedule));
+    }
+    let mut model = Model::new(machine, arrivals);
     let mut round: Vec<Transfer> = Vec::new();
     // What is sent in a round was there before it.
     let mut end = |round: &mut Vec<Transfer>| {

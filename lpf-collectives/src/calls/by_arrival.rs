@@ -66,12 +66,17 @@ impl Pattern<'_> {
     }
 
     /// Whether what the usual algorithm takes is more than to compare it with others: else there is nothing to gain.
+    ///
+    /// Nor is there in an all-reduction of threads that share the cores: most of it is the result's way to everybody,
+    /// which begins when the last one is there and takes all cores, whatever the order.
     fn is_worth_it(&self, usual: Supersteps, to_all: bool) -> bool {
+        if to_all && predict::is_crowded(&self.machine, self.members()) {
+            return false;
+        }
         let (others, n) = (self.members().saturating_sub(1), self.segments as usize);
-        let compared = match to_all {
-            true => 2 * others * (n + 3 * self.members()),
-            false => others * (n + 3),
-        };
+        // The usual one, and a ring, have 2 (p - 1) rounds at most.
+        let round = 2 * others * self.members();
+        let compared = if to_all { 2 * (round + others * n) } else { round + others * (n + 3) };
         let most_ns = 1e9 * usual.seconds(&self.machine, self.members() as Pid);
         most_ns >= 2.0 * COMPARED_NS * compared as f64
     }
@@ -83,17 +88,16 @@ impl Pattern<'_> {
         all.filter(move |&way| way != ReduceByArrival::Clairvoyant || is_short && commutes)
     }
 
-    /// The same. The linear tree and the ring do no better than those whose order is that of arrival.
+    /// The same. The linear tree and the ring do no better than those whose order is that of arrival, and SLT no better
+    /// than PRR and Clairvoyant.
     fn allreduces(&self) -> impl Iterator<Item = AllreduceByArrival> + Clone {
         let (p, n) = (self.members(), self.segments as usize);
         let (all, commutes) = (AllreduceByArrival::ALL.iter().copied(), self.commutes);
         all.filter(move |&way| match way {
             AllreduceByArrival::Clairvoyant => commutes && 2 * p * n <= MOST_COMPARED,
-            AllreduceByArrival::SortedLinearTree | AllreduceByArrival::PreReducedRing => {
-                commutes && 2 * p * p <= MOST_COMPARED
-            }
+            AllreduceByArrival::PreReducedRing => commutes && 2 * p * p <= MOST_COMPARED,
             AllreduceByArrival::Linear => !commutes && 2 * p * p <= MOST_COMPARED,
-            AllreduceByArrival::Ring => false,
+            AllreduceByArrival::Ring | AllreduceByArrival::SortedLinearTree => false,
         })
     }
 
