@@ -127,16 +127,18 @@ case! {
         let mut x = ctx.local::<u64>(20)?;
         for silent in 0..c.len() {
             let mut monitor = Monitor::new(ctx, &mut c)?;
+            let start = Instant::now();
             monitor.begin();
             if c.me() == silent {
                 late(500);
             } else {
                 monitor.edge(0.5);
             }
-            let start = Instant::now();
             let arrivals = monitor.finish()?;
-            assert_in_time(start.elapsed(), Duration::from_millis(250));
-            assert_eq!(arrivals.spread_ns(), 0, "somebody knew when process {silent} comes");
+            if c.me() != silent {
+                assert_in_time(start.elapsed(), Duration::from_millis(250));
+                assert_eq!(arrivals.spread_ns(), 0, "somebody knew when process {silent} comes");
+            }
             ctx.write(&mut x).fill(1);
             c.allreduce_in_place_by_arrival(ctx, &arrivals, &Sum, &mut x)?;
             assert_eq!(ctx.read(&x), [c.len() as u64; 20]);
