@@ -1140,6 +1140,45 @@ fn ctrl_c_in_bench_collectives_prints_what_was_measured() {
 }
 
 #[cfg(unix)]
+#[test]
+fn bench_reduce_prints_what_was_measured_when_its_job_is_killed() {
+    let place = Place::new("killed");
+    let arguments = ["bench", "reduce", "--backend", "tcp", "-p", "2", "--seconds", "60", "--json"];
+    let one = ["--call", "reduce", "--pattern", "none", "--size", "800", "--algorithm", "binomial"];
+    let mut command = place.command(&with(&arguments, &one));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(3));
+    // The last one is process 1: process 0 has the order, and says why it could not do it.
+    let victim = descendants(child.id()).into_iter().rfind(|pid| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words: Vec<&[u8]> = line.split(|&byte| byte == 0).skip(1).collect();
+        words == [&b"measure"[..], b""]
+    });
+    let victim = victim.expect("a process of the job");
+    // SAFETY: it was started for this test, and waits for the end of its job.
+    assert_eq!(unsafe { libc::kill(victim as libc::pid_t, libc::SIGKILL) }, 0);
+    let output = child.wait_with_output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let last = said.lines().last().unwrap_or_default();
+    assert!(last.starts_with("lpf: fatal: process 1, "), "{said}");
+    let found = rows(&output, &REDUCE);
+    let is_said =
+        |row: &Value| row["remarks"].as_str().unwrap().contains("ended by a failure, when 1 of 1");
+    assert!(!found.is_empty() && found.iter().all(is_said), "{found:?}");
+}
+
+/// The processes that one has started, and those that they have, and so on.
+#[cfg(unix)]
+fn descendants(pid: u32) -> Vec<u32> {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let children = children.unwrap_or_default();
+    let children = children.split_whitespace().map(|child| child.parse().unwrap());
+    children.flat_map(|child| [vec![child], descendants(child)].concat()).collect()
+}
+
+#[cfg(unix)]
 fn interrupt(child: &Child) {
     // SAFETY: the child was started by this test and has not been waited for.
     assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) }, 0);

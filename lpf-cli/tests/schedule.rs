@@ -117,6 +117,12 @@ fn what_is_no_instance_is_refused_in_a_sentence() {
         ("clairvoyant", with("root", json!(2)), "the root is process 2, and the last is 1"),
         ("clairvoyant", with("d_ns", json!(0)), "a round takes 0 ns"),
         ("clairvoyant", with("d_ns", json!(1.5)), "d_ns is 1.5, and has to be a whole number"),
+        (
+            "clairvoyant",
+            good.to_string().replace("\"d_ns\":1", "\"d_ns\":5e3"),
+            "d_ns is 5000.0, and has to be a whole number of 0 to 18446744073709551615, written with digits alone",
+        ),
+        ("prr", with("tau", json!(2.0)), "written with digits alone"),
         ("clairvoyant", with("arrivals_ns", json!([0, -1])), "arrivals_ns[1] is -1, and has to be"),
         ("clairvoyant", with("arrivals_ns", json!([0, 1u64 << 63])), "process 1 arrives at"),
         ("clairvoyant", with("arrivals_ns", json!(7)), "arrivals_ns is no list of numbers"),

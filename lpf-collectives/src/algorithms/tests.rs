@@ -5,10 +5,11 @@ use super::by_way::*;
 use super::*;
 use crate::arrival_pattern::chain::{Chain, Plan};
 use crate::arrival_pattern::clairvoyant::Instance;
+use crate::arrival_pattern::pairing::{Growth, Pairing};
 use crate::arrival_pattern::trees::Tree;
 use crate::blocks::Blocks;
 use crate::schedule::Schedule;
-use crate::simulate::{Memory, run, schedules, supersteps};
+use crate::simulate::{Memory, Random, run, schedules, supersteps};
 use crate::ways::*;
 
 /// Maps x -> a x + b, composed: associative, and does not commute.
@@ -398,6 +399,64 @@ fn chains_combine_everything_once() {
         by_arrival(chain.name(), op, true, |times, rounds, s, m, _, v| {
             allreduce_chain(s, m, &Plan::new(chain, 5, times), v, rounds);
         });
+    }
+}
+
+/// Members from the first to before the last: together they are all of both, if the left ones end where the right
+/// ones begin.
+fn join(left: &[u8], right: &[u8]) -> Vec<u8> {
+    let ends = |ranges: &[u8]| -> Vec<(u32, u32)> {
+        let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap());
+        ranges.chunks_exact(8).map(|range| (word(&range[..4]), word(&range[4..]))).collect()
+    };
+    let both = ends(left).into_iter().zip(ends(right));
+    let joined = both.map(|((first, last), (next, end))| {
+        assert_eq!(last, next, "{first}..{last} is no left neighbour of {next}..{end}");
+        [first.to_le_bytes(), end.to_le_bytes()].concat()
+    });
+    joined.flatten().collect()
+}
+
+/// Members of a tree of neighbours that come in any order, whose transfers and combinations last at random: in every
+/// combination the left operand is of the members right before those of the right one, also of vectors in parts.
+#[test]
+fn trees_of_neighbours_combine_what_is_left_with_what_is_right_of_it() {
+    let mut random = Random(11);
+    for members in 1..=24usize {
+        for order in 0..60 {
+            let root = random.below(members as u64) as usize;
+            // Together, a little apart, and one after the other.
+            let spread = [1, 10, 1000][order % 3];
+            let arrivals: Vec<u64> = (0..members).map(|_| random.below(spread)).collect();
+            let combine = random.below(20);
+            let (tree, _) = Pairing::of_times(
+                Growth::Neighbours,
+                root,
+                &arrivals,
+                |_, _| random.below(20),
+                |_| combine,
+            );
+            let v = Vector { bytes: 8 * (1 + order % 6), element: 8 };
+            let rounds = ROUNDS[order / 3 % 3];
+            let pairs = || tree.pairs().iter().map(|pair| pair.map(|member| member as usize));
+            let all = schedules(members, |s, m| reduce_pairs(s, m, pairs(), v, rounds));
+            if rounds != Rounds::Own {
+                supersteps(&all);
+            }
+            let range = |first: usize, end: usize| -> Vec<u8> {
+                let range = [(first as u32).to_le_bytes(), (end as u32).to_le_bytes()].concat();
+                range.repeat(v.bytes / 8)
+            };
+            let mut memory: Vec<Memory> = (0..members)
+                .map(|me| Memory {
+                    input: range(me, me + 1),
+                    output: Some(vec![0; v.bytes]),
+                    scratch: Vec::new(),
+                })
+                .collect();
+            run(&all, &mut memory, join);
+            assert_eq!(memory[root].result(), range(0, members), "{tree:?}");
+        }
     }
 }
 

@@ -2,13 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use lpf_core::{Context, Lpf, Result, case};
+use lpf_core::conformance::tools::{beside_others, expect_success, watched};
+use lpf_core::conformance::{Harness, Mode as Section};
+use lpf_core::{Args, Context, Lpf, Result, case, program};
 
 use super::elements::word;
 use super::mismatches::differ;
 use super::world;
 use crate::arrival_pattern::Estimates;
 use crate::arrival_pattern::clairvoyant::{Instance, Scheduler, Transfer, to_all};
+use crate::arrival_pattern::trees::{Tree, children};
 use crate::*;
 
 const LEN: usize = 41;
@@ -121,6 +124,76 @@ case! {
         }
         assert!(q < 5 || seen > 0, "no order shows");
         ctx.sync()?;
+    }
+}
+
+/// Trees whose shape does not depend on arrivals.
+const STATIC: [(ReduceByArrival, Tree); 2] =
+    [(ReduceByArrival::Binomial, Tree::Binomial), (ReduceByArrival::Fibonacci, Tree::Fibonacci)];
+
+/// What a node of a tree to member `root` of `q` has when it has taken what its children have, one after the other.
+fn up_to(tree: &[Vec<usize>], node: usize, root: usize) -> Vec<f64> {
+    // The root is the first node, and the others come behind it.
+    let mut sum = own((root + node) % tree.len());
+    for &child in &tree[node] {
+        let more = up_to(tree, child, root);
+        sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+    }
+    sum
+}
+
+program! {
+    /// Sums up both static trees to every root, by members of which some come late; the output is a hash of their
+    /// bits.
+    fn UpStaticTrees(ctx, args) {
+        let mut c = world(ctx, 2, 0)?;
+        let (me, q) = (c.me(), c.len());
+        let (mut x, mut y) = (ctx.local::<f64>(LEN)?, ctx.local::<f64>(LEN)?);
+        ctx.write(&mut x).copy_from_slice(&own(me));
+        let mut hash = 0;
+        for (way, tree) in STATIC {
+            let all = children(tree, q);
+            for root in 0..q {
+                let times: Vec<u64> = (0..q).map(|member| word(member, root, 1) % 2000).collect();
+                let arrivals = Estimates::new(&times, 1);
+                for mode in [None, Some(Mode::Full), Some(Mode::Expected)] {
+                    let preferences = c.preferences_mut();
+                    (preferences.mode, preferences.reduce_by_arrival) = (mode, Some(way));
+                    if word(me, root, 2 + mode.is_some() as usize).is_multiple_of(3) {
+                        std::thread::sleep(Duration::from_micros(300));
+                    }
+                    c.reduce_by_arrival(ctx, &arrivals, root, &Sum, &x, &mut y)?;
+                    let mut sum = 0;
+                    if me == root {
+                        let (is, wanted) = (bits(ctx.read(&y)), bits(&up_to(&all, 0, root)));
+                        assert!(is == wanted, "{way} to {root}, {mode:?}: not the bits of the tree");
+                        sum = is.iter().fold(0, |sum, &bits| word(sum as usize, 3, bits as usize));
+                    }
+                    hash = word(hash as usize, 4, c.broadcast_value(ctx, root, sum)? as usize);
+                }
+            }
+        }
+        ctx.sync()?;
+        if ctx.pid() == 0 {
+            args.output.copy_from_slice(&hash.to_le_bytes());
+        }
+        Ok(())
+    }
+}
+
+/// Sums of floating-point numbers up the static trees have the bits that the tree says, and in strict mode the same.
+pub fn static_trees_have_the_same_bits_in_strict_mode<H: Harness>(harness: &H) {
+    let case = "static_trees_have_the_same_bits_in_strict_mode";
+    for procs in [1, 2, 3, 5, 8] {
+        let outputs = [false, true].map(|strict| {
+            let mode = Section { strict, ..Section::default() };
+            let mut output = [0; 8];
+            let args = Args::in_out(&[], &mut output);
+            let run = || harness.exec(mode, procs, UpStaticTrees, args);
+            expect_success(case, mode, procs, beside_others(|| watched(case, run)));
+            output
+        });
+        assert_eq!(outputs[0], outputs[1], "{case}, {procs} processes: other bits in strict mode");
     }
 }
 

@@ -88,6 +88,7 @@ macro_rules! conformance {
             ]
             by_arrival: [
                 sums_by_arrival_have_the_bits_of_their_schedule,
+                static_trees_have_the_same_bits_in_strict_mode,
                 who_is_early_has_left_before_the_last_one_comes,
                 a_member_that_sleeps_in_spite_of_its_estimate_is_waited_for,
                 estimates_of_others_are_misuse,
@@ -96,6 +97,8 @@ macro_rules! conformance {
             monitors: [
                 what_comes_late_is_foreseen,
                 members_are_told_the_same_whatever_they_do,
+                who_has_said_nothing_is_waited_for_by_nobody,
+                words_that_come_again_say_nothing_new,
                 a_monitor_that_is_dropped_in_a_phase_leaves_ordinary_calls,
                 monitors_of_two_calls_are_told_apart,
                 a_member_that_ends_badly_in_a_phase_is_fatal_for_the_others,

@@ -296,9 +296,11 @@ impl<'s, L: Lpf> Monitor<'s, L> {
         Ok(monitor)
     }
 
-    /// A phase of computation begins. Its helper is woken: a call of the system.
+    /// A phase of computation begins, or begins again where it is not finished. Its helper is woken: a call of the
+    /// system.
     pub fn begin(&mut self) {
-        self.call += 1;
+        // Calls are counted by all members alike, however often their phases begin.
+        self.call += u64::from(!self.computes);
         self.began_ns = self.clock.now();
         (self.edge_ns, self.computes) = (None, true);
         self.foreseen = [self.totals.estimate(), self.beyond.estimate()];

@@ -170,30 +170,41 @@ pub(crate) fn run(options: &BenchReduce) -> Result<()> {
         }
         Ok(())
     };
-    match measure() {
-        // Jobs had it too, and ended in the middle.
-        Err(_) if interrupt::came() => {}
-        measured => measured?,
-    }
+    let measured = measure();
     drop(bar);
+    // Jobs had an interrupt, too, and ended in the middle.
+    let end = if interrupt::came() { Err(Failure::Ended(interrupt::STATUS)) } else { measured };
     let all = cells.len();
     cells.retain(|cell| cell.own.iter().all(|(_, seen)| !seen.is_empty()));
     if cells.is_empty() {
-        return Err(Failure::Ended(interrupt::STATUS));
+        return end;
     }
     let rival_name = rival.name();
     let mut remarks = busy.remarks();
-    let cut = format!("interrupted, when {} of {all} cells were measured", cells.len());
-    remarks.extend(interrupt::came().then_some(cut));
+    let cut = if interrupt::came() { "interrupted" } else { "ended by a failure" };
+    let cut = format!("{cut}, when {} of {all} cells were measured", cells.len());
+    remarks.extend(end.is_err().then_some(cut));
     remarks.extend(rival.missing());
     let is_crowded = cells.iter().any(|cell| cell.p() as usize > cores());
     remarks.extend((is_crowded && rival_name == Some("mpich")).then(|| SPINS.to_string()));
+    // What was measured is worth its time, whatever became of the rest.
+    let printed = print(options, (place.backend, rival_name), &cells, &bounds, &remarks);
+    end.and(printed)
+}
+
+fn print(
+    options: &BenchReduce,
+    (backend, rival): (&'static str, Option<&'static str>),
+    cells: &[Cell],
+    bounds: &[Bound],
+    remarks: &[String],
+) -> Result<()> {
     let bound = |cell: &Cell| {
         let bound = bounds.iter().find(|bound| bound.p() == cell.p());
-        let (one, all) = moved(place.backend, cell.shape);
+        let (one, all) = moved(backend, cell.shape);
         bound.map_or(0.0, |bound| bound.of_bytes(one, all))
     };
-    let rows = rows::of(place.backend, rival_name, &cells, bound, &remarks);
+    let rows = rows::of(backend, rival, cells, bound, remarks);
     let share = rows::Share::of(&rows);
     output::rows(&options.measuring, &rows, |out| {
         rows::table(out, &rows)?;
@@ -204,10 +215,10 @@ pub(crate) fn run(options: &BenchReduce) -> Result<()> {
         // Rows have no field for it.
         eprintln!("lpf: {share}");
     }
-    if let Some(path) = &options.measuring.svg {
-        plot::draw(path, &rows)?;
+    match &options.measuring.svg {
+        Some(path) => plot::draw(path, &rows),
+        None => Ok(()),
     }
-    if interrupt::came() { Err(Failure::Ended(interrupt::STATUS)) } else { Ok(()) }
 }
 
 /// How much of the time goes to bounds, at the most.
