@@ -10,20 +10,27 @@ for test in lpf*/tests/*; do
     case "$test" in
         # Programs that must not compile are compiled, not run.
         */compile_fail*) ;;
+        # Below.
+        */conformance | */collectives | */messages) ;;
         # These are about processes that are started, signalled and waited for; what the processes do with
         # memory is in the tests of the crates.
         lpf-cli/tests/run.rs | lpf-cli/tests/faults | lpf-cli/tests/cluster) ;;
         # ci/mpi.sh has a build with MPI for it.
         lpf-mpi/*) ;;
-        lpf-tcp/*) ;;
         # A folder without a program holds what tests read.
         *) if [[ -f $test || -f $test/main.rs ]]; then tests+=(--test "$(basename "$test" .rs)"); fi ;;
     esac
 done
 # --cfg asan: bounds on time are wider, see lpf-core/src/conformance/verdict.rs.
-flags="-Zsanitizer=address --cfg asan"
-status=0
-sanitized asan "$flags" --workspace --exclude lpf-mpi --exclude lpf-tcp --lib --bins "${tests[@]}" || status=1
-# Its suites are those of the protocol, which lpf-core/tests runs in one process: the sockets under them.
-sanitized asan "$flags" -p lpf-tcp --lib --test control --test rendezvous --test sockets || status=1
-exit "$status"
+sanitized_tests() { sanitized asan "-Zsanitizer=address --cfg asan" "${workspace[@]}" "$@"; }
+# Those of lpf-tcp are the suites of the protocol, which lpf-core/tests runs in one process.
+suite() { sanitized_tests --exclude lpf-tcp --test "$@"; }
+suites=(conformance collectives messages)
+sanitized_tests --no-run --lib --bins "${tests[@]}"
+sanitized_tests --no-run --exclude lpf-tcp "${suites[@]/#/--test=}"
+[ "${BUILD_ONLY:-0}" = 0 ] || exit 0
+for name in "${suites[@]}"; do
+    beside suite "$name"
+done
+beside sanitized_tests --lib --bins "${tests[@]}"
+all_well

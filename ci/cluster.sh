@@ -6,23 +6,23 @@ source "$(dirname "$0")/common.sh"
 reason="$(ci/hosts.sh missing)" || leave_out "$reason"
 hosts="$PWD/ci/hosts.sh"
 
-tcp="$(built -p lpf-tcp --test conformance)"
+tcp="$(built "${workspace[@]}" --exclude lpf-core --exclude lpf-pthreads --test conformance)"
 # As ci/mpi.sh builds them, in the same folder.
 mpi='' why=''
 export MPICC=mpicc.openmpi
 command -v "$MPICC" >/dev/null || export MPICC=mpicc
 if ! "$MPICC" --showme:version >/dev/null 2>&1; then
     why="Open MPI is not installed (apt install libopenmpi-dev openmpi-bin libclang-dev)"
-elif ! CARGO_TARGET_DIR="$target_root/openmpi" cargo check --locked -p lpf-mpi --features mpi 2>"$target_root/cluster-mpi"; then
+elif ! CARGO_TARGET_DIR="$target_root/openmpi" cargo build --locked "${with_mpi[@]}" --bins --examples 2>"$target_root/cluster-mpi"; then
     why="$(sed -n 's/^error: .*\(the feature `mpi` needs .*\)/\1/p' "$target_root/cluster-mpi" | head -n 1)"
     [ -n "$why" ] || { cat "$target_root/cluster-mpi"; exit 1; }
 else
-    mpi="$(CARGO_TARGET_DIR="$target_root/openmpi" built -p lpf-mpi --features mpi --test conformance)"
+    mpi="$(CARGO_TARGET_DIR="$target_root/openmpi" built "${with_mpi[@]}" --test conformance)"
 fi
 if [ -n "$mpi" ]; then
-    faults="$(CARGO_TARGET_DIR="$target_root/openmpi" built -p lpf-cli --features mpi --test cluster)"
+    faults="$(CARGO_TARGET_DIR="$target_root/openmpi" built "${with_mpi[@]}" --test cluster)"
 else
-    faults="$(built -p lpf-cli --test cluster)"
+    faults="$(built "${workspace[@]}" --test cluster)"
 fi
 
 # over_tcp HOSTS ARGUMENTS...: the suite, process r on the one number r of HOSTS, again and again.

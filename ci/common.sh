@@ -20,10 +20,43 @@ leave_out() {
     exit 77
 }
 
+# What tests are chosen from, for cargo: all packages but the network on MPI, whichever are then tested. Cargo chooses
+# the features of dependencies by the packages that are named, and would build them anew for each choice.
+workspace=(--workspace --exclude lpf-mpi --features lpf-core/conformance)
+
+# The packages that use MPI, likewise.
+with_mpi=(-p lpf-mpi -p lpf-cli -p lpf-examples --features "lpf-mpi/mpi,lpf-cli/mpi,lpf-examples/mpi")
+
+# beside CMD...: CMD, beside what comes next: for what waits more than it computes.
+# all_well: waits for all of those, prints what each has said, and fails where one has failed.
+begun=()
+beside() {
+    local log
+    log="$(mktemp)"
+    { echo "== $*"; "$@"; } >"$log" 2>&1 &
+    begun+=("$! $log")
+}
+all_well() {
+    local one status=0
+    for one in "${begun[@]}"; do
+        wait "${one%% *}" || status=1
+        cat "${one#* }"
+        rm -f "${one#* }"
+    done
+    begun=()
+    return "$status"
+}
+
 # built ARGUMENTS...: where cargo put the test program that these arguments build.
 built() {
     command cargo test --locked --no-run --message-format=json-render-diagnostics "$@" |
         sed -n 's/.*"executable":"\([^"]*\/deps\/[^"]*\)".*/\1/p' | tail -n 1
+}
+
+# programs ARGUMENTS...: likewise all of them, a line each: the folder of its package, its name, and where it is.
+programs() {
+    command cargo test --locked --no-run --message-format=json-render-diagnostics "$@" |
+        sed -n 's/.*"manifest_path":"\([^"]*\)\/Cargo.toml".*"name":"\([^"]*\)","src_path".*"executable":"\([^"]*\/deps\/[^"]*\)".*/\1 \2 \3/p'
 }
 
 # What an example prints, in the order of the alphabet: without times, and how many phases it foresaw.
@@ -57,8 +90,9 @@ leaves_nothing() {
 # other checks wait more than they compute.
 if [ "${BUILD_ONLY:-0}" = 1 ]; then
     cargo() {
-        case "$1" in
-            test) command cargo test --no-run "${@:2}" ;;
+        case " $* " in
+            *" --no-run "*) command cargo "$@" ;;
+            " test "*) command cargo test --no-run "${@:2}" ;;
             *) command cargo "$@" ;;
         esac
     }

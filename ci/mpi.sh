@@ -24,7 +24,7 @@ sentence() { sed -n 's/^error: .*\(the feature `mpi` needs .*\)/\1/p' "$log" | h
 log="$(mktemp)"
 trap 'rm -f "$log"' EXIT
 build() {
-    cargo build --locked -p lpf-mpi --features mpi >"$log" 2>&1 && return
+    cargo build --locked "${with_mpi[@]}" --bins --examples >"$log" 2>&1 && return
     [ -z "$(sentence)" ] || leave_out "$(sentence)"
     cat "$log"
     return 1
@@ -71,7 +71,6 @@ as_expected() {
 
 # hook_mpi LAUNCHER: the example of a program of MPI's own.
 hook_mpi() {
-    cargo build --locked -p lpf-examples --features mpi --example hook_mpi
     [ "${BUILD_ONLY:-0}" = 0 ] || return 0
     as_expected "$1" hook_mpi four "$1" "$CARGO_TARGET_DIR/debug/examples/hook_mpi"
 }
@@ -80,7 +79,6 @@ hook_mpi() {
 # commands that measure.
 front_door() {
     local source example said status command bin="$CARGO_TARGET_DIR/debug"
-    cargo build --locked -p lpf-examples -p lpf-cli --features lpf-examples/mpi,lpf-cli/mpi --bins --examples
     [ "${BUILD_ONLY:-0}" = 0 ] || return 0
     for source in $(grep -l 'lpf::run' examples/*.rs); do
         example="$(basename "$source" .rs)"
@@ -114,7 +112,7 @@ without_memory() {
 # first is said before, unless the launcher is faster, which MPICH's sometimes is.
 death() {
     local program out tries
-    program="$(built -p lpf-cli --features mpi --test faults)"
+    program="$(built "${with_mpi[@]}" --test faults)"
     [ "${BUILD_ONLY:-0}" = 0 ] || return 0
     for tries in 1 2 3 4 5; do
         out="$(FAULT_OF_JOB=kill PLACE_OF_FAULT=sync LPF_BACKEND=mpi four "$1" \
@@ -127,22 +125,40 @@ death() {
     exit 1
 }
 
+# use NAME: the MPI that what follows is built with. A folder each: going from one to the other builds nothing anew.
+use() { export MPICC="${compilers[$1]}" CARGO_TARGET_DIR="$target_root/$1"; }
+run_tests() { cargo test --locked "${with_mpi[@]}" "$@"; }
 for name in "${!compilers[@]}"; do
-    echo "== $name"
     command -v "${launchers[$name]}" >/dev/null ||
         leave_out "${launchers[$name]} is not installed (apt install $([ "$name" = mpich ] && echo mpich || echo openmpi-bin))"
-    # A folder each: going from one to the other builds nothing anew.
-    export MPICC="${compilers[$name]}" CARGO_TARGET_DIR="$target_root/$name"
+    use "$name"
     build
-    cargo test --locked -p lpf-mpi --features mpi --lib --test stories --test probe --no-fail-fast
-    leaves_nothing cargo test --locked -p lpf-mpi --features mpi --test deaths
+    run_tests --no-run --lib --test stories --test probe --test deaths --test conformance --test collectives \
+        --test faults --test run
+done
+
+# Both suites at once: they compute for a tenth of their time.
+suite() {
+    use "$1"
+    run_tests --test "${@:2}"
+}
+for name in "${!compilers[@]}"; do
+    [ "${BUILD_ONLY:-0}" = 0 ] || continue
     # The two ways of the first exchange differ above MPI: they need not both be tried on each.
     ways=(direct:: serve)
     [ "$name" = mpich ] || ways=()
-    cargo test --locked -p lpf-mpi --features mpi --test conformance -- "${ways[@]}"
-    cargo test --locked -p lpf-mpi --features mpi --test collectives
-    leaves_nothing cargo test --locked -p lpf-cli --features mpi --test faults
-    leaves_nothing cargo test --locked -p lpf-cli --features mpi --test faults -- --ignored
+    beside suite "$name" conformance -- "${ways[@]}"
+    beside suite "$name" collectives
+    all_well
+done
+
+for name in "${!compilers[@]}"; do
+    echo "== $name"
+    use "$name"
+    run_tests --lib --test stories --test probe --no-fail-fast
+    leaves_nothing run_tests --test deaths
+    leaves_nothing run_tests --test faults
+    leaves_nothing run_tests --test faults -- --ignored
     hook_mpi "${launchers[$name]}"
     front_door "${launchers[$name]}"
     if [ "$name" = openmpi ]; then
@@ -153,8 +169,8 @@ for name in "${!compilers[@]}"; do
     fi
     leaves_nothing death "${launchers[$name]}"
     # Signals, and all else that lpf run does, with a launcher of MPI between.
-    leaves_nothing cargo test --locked -p lpf-cli --features mpi --test run
-    cargo test --locked -p lpf-cli --features mpi --test run -- --ignored --test-threads=1
+    leaves_nothing run_tests --test run
+    run_tests --test run -- --ignored --test-threads=1
 done
 
 # AddressSanitizer over the network, under the last of them. The search for leaks is left out: MPI keeps

@@ -9,5 +9,13 @@ source ci/sanitizer.sh
 # allocator_may_return_null: refused memory is an error to be tested, not the end.
 export TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/ci/tsan-suppressions.txt allocator_may_return_null=1 ${TSAN_OPTIONS:-}"
 # --nocapture: the test harness's capture of output is a lock of the standard library too.
-sanitized tsan "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer --cfg tsan" \
-    -p lpf-pthreads --lib --test conformance --test rules --test collectives -- --nocapture
+race_free() {
+    sanitized tsan "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer --cfg tsan" \
+        -p lpf-pthreads "$@" -- --nocapture
+}
+race_free --lib --test conformance --test rules --test collectives --no-run
+[ "${BUILD_ONLY:-0}" = 0 ] || exit 0
+beside race_free --test conformance
+beside race_free --test collectives
+beside race_free --lib --test rules
+all_well
