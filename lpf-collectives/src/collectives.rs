@@ -325,6 +325,11 @@ impl<'s> Collectives<'s> {
         self.split(ctx, is_in.then_some(0))
     }
 
+    /// The group's number.
+    pub(crate) fn id(&self) -> u64 {
+        self.group.id()
+    }
+
     /// A number that is the same at every member, and no other's.
     pub(crate) fn next_id(&mut self) -> u64 {
         self.group.children += 1;

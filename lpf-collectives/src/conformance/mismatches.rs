@@ -11,11 +11,11 @@ use super::world;
 use crate::*;
 
 /// Runs what process 1 does not agree in with the others, in a section of its own, which fails: all learn of
-/// it in time, and it is named, with one of those it does not agree with.
+/// it in time, and it is named, with one of those it does not agree with. What this process is told.
 pub(super) fn differ<L: Lpf>(
     ctx: &mut Context<'_, L>,
     wait: impl for<'r> Fn(&mut Context<'r, L>, &mut Collectives<'r>) -> Result<()>,
-) {
+) -> String {
     let (seen, outer) = failing_rehook(ctx, |inner| {
         let mut c = world(inner, 4, 0)?;
         inner.sync()?;
@@ -24,10 +24,11 @@ pub(super) fn differ<L: Lpf>(
         Ok((error, start.elapsed()))
     });
     let (error, waited) = seen.expect("every process comes to its wait");
-    for error in [error, outer] {
-        assert_names_both(ctx.nprocs(), &error);
+    for error in [&error, &outer] {
+        assert_names_both(ctx.nprocs(), error);
     }
     assert_in_time(waited, BOUND);
+    error.to_string()
 }
 
 /// Process 1 is named, and one of those it does not agree with.
