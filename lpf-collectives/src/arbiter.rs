@@ -236,7 +236,7 @@ pub struct Arbiter<'s, L: Lpf> {
     me: usize,
     growth: Growth,
     done: Arc<Mutex<u64>>,
-    call: u64,
+    call: Call,
     patience: Patience,
     helped: Option<Helped>,
     section: PhantomData<fn(&'s ()) -> &'s ()>,
@@ -279,7 +279,7 @@ impl<'s, L: Lpf> Arbiter<'s, L> {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let patience = Patience::for_processes(ctx.nprocs() as usize, cores);
         let section = PhantomData;
-        let call = 0;
+        let call = Call::default();
         Ok(Arbiter { board, registers, members, me, growth, done, call, patience, helped, section })
     }
 
@@ -295,31 +295,39 @@ impl<'s, L: Lpf> Arbiter<'s, L> {
 
     /// The next call of its group that it is taken for.
     pub(crate) fn enter(&mut self, call: Call) {
-        self.call = u64::from(call.number);
+        self.call = call;
     }
 
     /// What two members differ in, by what they have posted.
     #[cold]
-    fn difference(&self, [one, other]: [Pid; 2]) -> String {
-        let post = |pid| {
+    fn difference(&self, both: [Pid; 2]) -> String {
+        let posts = both.map(|pid| {
             let record = self.board.read(pid, self.registers.posts()).ok()??;
-            Post::from_bytes(&record.bytes).filter(|post| post.call == self.call)
-        };
-        let how = match (post(one), post(other)) {
-            (Some(a), Some(b)) if a.arbiter != b.arbiter => "take different arbiters".into(),
-            (Some(a), Some(b)) if a.root != b.root => {
+            Post::from_bytes(&record.bytes).filter(|post| post.call == self.number())
+        });
+        let how = match posts {
+            [Some(a), Some(b)] if a.arbiter != b.arbiter => "take different arbiters".into(),
+            [Some(a), Some(b)] if a.root != b.root => {
                 format!("reduce to different roots, members {} and {}", a.root, b.root)
             }
-            (Some(a), Some(b)) if a.bytes != b.bytes => {
+            [Some(a), Some(b)] if a.bytes != b.bytes => {
                 format!("reduce {} and {} bytes", a.bytes, b.bytes)
             }
-            (Some(_), Some(_)) => "have different operators or element types".into(),
+            [Some(_), Some(_)] => "have different operators or element types".into(),
             _ => "differ in arbiter, root, length, operator or element type".into(),
         };
+        let [one, other] = both.map(|pid| match self.call.place {
+            Some(place) if pid == self.members[self.me] => format!("{pid} (called at {place})"),
+            _ => pid.to_string(),
+        });
         format!(
             "process {one} and process {other} are both in call {} (reduce_as_they_come) but {how}",
-            self.call
+            self.number()
         )
+    }
+
+    fn number(&self) -> u64 {
+        u64::from(self.call.number)
     }
 
     /// The member has been idle for the `nth` time, from 1 on, in a call with this stamp to reduce so many bytes: its
@@ -330,15 +338,15 @@ impl<'s, L: Lpf> Arbiter<'s, L> {
         (root, nth): (usize, u64),
         (stamp, bytes): (u64, usize),
     ) -> Result<Answered> {
-        let (call, arbiter, root_word) = (self.call, self.registers.id, root as u64);
-        let post = Post { call, stamp, nth, arbiter, root: root_word, bytes: bytes as u64 };
+        let (call, arbiter) = (self.number(), self.registers.id);
+        let post = Post { call, stamp, nth, arbiter, root: root as u64, bytes: bytes as u64 };
         self.board.write(self.registers.posts(), &post.to_bytes())?;
         wake_all();
         let mut waiter = Waiter::new(self.patience);
         loop {
             let record = self.board.read(self.members[root], self.registers.answers())?;
             let answer = record.and_then(|record| Answer::from_bytes(&record.bytes));
-            if let Some(answer) = answer.filter(|answer| answer.call == self.call) {
+            if let Some(answer) = answer.filter(|answer| answer.call == self.number()) {
                 if let Some(differ) = answer.differ {
                     let both = differ.map(|member| self.members[member as usize]);
                     let cause = Cause::Deadlock(self.difference(both));
@@ -367,7 +375,7 @@ impl<'s, L: Lpf> Arbiter<'s, L> {
 
     /// This member, the root, is done with the call.
     pub(crate) fn is_done(&self) {
-        *self.done.lock() = self.call;
+        *self.done.lock() = self.number();
     }
 }
 

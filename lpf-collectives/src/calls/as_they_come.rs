@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 use lpf_core::{Context, Lpf, Result};
 
-use super::{OperatorName, Plan, RawOperator, What, caught, combining, stamp};
+use super::{OperatorName, Plan, RawOperator, TREES, What, caught, combining, stamp};
 use crate::algorithms::by_arrival::{Rounds, reduce_pairs};
 use crate::algorithms::{Member, Vector};
 use crate::arbiter::Arbiter;
@@ -15,11 +15,10 @@ use crate::operators::Operator;
 use crate::run::{Buffers, Call, expected, leave};
 use crate::scratch::Scratch;
 use crate::shared::Place;
-use crate::ways::ReduceByArrival;
 
 /// What a tree's calls have for an algorithm's number: none of the ways that are known before.
 fn way(growth: Growth) -> usize {
-    ReduceByArrival::ALL.len() + growth as usize
+    TREES + growth as usize
 }
 
 impl<'s> Collectives<'s> {
@@ -168,8 +167,7 @@ impl<'s> Collectives<'s> {
         let member @ Member { me, members } = group.member();
         let part = super::whole(shared.cell, element);
         let mut raw = ctx.raw();
-        let name = shared.names[Collective::Reduce as usize];
-        arbiter.enter(group.enter(&mut raw, name, stamp(digest, Mode::Expected)));
+        arbiter.enter(group.enter(&mut raw, stamp(digest, Mode::Expected)));
         let mut schedule = std::mem::take(&mut shared.schedule);
         let (mut input, mut nth, mut tree) = (x, 0, None);
         let done = loop {

@@ -94,32 +94,41 @@ case! {
 case! {
     /// Process 1 calls something else than the others, of the same size.
     pub fn two_collectives_are_fatal_and_both_are_named timed [2, 3] |ctx| {
-        differ(ctx, |inner, c| {
+        let said = |text: String, names: [&str; 2]| {
+            let is_said = |&name: &&str| text.contains(&format!("({name}"));
+            assert!(names.iter().all(is_said), "{text} does not name {names:?}");
+            assert!(text.contains("mismatches.rs:"), "{text} does not say where");
+        };
+        let text = differ(ctx, |inner, c| {
             let mut x = inner.local::<u64>(8)?;
             match c.me() {
                 1 => c.allreduce_in_place(inner, &Sum, &mut x),
                 _ => c.broadcast(inner, 0, &mut x),
             }
         });
-        differ(ctx, |inner, c| {
+        said(text, ["allreduce", "broadcast"]);
+        let text = differ(ctx, |inner, c| {
             let (x, mut y) = (inner.local::<u64>(6)?, inner.local::<u64>(6)?);
             match c.me() {
                 1 => c.scan(inner, &Sum, &x, &mut y),
                 _ => c.exscan(inner, &Sum, &x, &mut y),
             }
         });
-        differ(ctx, |inner, c| {
+        said(text, ["scan", "exscan"]);
+        let text = differ(ctx, |inner, c| {
             let (x, mut y) = (inner.local::<u64>(6)?, inner.local::<u64>(6)?);
             match c.me() {
                 1 => c.alltoall(inner, &x, &mut y),
                 _ => c.allreduce(inner, &Sum, &x, &mut y),
             }
         });
+        said(text, ["alltoall", "allreduce"]);
         // A group is made by some.
-        differ(ctx, |inner, c| match c.me() {
+        let text = differ(ctx, |inner, c| match c.me() {
             1 => c.allreduce_value(inner, &Sum, 1u64).map(|_| ()),
             _ => c.split(inner, Some(0)).map(|_| ()),
         });
+        said(text, ["allreduce", "split"]);
     }
 }
 

@@ -187,7 +187,7 @@ case! {
             "reduce to different roots, members ",
             "reduce 72 and 64 bytes",
             "have different operators or element types",
-            "call 3 (reduce",
+            "call 3 (reduce)",
         ];
         for (how, words) in said.into_iter().enumerate() {
             let start = Instant::now();
@@ -205,7 +205,9 @@ case! {
                 }
                 .map(|_| ())
             });
-            assert!(text.contains(words), "{text}");
+            assert!(text.contains(words) && text.contains("(reduce_as_they_come"), "{text}");
+            // A third one may have been told first.
+            assert!(ctx.nprocs() > 2 || text.contains("trees.rs:"), "{text}");
             assert_in_time(start.elapsed(), 2 * BOUND);
         }
     }
