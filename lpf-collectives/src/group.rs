@@ -136,7 +136,7 @@ impl Group {
     pub(crate) fn enter<L: Lpf>(&mut self, raw: &mut Raw<'_, L>, stamp: u32) -> Call {
         self.calls += 1;
         let (number, place) = (self.calls, Some(Location::caller()));
-        let call = Call { group: self.id, number, stamp, names: NAMES, place };
+        let call = Call { group: self.id, number, stamp, names: Some(&NAMES), place };
         raw.enter(call);
         call
     }

@@ -24,7 +24,7 @@ pub enum Collective {
 }
 
 /// What the calls of a group are called: the collectives, and then others, by the numbers in their stamps.
-pub(crate) const NAMES: &[&str] = &[
+pub(crate) static NAMES: [&str; lpf_core::Call::KIND as usize + 1] = [
     "",
     "broadcast",
     "reduce",

@@ -124,7 +124,7 @@ pub struct Call {
     pub stamp: u32,
     /// What calls of the group are called, by their kinds' numbers.
     #[serde(skip)]
-    pub names: &'static [&'static str],
+    pub names: Option<&'static [&'static str; Call::KIND as usize + 1]>,
     /// Where in the source it was called. To others [`Status::place`](crate::waits::Status::place) tells it.
     #[serde(skip)]
     pub place: Option<&'static Location<'static>>,
@@ -132,7 +132,7 @@ pub struct Call {
 
 impl Call {
     /// The bits of a stamp that are the kind's number.
-    pub const KIND: u32 = 31;
+    pub const KIND: u32 = 15;
 
     /// What makes two calls of one kind different, for the error.
     pub(crate) const DIFFERENCES: &'static str =
@@ -151,7 +151,8 @@ impl Call {
 
     /// "call 7 (broadcast, called at src/main.rs:12:9)", as far as it is known.
     pub(crate) fn text(&self, place: Option<&Place>) -> String {
-        let name = self.names.get(self.kind() as usize).copied().filter(|name| !name.is_empty());
+        let name =
+            self.names.map(|names| names[self.kind() as usize]).filter(|name| !name.is_empty());
         let place = place.map(|place| format!("called at {place}"));
         let known: Vec<String> = name.map(String::from).into_iter().chain(place).collect();
         match known.is_empty() {
