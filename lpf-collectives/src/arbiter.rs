@@ -5,6 +5,9 @@
 //! place, and never by two members that look at each other. Both registers name the call: the root's arbiter begins with
 //! the next one when the root is done with this, and then everybody has read the answers.
 //!
+//! All arbiters of a group have one register for posts: who takes another arbiter than the others is seen by both, as is
+//! who takes another root, and from what the two have posted everybody says what differs.
+//!
 //! Who waits for a pair waits for nobody in particular. When nothing has happened for a quarter of a second it is
 //! therefore paired with a member that has not come yet: then it waits for that one's message, and if that one called
 //! something else or has left, this is found as in every other collective.
@@ -15,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use lpf_core::board::{Board, Topic};
 use lpf_core::wait::{Patience, Waiter};
-use lpf_core::{Cause, Context, Error, Lpf, Pid, Raw, Result};
+use lpf_core::{Call, Cause, Context, Error, Lpf, Pid, Raw, Result};
 use parking_lot::Mutex;
 
 use crate::arrival_pattern::pairing::{Growth, Pairs};
@@ -32,13 +35,16 @@ const RARELY: Duration = Duration::from_millis(10);
 /// Looks without news after which it looks rarely.
 const LONG: u32 = 200;
 
-/// What a member posts: that it is idle for the `nth` time in a call, whose stamp tells it from others.
+/// What a member posts: that it is idle for the `nth` time in a call of its group, whose stamp tells it from others. The
+/// rest is in the stamp, too, and is here to be named where it differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Post {
     call: u64,
     stamp: u64,
-    root: u64,
     nth: u64,
+    arbiter: u64,
+    root: u64,
+    bytes: u64,
 }
 
 /// What the arbiter answers: the pairs of a call, or two members that are in different calls.
@@ -65,13 +71,13 @@ fn unpaired(word: u64) -> [u32; 2] {
 
 impl Post {
     fn to_bytes(self) -> Vec<u8> {
-        let Post { call, stamp, root, nth } = self;
-        [call, stamp, root, nth].into_iter().flat_map(u64::to_le_bytes).collect()
+        let Post { call, stamp, nth, arbiter, root, bytes } = self;
+        [call, stamp, nth, arbiter, root, bytes].into_iter().flat_map(u64::to_le_bytes).collect()
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let [call, stamp, root, nth] = words(bytes)?;
-        Some(Post { call, stamp, root, nth })
+        let [call, stamp, nth, arbiter, root, bytes] = words(bytes)?;
+        Some(Post { call, stamp, nth, arbiter, root, bytes })
     }
 }
 
@@ -91,15 +97,16 @@ impl Answer {
     }
 }
 
-/// The registers of an arbiter.
+/// The registers of an arbiter, and of its group.
 #[derive(Clone, Copy)]
 struct Registers {
+    group: u64,
     id: u64,
 }
 
 impl Registers {
     fn posts(self) -> Topic {
-        Topic(mixed(self.id, 0))
+        Topic(mixed(self.group, u64::MAX))
     }
 
     fn answers(self) -> Topic {
@@ -161,7 +168,8 @@ impl<B: Board> Work for Arbitrates<B> {
         let posts: Vec<Option<Post>> = self.members.iter().map(post).collect();
         if self.current.is_none() {
             let own = posts.iter().flatten();
-            let own = own.filter(|post| post.root == self.me as u64 && post.call > done);
+            let (id, me) = (self.registers.id, self.me as u64);
+            let own = own.filter(|post| post.arbiter == id && post.root == me && post.call > done);
             let Some(first) = own.min_by_key(|post| post.call) else { return Ok(false) };
             let (call, stamp, members) = (first.call, first.stamp, self.members.len());
             self.current = Some(Current {
@@ -176,9 +184,10 @@ impl<B: Board> Work for Arbitrates<B> {
         let Some(current) = &mut self.current else { return Ok(false) };
         let of_call = |post: &Option<Post>| post.filter(|post| post.call == current.call);
         let posts: Vec<Option<Post>> = posts.iter().map(of_call).collect();
-        let is_other = |post: &Post| post.stamp != current.stamp || post.root != self.me as u64;
+        let stamp = posts[self.me].map_or(current.stamp, |own| own.stamp);
         let place = |other| {
-            let is_it = |post: &Option<Post>| post.is_some_and(|post| is_other(&post) == other);
+            let is_it =
+                |post: &Option<Post>| post.is_some_and(|post| (post.stamp != stamp) == other);
             posts.iter().position(is_it)
         };
         let before = (current.answer.pairs.len(), current.answer.differ);
@@ -227,7 +236,7 @@ pub struct Arbiter<'s, L: Lpf> {
     me: usize,
     growth: Growth,
     done: Arc<Mutex<u64>>,
-    call: u64,
+    call: Call,
     patience: Patience,
     helped: Option<Helped>,
     section: PhantomData<fn(&'s ()) -> &'s ()>,
@@ -248,7 +257,8 @@ impl<'s, L: Lpf> Arbiter<'s, L> {
     /// *Mitigable* where the system refuses a thread; *fatal* where the section failed.
     #[track_caller]
     pub fn new(ctx: &mut Context<'s, L>, c: &mut Collectives<'s>, growth: Growth) -> Result<Self> {
-        let registers = Registers { id: c.next_id() };
+        // Who has another way to grow has another arbiter.
+        let registers = Registers { group: c.id(), id: mixed(c.next_id(), growth as u64) };
         c.warm_up(ctx)?;
         let (board, me, members) = (ctx.raw().board(), c.me(), c.members().to_vec());
         let done = Arc::<Mutex<u64>>::default();
@@ -269,13 +279,13 @@ impl<'s, L: Lpf> Arbiter<'s, L> {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let patience = Patience::for_processes(ctx.nprocs() as usize, cores);
         let section = PhantomData;
-        let call = 0;
+        let call = Call::default();
         Ok(Arbiter { board, registers, members, me, growth, done, call, patience, helped, section })
     }
 
-    /// Whether it is this group's.
-    pub(crate) fn is_of(&self, members: &[Pid]) -> bool {
-        self.members == members
+    /// Which one it is, and of which group.
+    pub(crate) fn id(&self) -> (u64, u64) {
+        (self.registers.id, self.registers.group)
     }
 
     /// How its trees grow.
@@ -283,33 +293,64 @@ impl<'s, L: Lpf> Arbiter<'s, L> {
         self.growth
     }
 
-    /// The next call.
-    pub(crate) fn enter(&mut self) {
-        self.call += 1;
+    /// The next call of its group that it is taken for.
+    pub(crate) fn enter(&mut self, call: Call) {
+        self.call = call;
     }
 
-    /// The member has been idle for the `nth` time, from 1 on, in a call with this stamp: its next pair, and all that
-    /// there are by then.
+    /// What two members differ in, by what they have posted.
+    #[cold]
+    fn difference(&self, both: [Pid; 2]) -> String {
+        let posts = both.map(|pid| {
+            let record = self.board.read(pid, self.registers.posts()).ok()??;
+            Post::from_bytes(&record.bytes).filter(|post| post.call == self.number())
+        });
+        let how = match posts {
+            [Some(a), Some(b)] if a.arbiter != b.arbiter => "take different arbiters".into(),
+            [Some(a), Some(b)] if a.root != b.root => {
+                format!("reduce to different roots, members {} and {}", a.root, b.root)
+            }
+            [Some(a), Some(b)] if a.bytes != b.bytes => {
+                format!("reduce {} and {} bytes", a.bytes, b.bytes)
+            }
+            [Some(_), Some(_)] => "have different operators or element types".into(),
+            _ => "differ in arbiter, root, length, operator or element type".into(),
+        };
+        let [one, other] = both.map(|pid| match self.call.place {
+            Some(place) if pid == self.members[self.me] => format!("{pid} (called at {place})"),
+            _ => pid.to_string(),
+        });
+        format!(
+            "process {one} and process {other} are both in call {} (reduce_as_they_come) but {how}",
+            self.number()
+        )
+    }
+
+    fn number(&self) -> u64 {
+        u64::from(self.call.number)
+    }
+
+    /// The member has been idle for the `nth` time, from 1 on, in a call with this stamp to reduce so many bytes: its
+    /// next pair, and all that there are by then.
     pub(crate) fn next(
         &self,
         raw: &mut Raw<'_, L>,
         (root, nth): (usize, u64),
-        stamp: u64,
+        (stamp, bytes): (u64, usize),
     ) -> Result<Answered> {
-        let post = Post { call: self.call, stamp, root: root as u64, nth };
+        let (call, arbiter) = (self.number(), self.registers.id);
+        let post = Post { call, stamp, nth, arbiter, root: root as u64, bytes: bytes as u64 };
         self.board.write(self.registers.posts(), &post.to_bytes())?;
         wake_all();
         let mut waiter = Waiter::new(self.patience);
         loop {
             let record = self.board.read(self.members[root], self.registers.answers())?;
             let answer = record.and_then(|record| Answer::from_bytes(&record.bytes));
-            if let Some(answer) = answer.filter(|answer| answer.call == self.call) {
+            if let Some(answer) = answer.filter(|answer| answer.call == self.number()) {
                 if let Some(differ) = answer.differ {
-                    let [one, other] = differ.map(|member| self.members[member as usize]);
-                    let text = format!(
-                        "process {one} and process {other} do not call the same reduction: compare its length, root, operator and element type, and the growth of the arbiter"
-                    );
-                    let error = Error::fatal(other, raw.superstep(), Cause::Deadlock(text));
+                    let both = differ.map(|member| self.members[member as usize]);
+                    let cause = Cause::Deadlock(self.difference(both));
+                    let error = Error::fatal(both[1], raw.superstep(), cause);
                     return Err(raw.fail(error));
                 }
                 let mut own = answer.pairs.iter().filter(|pair| pair.contains(&(self.me as u32)));
@@ -334,7 +375,7 @@ impl<'s, L: Lpf> Arbiter<'s, L> {
 
     /// This member, the root, is done with the call.
     pub(crate) fn is_done(&self) {
-        *self.done.lock() = self.call;
+        *self.done.lock() = self.number();
     }
 }
 

@@ -16,7 +16,7 @@ use crate::algorithms::{Member, Results, Vector, by_way};
 use crate::blocks::Blocks;
 use crate::collectives::{Collectives, Mode, misuse, mixed, refused};
 use crate::cost::{Supersteps, choose};
-use crate::kinds::Collective;
+use crate::kinds::*;
 use crate::memory::{Source, Target, View};
 use crate::operators::{Operator, on_slices};
 use crate::run::{Buffers, Call, Combine, expected, full, leave};
@@ -49,6 +49,12 @@ impl PartialEq for OperatorName {
 }
 
 impl Eq for OperatorName {}
+
+/// The bits of a stamp that say what a call is called.
+const KIND: u64 = lpf_core::Call::KIND as u64;
+
+/// From this number of an algorithm on they are trees that grow.
+const TREES: usize = 64;
 
 /// One call: what its messages' stamp is made of. Calls of a member that are the same have the same schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,8 +97,26 @@ impl What {
         }
     }
 
-    /// What tells it from other calls. To make it takes as long as a short message.
+    /// The number of its name.
+    fn named(&self) -> u32 {
+        // Of an ordinary call nothing is known but what it is.
+        match (self.kind, self.pattern | self.site) {
+            (kind, 0) => kind as u32,
+            (Collective::Allreduce, _) => ALLREDUCE_BY_ARRIVAL,
+            (Collective::Reduce, _) if self.way < TREES => REDUCE_BY_ARRIVAL,
+            (Collective::Reduce, _) if self.site == 0 => REDUCE_BY_PAIRING,
+            (Collective::Reduce, _) => REDUCE_AS_THEY_COME,
+            (kind, _) => kind as u32,
+        }
+    }
+
+    /// What tells it from other calls, the number of its name in the lowest bits. To make it takes as long as a short
+    /// message.
     pub(crate) fn digest(&self) -> u64 {
+        self.hash() & !KIND | u64::from(self.named())
+    }
+
+    fn hash(&self) -> u64 {
         let What { kind, way, root, size, element, commutes, operator, pattern, site, .. } = *self;
         let small = kind as u64 | (way as u64) << 8 | u64::from(commutes) << 16;
         let numbers =
@@ -105,7 +129,7 @@ impl What {
 #[inline]
 fn stamp(digest: u64, mode: Mode) -> u32 {
     let hash = mixed(digest, mode as u64);
-    (hash ^ hash >> 32) as u32
+    ((hash ^ hash >> 32) & !KIND | digest & KIND) as u32
 }
 
 /// Carries out a call's part that uses the operator, which may panic: then the section ends before anybody looks at
@@ -274,7 +298,7 @@ impl<'s> Collectives<'s> {
                 }
             };
             let mut raw = ctx.raw();
-            let which = group.enter(&mut raw, shared.names[plan.what.kind as usize], stamp);
+            let which = group.enter(&mut raw, stamp);
             let at_front = plan.scratch.kept * len * element;
             let buffers = buffers(member, first);
             let lends = !plan.scratch.one_part;

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 use std::time::Duration;
 
-use lpf_core::arrivals::{InboxShape, MAX_WINDOW, call_name};
+use lpf_core::arrivals::{InboxShape, MAX_WINDOW};
 use lpf_core::{Cause, Context, Error, Lpf, Memory, Pid, Result};
 
 use crate::algorithms::{Member, allgather_direct};
@@ -13,6 +13,7 @@ use crate::blocks::Blocks;
 use crate::choices::Choices;
 use crate::group::Group;
 use crate::kept::Kept;
+use crate::kinds::SPLIT;
 use crate::run::{Buffers, Call, expected, leave};
 use crate::schedule::Schedule;
 use crate::shared::{LINE, Place, Shared, TAIL};
@@ -325,6 +326,11 @@ impl<'s> Collectives<'s> {
         self.split(ctx, is_in.then_some(0))
     }
 
+    /// The group's number.
+    pub(crate) fn id(&self) -> u64 {
+        self.group.id()
+    }
+
     /// A number that is the same at every member, and no other's.
     pub(crate) fn next_id(&mut self) -> u64 {
         self.group.children += 1;
@@ -338,6 +344,7 @@ impl<'s> Collectives<'s> {
     }
 
     /// A word of every member.
+    #[track_caller]
     fn words<L: Lpf>(&mut self, ctx: &mut Context<'s, L>, own: u64) -> Result<Vec<u64>> {
         let Collectives { group, shared, .. } = self;
         let shared = &mut *shared.borrow_mut();
@@ -352,7 +359,7 @@ impl<'s> Collectives<'s> {
         // SAFETY: scratch has room for a word of every process, and nobody else has it now.
         unsafe { words.add(me).write(own) };
         let mut raw = ctx.raw();
-        group.enter(&mut raw, call_name("split"), 1);
+        group.enter(&mut raw, SPLIT);
         let buffers = Buffers { input: scratch, output: scratch };
         let combine = &mut |_: *const u8, _: *const u8, _: *mut u8, _: usize| {};
         let mut call =

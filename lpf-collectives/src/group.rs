@@ -1,12 +1,14 @@
 //! The members of a group and the links between them.
 
+use std::panic::Location;
 use std::rc::Rc;
 
-use lpf_core::arrivals::{Call, CallName, Link};
+use lpf_core::arrivals::{Call, Link};
 use lpf_core::attr::PutAttr;
 use lpf_core::{Expect, Lpf, Pid, Raw, Result, SyncAttr};
 
 use crate::algorithms::{Member, doublings};
+use crate::kinds::NAMES;
 use crate::shared::Shared;
 
 /// One process's view of a group.
@@ -130,14 +132,11 @@ impl Group {
 
     /// Says what this member is in: the next collective of the group.
     #[inline]
-    pub(crate) fn enter<L: Lpf>(
-        &mut self,
-        raw: &mut Raw<'_, L>,
-        name: CallName,
-        hash: u32,
-    ) -> Call {
+    #[track_caller]
+    pub(crate) fn enter<L: Lpf>(&mut self, raw: &mut Raw<'_, L>, stamp: u32) -> Call {
         self.calls += 1;
-        let call = Call { group: self.id, number: self.calls, stamp: hash, name };
+        let (number, place) = (self.calls, Some(Location::caller()));
+        let call = Call { group: self.id, number, stamp, names: Some(&NAMES), place };
         raw.enter(call);
         call
     }

@@ -23,6 +23,31 @@ pub enum Collective {
     Alltoall,
 }
 
+/// What the calls of a group are called: the collectives, and then others, by the numbers in their stamps.
+pub(crate) static NAMES: [&str; lpf_core::Call::KIND as usize + 1] = [
+    "",
+    "broadcast",
+    "reduce",
+    "allreduce",
+    "reduce-scatter",
+    "scan",
+    "exscan",
+    "gather",
+    "scatter",
+    "allgather",
+    "alltoall",
+    "split",
+    "reduce_by_arrival",
+    "allreduce_by_arrival",
+    "reduce_as_they_come",
+    "reduce_by_pairing",
+];
+pub(crate) const SPLIT: u32 = 11;
+pub(crate) const REDUCE_BY_ARRIVAL: u32 = 12;
+pub(crate) const ALLREDUCE_BY_ARRIVAL: u32 = 13;
+pub(crate) const REDUCE_AS_THEY_COME: u32 = 14;
+pub(crate) const REDUCE_BY_PAIRING: u32 = 15;
+
 /// An algorithm of a collective, and what it does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Algorithm {
@@ -71,18 +96,7 @@ impl Collective {
 
     /// As commands call it.
     pub fn name(self) -> &'static str {
-        match self {
-            Collective::Broadcast => "broadcast",
-            Collective::Reduce => "reduce",
-            Collective::Allreduce => "allreduce",
-            Collective::ReduceScatter => "reduce-scatter",
-            Collective::Scan => "scan",
-            Collective::Exscan => "exscan",
-            Collective::Gather => "gather",
-            Collective::Scatter => "scatter",
-            Collective::Allgather => "allgather",
-            Collective::Alltoall => "alltoall",
-        }
+        NAMES[self as usize]
     }
 
     /// Its algorithms among `p` members of which each (where there is a root that sends: that one)

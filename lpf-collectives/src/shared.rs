@@ -2,9 +2,8 @@
 
 use lpf_core::Closings;
 use lpf_core::Slot;
-use lpf_core::arrivals::{CallName, InboxSlot, Link, call_name};
+use lpf_core::arrivals::{InboxSlot, Link};
 
-use crate::kinds::Collective;
 use crate::schedule::Schedule;
 
 /// One for a context; reserved once.
@@ -18,8 +17,6 @@ pub(crate) struct Shared {
     pub(crate) scratch: Place,
     pub(crate) scratch_bytes: usize,
     pub(crate) schedule: Schedule,
-    /// The collectives' names, by their numbers.
-    pub(crate) names: [CallName; Collective::ALL.len() + 1],
     /// Vectors for where blocks of any length end: a call takes two at most.
     pub(crate) ends: Vec<Vec<usize>>,
     /// Addresses of what was put on links and may not have left.
@@ -70,8 +67,6 @@ impl Shared {
         closings: Closings,
     ) -> Self {
         let rings = vec![false; rings as usize];
-        let mut names = [CallName::new(); Collective::ALL.len() + 1];
-        Collective::ALL.iter().for_each(|&kind| names[kind as usize] = call_name(kind.name()));
         let ends = [0; 2].map(|_| Vec::with_capacity(rings.len())).into();
         let unflushed = Vec::with_capacity(4 * rings.len() + 16);
         Shared {
@@ -81,7 +76,6 @@ impl Shared {
             scratch,
             scratch_bytes,
             schedule,
-            names,
             ends,
             unflushed,
             flushes: 0,

@@ -18,11 +18,12 @@ mod queue;
 pub use queue::{Queue, Queued, Travel};
 
 use std::fmt;
+use std::panic::Location;
 
-use arrayvec::ArrayString;
 use serde::{Deserialize, Serialize};
 
 use crate::Pid;
+use crate::check::Place;
 use crate::error::Cause;
 
 /// The most cells of a ring: one bit each in a word of held messages.
@@ -111,15 +112,6 @@ impl Expect {
     }
 }
 
-/// A collective's name, short enough to travel with every status.
-pub type CallName = ArrayString<23>;
-
-/// The name of a collective; what does not fit is cut off.
-pub fn call_name(name: &str) -> CallName {
-    let end = (0..=name.len().min(23)).rev().find(|&end| name.is_char_boundary(end));
-    CallName::from(&name[..end.unwrap_or(0)]).unwrap_or_default()
-}
-
 /// What a process is in, for the question who waits for what, and the stamp its messages carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Call {
@@ -127,36 +119,66 @@ pub struct Call {
     pub group: u64,
     /// Number of the call among those of its group; 0 where no call is going on.
     pub number: u32,
-    /// Hash of kind, size, root, algorithm and estimates: equal on all members of one call.
+    /// Hash of kind, size, root, algorithm and estimates: equal on all members of one call. The lowest bits,
+    /// [`KIND`](Self::KIND), are the kind's number, so that a message says what its sender is in.
     pub stamp: u32,
-    /// The collective's name, for the error.
-    pub name: CallName,
+    /// What calls of the group are called, by their kinds' numbers.
+    #[serde(skip)]
+    pub names: Option<&'static [&'static str; Call::KIND as usize + 1]>,
+    /// Where in the source it was called. To others [`Status::place`](crate::waits::Status::place) tells it.
+    #[serde(skip)]
+    pub place: Option<&'static Location<'static>>,
 }
 
 impl Call {
+    /// The bits of a stamp that are the kind's number.
+    pub const KIND: u32 = 15;
+
+    /// What makes two calls of one kind different, for the error.
+    pub(crate) const DIFFERENCES: &'static str =
+        "another length, root, operator, element type, algorithm, arbiter or estimates of arrivals";
+
     /// Number and stamp in one word, as messages carry it.
     #[inline]
     pub fn word(&self) -> u64 {
         u64::from(self.number) << 32 | u64::from(self.stamp)
     }
 
+    /// The kind's number.
+    pub fn kind(&self) -> u32 {
+        self.stamp & Self::KIND
+    }
+
+    /// "call 7 (broadcast, called at src/main.rs:12:9)", as far as it is known.
+    pub(crate) fn text(&self, place: Option<&Place>) -> String {
+        let name =
+            self.names.map(|names| names[self.kind() as usize]).filter(|name| !name.is_empty());
+        let place = place.map(|place| format!("called at {place}"));
+        let known: Vec<String> = name.map(String::from).into_iter().chain(place).collect();
+        match known.is_empty() {
+            true => format!("call {}", self.number),
+            false => format!("call {} ({})", self.number, known.join(", ")),
+        }
+    }
+
     /// The sentence for process `own`, which is in this call, and `peer`, whose message carries another `word`.
     pub fn differs(&self, own: Pid, peer: Pid, word: u64) -> String {
-        let Call { number, stamp, name, .. } = self;
-        let (theirs, other) = (word >> 32, word as u32);
-        let why = match u64::from(*number) == theirs {
-            true => {
-                "which is another collective, or the same with another length, root, operator, element type, \
-                 algorithm or estimates of arrivals: compare what the two call there"
+        let theirs = Call { number: (word >> 32) as u32, stamp: word as u32, ..*self };
+        let why = match self.number == theirs.number {
+            true if self.kind() == theirs.kind() => {
+                format!("with {}: compare what the two call there", Self::DIFFERENCES)
             }
+            true => "which is another collective".into(),
             false => {
                 "so one of them has left a call out, or they did not agree in the earlier one on what they send \
                  each other"
+                    .into()
             }
         };
+        let (place, theirs) = (self.place.map(Place::from), theirs.text(None));
         format!(
-            "process {own} is in call {number} ({name}, stamp {stamp:08x}), but process {peer} in call {theirs} \
-             (stamp {other:08x}), {why}"
+            "process {own} is in {}, but process {peer} in {theirs}, {why}",
+            self.text(place.as_ref())
         )
     }
 }

@@ -60,6 +60,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Pid;
 use crate::arrivals::{Call, InboxSlot};
+use crate::check::Place;
 
 /// How long a process waits before it asks, and then between two questions.
 pub const ASK_AFTER: Duration = Duration::from_millis(250);
@@ -206,11 +207,18 @@ pub struct Status {
     pub group: u64,
     /// The call it is in, number 0 where none.
     pub call: Call,
+    /// Where in the source it made that call.
+    pub place: Option<Place>,
     /// Its counts, by stream.
     pub counts: Vec<(Stream, Counts)>,
 }
 
 impl Status {
+    /// What it is in.
+    pub fn enter(&mut self, call: Call) {
+        (self.group, self.call, self.place) = (call.group, call, call.place.map(Place::from));
+    }
+
     /// Its counts on a stream.
     pub fn on(&self, stream: Stream) -> Counts {
         let found = self.counts.iter().find(|(s, _)| *s == stream);

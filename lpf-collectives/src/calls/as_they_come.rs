@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 use lpf_core::{Context, Lpf, Result};
 
-use super::{OperatorName, Plan, RawOperator, What, caught, combining, stamp};
+use super::{OperatorName, Plan, RawOperator, TREES, What, caught, combining, stamp};
 use crate::algorithms::by_arrival::{Rounds, reduce_pairs};
 use crate::algorithms::{Member, Vector};
 use crate::arbiter::Arbiter;
@@ -15,11 +15,10 @@ use crate::operators::Operator;
 use crate::run::{Buffers, Call, expected, leave};
 use crate::scratch::Scratch;
 use crate::shared::Place;
-use crate::ways::ReduceByArrival;
 
 /// What a tree's calls have for an algorithm's number: none of the ways that are known before.
 fn way(growth: Growth) -> usize {
-    ReduceByArrival::ALL.len() + growth as usize
+    TREES + growth as usize
 }
 
 impl<'s> Collectives<'s> {
@@ -47,7 +46,8 @@ impl<'s> Collectives<'s> {
     ) -> Result<Option<Pairing>> {
         let (root, x) = (self.root(ctx, root)?, self.inside(ctx, x.view())?);
         let y = self.as_long(ctx, y.view(), x.len)?;
-        if !arbiter.is_of(self.members()) {
+        let (site, group) = arbiter.id();
+        if group != self.id() {
             return Err(misuse(ctx, "the arbiter was made for another group".into()));
         }
         let combine = &mut combining::<T, _>(operator);
@@ -61,7 +61,7 @@ impl<'s> Collectives<'s> {
             let together = vec![0; self.len()];
             let (tree, _) = Pairing::of_times(growth, root, &together, |_, _| 1, |_| 1);
             // SAFETY: views' memory is their section's, borrowed during the call.
-            unsafe { self.pairs_places(ctx, &tree, operator, places)? };
+            unsafe { self.pairs_places(ctx, (&tree, site), operator, places)? };
             return Ok(is_root.then_some(tree));
         }
         // SAFETY: as above.
@@ -94,7 +94,7 @@ impl<'s> Collectives<'s> {
         }
         self.grows(ctx, &operator, tree.growth)?;
         // SAFETY: views' memory is their section's, borrowed during the call.
-        unsafe { self.pairs_places(ctx, tree, operator, (x.place, y.place, x.len)) }
+        unsafe { self.pairs_places(ctx, (tree, 0), operator, (x.place, y.place, x.len)) }
     }
 
     #[track_caller]
@@ -118,7 +118,7 @@ impl<'s> Collectives<'s> {
     unsafe fn pairs_places<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
-        tree: &Pairing,
+        (tree, site): (&Pairing, u64),
         RawOperator { element, commutes, name, combine }: RawOperator<'_>,
         (x, y, len): (Place, Place, usize),
     ) -> Result<()> {
@@ -128,7 +128,7 @@ impl<'s> Collectives<'s> {
         let pattern = rounds.mixed_into(pairs.fold(1, mixed)).max(1);
         let what = What::new(Collective::Reduce, way(tree.growth), v.bytes, element);
         let operator = OperatorName(name);
-        let what = What { root: tree.root, commutes, operator, pattern, ..what };
+        let what = What { root: tree.root, commutes, operator, pattern, site, ..what };
         let plan = Plan { what, len, scratch: Scratch::default() };
         let buffers = Buffers { input: x, output: y };
         // SAFETY: the caller's promise; the schedule lies in the vectors.
@@ -159,21 +159,20 @@ impl<'s> Collectives<'s> {
     ) -> Result<Option<Pairing>> {
         let v = Vector { bytes: len * element, element };
         let what = What::new(Collective::Reduce, way(growth), v.bytes, element);
-        let what = What { root, commutes, operator: OperatorName(name), ..what };
+        let (operator, (site, _)) = (OperatorName(name), arbiter.id());
+        let what = What { root, commutes, operator, site, ..what };
         let digest = what.digest();
         let Collectives { group, shared, .. } = self;
         let shared = &mut *shared.borrow_mut();
         let member @ Member { me, members } = group.member();
         let part = super::whole(shared.cell, element);
         let mut raw = ctx.raw();
-        let name = shared.names[Collective::Reduce as usize];
-        group.enter(&mut raw, name, stamp(digest, Mode::Expected));
-        arbiter.enter();
+        arbiter.enter(group.enter(&mut raw, stamp(digest, Mode::Expected)));
         let mut schedule = std::mem::take(&mut shared.schedule);
         let (mut input, mut nth, mut tree) = (x, 0, None);
         let done = loop {
             nth += 1;
-            let answered = match arbiter.next(&mut raw, (root, nth), digest) {
+            let answered = match arbiter.next(&mut raw, (root, nth), (digest, v.bytes)) {
                 Ok(answered) => answered,
                 Err(error) => break Err(error),
             };

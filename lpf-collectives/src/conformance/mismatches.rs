@@ -11,11 +11,11 @@ use super::world;
 use crate::*;
 
 /// Runs what process 1 does not agree in with the others, in a section of its own, which fails: all learn of
-/// it in time, and it is named, with one of those it does not agree with.
+/// it in time, and it is named, with one of those it does not agree with. What this process is told.
 pub(super) fn differ<L: Lpf>(
     ctx: &mut Context<'_, L>,
     wait: impl for<'r> Fn(&mut Context<'r, L>, &mut Collectives<'r>) -> Result<()>,
-) {
+) -> String {
     let (seen, outer) = failing_rehook(ctx, |inner| {
         let mut c = world(inner, 4, 0)?;
         inner.sync()?;
@@ -24,10 +24,11 @@ pub(super) fn differ<L: Lpf>(
         Ok((error, start.elapsed()))
     });
     let (error, waited) = seen.expect("every process comes to its wait");
-    for error in [error, outer] {
-        assert_names_both(ctx.nprocs(), &error);
+    for error in [&error, &outer] {
+        assert_names_both(ctx.nprocs(), error);
     }
     assert_in_time(waited, BOUND);
+    error.to_string()
 }
 
 /// Process 1 is named, and one of those it does not agree with.
@@ -93,32 +94,41 @@ case! {
 case! {
     /// Process 1 calls something else than the others, of the same size.
     pub fn two_collectives_are_fatal_and_both_are_named timed [2, 3] |ctx| {
-        differ(ctx, |inner, c| {
+        let said = |text: String, names: [&str; 2]| {
+            let is_said = |&name: &&str| text.contains(&format!("({name}"));
+            assert!(names.iter().all(is_said), "{text} does not name {names:?}");
+            assert!(text.contains("mismatches.rs:"), "{text} does not say where");
+        };
+        let text = differ(ctx, |inner, c| {
             let mut x = inner.local::<u64>(8)?;
             match c.me() {
                 1 => c.allreduce_in_place(inner, &Sum, &mut x),
                 _ => c.broadcast(inner, 0, &mut x),
             }
         });
-        differ(ctx, |inner, c| {
+        said(text, ["allreduce", "broadcast"]);
+        let text = differ(ctx, |inner, c| {
             let (x, mut y) = (inner.local::<u64>(6)?, inner.local::<u64>(6)?);
             match c.me() {
                 1 => c.scan(inner, &Sum, &x, &mut y),
                 _ => c.exscan(inner, &Sum, &x, &mut y),
             }
         });
-        differ(ctx, |inner, c| {
+        said(text, ["scan", "exscan"]);
+        let text = differ(ctx, |inner, c| {
             let (x, mut y) = (inner.local::<u64>(6)?, inner.local::<u64>(6)?);
             match c.me() {
                 1 => c.alltoall(inner, &x, &mut y),
                 _ => c.allreduce(inner, &Sum, &x, &mut y),
             }
         });
+        said(text, ["alltoall", "allreduce"]);
         // A group is made by some.
-        differ(ctx, |inner, c| match c.me() {
+        let text = differ(ctx, |inner, c| match c.me() {
             1 => c.allreduce_value(inner, &Sum, 1u64).map(|_| ()),
             _ => c.split(inner, Some(0)).map(|_| ()),
         });
+        said(text, ["allreduce", "split"]);
     }
 }
 

@@ -108,7 +108,8 @@ macro_rules! conformance {
                 a_tree_is_repeated_to_the_bit,
                 a_tree_waits_for_who_sleeps,
                 hundreds_of_trees_back_to_back,
-                members_of_other_trees_are_fatal_and_named,
+                members_that_are_in_no_tree_are_fatal_and_named,
+                what_differs_in_a_tree_is_said,
                 misuse_of_trees_is_found_at_the_call,
             ]
             groups: [

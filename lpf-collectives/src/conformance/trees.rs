@@ -158,26 +158,19 @@ case! {
 }
 
 case! {
-    /// Process 1 has another root, another length, another way to grow, calls something else, or nothing; or its
-    /// arbiter is gone, and it the root.
-    pub fn members_of_other_trees_are_fatal_and_named timed [2, 3] |ctx| {
-        for how in 0..5 {
+    /// Process 1 makes no call; or its arbiter is gone, and it the root.
+    pub fn members_that_are_in_no_tree_are_fatal_and_named timed [2, 3] |ctx| {
+        for is_root in [false, true] {
             let start = Instant::now();
             differ(ctx, |inner, c| {
-                let is_other = c.me() == 1;
-                let growth = GROWTHS[usize::from(how == 2 && is_other)];
-                let mut arbiter = Some(Arbiter::new(inner, c, growth)?);
-                let len = if how == 1 && is_other { 8 } else { 9 };
-                let (x, mut y) = (inner.local::<u64>(len)?, inner.local::<u64>(len)?);
-                let root = if how == 4 { 1 } else { usize::from(how == 0 && is_other) };
-                if is_other && how >= 3 {
-                    if how == 4 {
-                        drop(arbiter.take());
-                    }
+                let mut arbiter = Some(Arbiter::new(inner, c, Growth::Any)?);
+                let (x, mut y) = (inner.local::<u64>(9)?, inner.local::<u64>(9)?);
+                if c.me() == 1 {
+                    drop(arbiter.take().filter(|_| is_root));
                     return inner.sync();
                 }
                 let arbiter = arbiter.as_mut().expect("it is there");
-                c.reduce_as_they_come(inner, arbiter, root, &Sum, &x, &mut y).map(|_| ())
+                c.reduce_as_they_come(inner, arbiter, usize::from(is_root), &Sum, &x, &mut y).map(|_| ())
             });
             assert_in_time(start.elapsed(), 2 * BOUND);
         }
@@ -185,7 +178,43 @@ case! {
 }
 
 case! {
-    /// An arbiter of another group, targets that are too short, trees of other groups and of no neighbours.
+    /// Process 1 takes another arbiter, or has made it for another growth, or has another root, length or operator, or
+    /// makes an ordinary reduction: what differs is said, and of whom.
+    pub fn what_differs_in_a_tree_is_said timed [2, 3] |ctx| {
+        let said = [
+            "take different arbiters",
+            "take different arbiters",
+            "reduce to different roots, members ",
+            "reduce 72 and 64 bytes",
+            "have different operators or element types",
+            "call 3 (reduce)",
+        ];
+        for (how, words) in said.into_iter().enumerate() {
+            let start = Instant::now();
+            let text = differ(ctx, |inner, c| {
+                let other = |one: usize| usize::from(c.me() == 1 && how == one);
+                let (taken, grows, root, len) = (other(0), other(1), other(2), 9 - other(3));
+                let (maximum, ordinary) = (other(4) == 1, other(5) == 1);
+                let mut new = || Arbiter::new(inner, c, GROWTHS[grows]);
+                let arbiter = &mut [new()?, new()?][taken];
+                let (x, mut y) = (inner.local::<u64>(len)?, inner.local::<u64>(len)?);
+                match (ordinary, maximum) {
+                    (true, _) => return c.reduce(inner, root, &Sum, &x, &mut y),
+                    (_, true) => c.reduce_as_they_come(inner, arbiter, root, &Max, &x, &mut y),
+                    (_, false) => c.reduce_as_they_come(inner, arbiter, root, &Sum, &x, &mut y),
+                }
+                .map(|_| ())
+            });
+            assert!(text.contains(words) && text.contains("(reduce_as_they_come"), "{text}");
+            // A third one may have been told first.
+            assert!(ctx.nprocs() > 2 || text.contains("trees.rs:"), "{text}");
+            assert_in_time(start.elapsed(), 2 * BOUND);
+        }
+    }
+}
+
+case! {
+    /// An arbiter of another group, also of the same members, targets that are too short, trees of other groups and of no neighbours.
     pub fn misuse_of_trees_is_found_at_the_call both_ways [2, 3] |ctx| {
         let mut c = world(ctx, 4, 0)?;
         let q = c.len();
@@ -198,7 +227,10 @@ case! {
             let text = error.as_ref().expect(words).to_string();
             assert!(error.is_some_and(|error| error.is_misuse()) && text.contains(words), "{text}");
         };
+        let mut same = c.split(ctx, Some(0))?.expect("a colour");
         let error = c.reduce_as_they_come(ctx, &mut arbiters[1], 0, &Sum, &x, &mut y).err();
+        refused(error, "the arbiter was made for another group");
+        let error = same.reduce_as_they_come(ctx, &mut arbiters[0], 0, &Sum, &x, &mut y).err();
         refused(error, "the arbiter was made for another group");
         let error = c.reduce_as_they_come(ctx, &mut arbiters[0], q, &Sum, &x, &mut y).err();
         refused(error, "was named as the root");

@@ -3,6 +3,8 @@
 mod expected;
 mod full;
 
+use std::panic::Location;
+
 use lpf_core::{Error, Lpf, Pid, Raw, Result, error::Cause};
 
 use crate::group::Group;
@@ -63,13 +65,21 @@ impl<L: Lpf> Call<'_, '_, L> {
     }
 }
 
-/// The call is over. What fails in its middle ends the section: the others are in it, and memory is offered.
+/// The call is over. What fails in its middle ends the section: the others are in it, and memory is offered. Whom the
+/// error names is told where it made its call, if that is not said: others may not know.
 #[inline]
+#[track_caller]
 pub(crate) fn leave<L: Lpf>(raw: &mut Raw<'_, L>, done: Done) -> Done {
     raw.enter(Default::default());
+    let place = Location::caller();
     done.map_err(|error| {
         let process = error.process().unwrap_or(raw.pid());
-        raw.fail(Error::fatal(process, raw.superstep(), error.cause().clone()))
+        let error = raw.fail(Error::fatal(process, raw.superstep(), error.cause().clone()));
+        let is_own = error.process() == Some(raw.pid());
+        match is_own && !error.reason().contains(&place.to_string()) {
+            true => error.at(place.into()),
+            false => error,
+        }
     })
 }
 

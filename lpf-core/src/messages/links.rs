@@ -272,8 +272,7 @@ impl Links {
             link.note(self.pid, holder, &mut status);
         }
         status.superstep = local.superstep;
-        status.call = self.call;
-        status.group = self.call.group;
+        status.enter(self.call);
         status
     }
 

@@ -102,7 +102,7 @@ impl Suspicion {
                 never_offered(asker, own, want, peer).or_else(|| closed_again(want, peer))
             };
             if let Some(reason) = reason {
-                let waiter = describe(asker, own, want);
+                let waiter = describe(asker, own, own, want);
                 let cause = Cause::Deadlock(format!("{waiter}, but process {process} {reason}"));
                 return Some(Fault { process, cause });
             }
@@ -118,9 +118,10 @@ impl Suspicion {
         let lowest = (0..self.cycle.len()).min_by_key(|&i| self.cycle[i].waits).unwrap_or(0);
         let mut cycle = self.cycle.clone();
         cycle.rotate_left(lowest);
-        let edges = cycle
-            .iter()
-            .filter_map(|edge| Some(describe(edge.waits, round.status(edge.waits)?, &edge.want)));
+        let own = round.own;
+        let edges = cycle.iter().filter_map(|edge| {
+            Some(describe(edge.waits, own, round.status(edge.waits)?, &edge.want))
+        });
         let text = format!("a cycle of waits: {}", edges.collect::<Vec<_>>().join("; "));
         Fault { process: cycle[0].waits, cause: Cause::Deadlock(text) }
     }
@@ -140,15 +141,14 @@ fn never_comes(own: &Status, want: &Want, peer: &Status) -> Option<String> {
             format!("is in the full sync that ends superstep {superstep}")
         }
         _ if comparable && ours.number == theirs.number && ours.stamp != theirs.stamp => {
-            format!(
-                "is in {} with stamp {:08x}, not {:08x}",
-                name(theirs),
-                theirs.stamp,
-                ours.stamp
-            )
+            let how = match ours.kind() == theirs.kind() {
+                true => format!(" with {}", Call::DIFFERENCES),
+                false => String::new(),
+            };
+            format!("is in {}{how}", called(own, peer))
         }
         _ if comparable && theirs.number > ours.number => {
-            format!("has gone on to {}", name(theirs))
+            format!("has gone on to {}", called(own, peer))
         }
         _ => return None,
     };
@@ -188,10 +188,10 @@ fn closed_again(want: &Want, peer: &Status) -> Option<String> {
 }
 
 /// "process 0, in call 7 (broadcast), waits for message 4 of process 1 (3 have come)"
-fn describe(pid: Pid, status: &Status, want: &Want) -> String {
+fn describe(pid: Pid, own: &Status, status: &Status, want: &Want) -> String {
     let call = match status.call.number {
         0 => String::new(),
-        _ => format!(", in {},", name(&status.call)),
+        _ => format!(", in {},", called(own, status)),
     };
     let (awaited, need, have) = (want.awaited(), want.need, want.have);
     let wish = match want.what {
@@ -209,11 +209,9 @@ fn describe(pid: Pid, status: &Status, want: &Want) -> String {
     format!("process {pid}{call} waits for {wish}")
 }
 
-fn name(call: &Call) -> String {
-    match call.name.as_str() {
-        "" => format!("call {}", call.number),
-        name => format!("call {} ({name})", call.number),
-    }
+/// What a process is in, by the names that the asker has for calls.
+fn called(own: &Status, status: &Status) -> String {
+    Call { names: own.call.names, ..status.call }.text(status.place.as_ref())
 }
 
 /// Whether an edge is what it was in the round before.

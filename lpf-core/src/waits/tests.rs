@@ -3,7 +3,6 @@
 mod simulation;
 
 use super::*;
-use crate::arrivals::call_name;
 
 /// Counts of a sender that made `made` puts.
 fn sent(made: u64) -> Counts {
@@ -35,11 +34,14 @@ fn offer(from: Pid, to: Pid, need: u64) -> Want {
 }
 
 fn call(number: u32, stamp: u32) -> Call {
-    Call { group: 0, number, stamp, name: call_name("broadcast") }
+    // Of kind 1 where the stamp is 0xa1.
+    static NAMES: [&str; 16] =
+        ["", "broadcast", "reduce", "", "", "", "", "", "", "", "", "", "", "", "", ""];
+    Call { number, stamp, names: Some(&NAMES), ..Call::default() }
 }
 
 fn computing() -> Status {
-    Status { superstep: 3, group: 1, call: call(7, 0xa), ..Default::default() }
+    Status { superstep: 3, group: 1, call: call(7, 0xa1), ..Default::default() }
 }
 
 fn waiting(wants: &[Want]) -> Status {
@@ -125,7 +127,7 @@ fn a_process_may_compute_as_long_as_it_likes() {
     for peer in [
         computing(),
         Status { call: Call::default(), ..computing() },
-        Status { call: call(6, 0xb), ..computing() },
+        Status { call: call(6, 0xc1), ..computing() },
         Status { superstep: 2, ..computing() },
         Status { superstep: 99, ..computing() },
     ] {
@@ -139,8 +141,8 @@ fn messages_under_way_are_waited_for_whatever_their_sender_does_now() {
     for peer in [
         Status { doing: Doing::Left, ..computing() },
         Status { doing: Doing::FullSync(3), ..computing() },
-        Status { call: call(8, 0xb), ..computing() },
-        Status { call: call(7, 0xb), ..computing() },
+        Status { call: call(8, 0xc1), ..computing() },
+        Status { call: call(7, 0xc1), ..computing() },
         waiting(&[message(0, 1, 1)]),
     ] {
         assert_eq!(ask_often(&[own.clone(), made(peer, 1, 0, 4)]), None);
@@ -175,21 +177,32 @@ fn a_process_that_is_still_leaving_the_askers_last_full_sync_is_waited_for() {
 
 #[test]
 fn the_same_call_with_another_stamp() {
-    let peer = Status { call: Call { name: call_name("reduce"), ..call(7, 0xb) }, ..computing() };
+    let reason = |peer: Status| {
+        let text = ask(&[waiting(&[message(1, 0, 1)]), peer]).unwrap();
+        let start = "process 1: process 0, in call 7 (broadcast), waits for message 1 of process 1 (0 have come), \
+                     but process 1 is in call 7 ";
+        text.strip_prefix(start).expect(&text).to_string()
+    };
+    let place = Some(Place { file: "src/main.rs".into(), line: 12, column: 9 });
+    let peer = Status { call: call(7, 0xc2), place, ..computing() };
+    assert_eq!(reason(peer.clone()), "(reduce, called at src/main.rs:12:9), having sent 0");
+    let same = Status { call: call(7, 0xc1), ..peer.clone() };
     assert_eq!(
-        ask(&[waiting(&[message(1, 0, 1)]), peer.clone()]).unwrap(),
-        "process 1: process 0, in call 7 (broadcast), waits for message 1 of process 1 (0 have \
-         come), but process 1 is in call 7 (reduce) with stamp 0000000b, not 0000000a, having \
-         sent 0"
+        reason(same),
+        "(broadcast, called at src/main.rs:12:9) with another length, root, operator, element type, algorithm, \
+         arbiter or estimates of arrivals, having sent 0"
     );
+    // Names stay at home.
+    let far = Call { names: None, ..peer.call };
+    assert!(reason(Status { call: far, ..peer.clone() }).starts_with("(reduce, "));
     // Two roots for one call: both wait for the other.
     let peer = Status { doing: Doing::Waiting(vec![message(0, 1, 1)]), ..peer };
-    assert!(ask(&[waiting(&[message(1, 0, 1)]), peer]).unwrap().contains("with stamp"));
+    assert!(reason(peer).starts_with("(reduce, "));
 }
 
 #[test]
 fn a_process_past_the_call() {
-    let peer = Status { call: call(8, 0xa), ..computing() };
+    let peer = Status { call: call(8, 0xa1), ..computing() };
     let text = ask(&[waiting(&[message(1, 0, 1)]), peer.clone()]).unwrap();
     assert!(text.contains("process 1 has gone on to call 8 (broadcast), having sent 0"), "{text}");
     let text = ask(&[waiting(&[offer(0, 1, 1)]), peer]).unwrap();
@@ -199,7 +212,7 @@ fn a_process_past_the_call() {
 #[test]
 fn calls_of_different_groups_are_not_compared() {
     let own = waiting(&[message(1, 0, 1)]);
-    for theirs in [call(7, 0xb), call(9, 0xa)] {
+    for theirs in [call(7, 0xc1), call(9, 0xa1)] {
         let peer = Status { group: 2, call: theirs, ..computing() };
         assert_eq!(ask_often(&[own.clone(), peer]), None);
     }
@@ -221,7 +234,7 @@ fn releases_may_come_from_any_call_but_not_from_who_left() {
         counts: vec![(stream(0, 1), received(released, 0))],
         ..status
     };
-    for other in [call(8, 0xa), call(7, 0xb)] {
+    for other in [call(8, 0xa1), call(7, 0xc1)] {
         let other = Status { call: other, ..computing() };
         assert_eq!(ask_often(&[own.clone(), released(other, 4)]), None);
     }

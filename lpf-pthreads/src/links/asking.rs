@@ -174,8 +174,7 @@ impl Threads {
             link.note(self.pid, &mut status);
         }
         status.superstep = self.superstep;
-        status.call = self.links.call;
-        status.group = self.links.call.group;
+        status.enter(self.links.call);
         status.doing = doing;
     }
 

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::lpf::Lpf;
 
 fn call(number: u32, stamp: u32) -> Call {
-    Call { number, stamp, name: crate::arrivals::call_name("broadcast"), ..Call::default() }
+    Call { number, stamp, ..Call::default() }
 }
 
 /// Runs `wait` in a section of its own, which fails; checks that this process learned of it in

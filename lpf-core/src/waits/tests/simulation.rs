@@ -223,7 +223,7 @@ impl Machine {
     fn status(&self, pid: Pid) -> Status {
         let Process { doing, superstep, call, .. } = &self.processes[pid as usize];
         let (doing, superstep, call) = (doing.clone(), *superstep, *call);
-        Status { doing, superstep, group: 1, call, counts: self.counts(pid) }
+        Status { doing, superstep, group: 1, call, counts: self.counts(pid), place: None }
     }
 
     /// A process's status as another sees it.
@@ -323,7 +323,7 @@ impl Machine {
 /// A right program: a sequence of events, each appended to those who take part in it.
 fn right(p: Pid, events: &[(u8, Pid, Pid)]) -> Vec<VecDeque<Op>> {
     let mut programs = vec![VecDeque::new(); p as usize];
-    let mut call = Call { group: 0, number: 1, stamp: 9, name: call_name("call") };
+    let mut call = Call { number: 1, stamp: 9, ..Call::default() };
     programs.iter_mut().for_each(|program| program.push_back(Op::Enter(call)));
     for &(kind, a, b) in events {
         let (a, b) = (a % p, b % p);
