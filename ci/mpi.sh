@@ -163,9 +163,9 @@ for name in "${!compilers[@]}"; do
     front_door "${launchers[$name]}"
     if [ "$name" = openmpi ]; then
         without_memory "${launchers[$name]}" 100k sample_sort
-        # Rings take 4 MiB, the cells of each process 1.5.
+        # Rings take 4 MiB, the cells of each process 6.
         without_memory "${launchers[$name]}" 5m power_iteration
-        without_memory "${launchers[$name]}" 6400k power_iteration
+        without_memory "${launchers[$name]}" 12m power_iteration
     fi
     leaves_nothing death "${launchers[$name]}"
     # Signals, and all else that lpf run does, with a launcher of MPI between.
