@@ -5,8 +5,7 @@
 //! cores, calls of 64 KiB to 4 MiB: `benches/runs/2026-11-24-reduce-threads`, of which this finds the best or one
 //! within 5 % in 28 of 30 cells, and the model of a message on its way in 19.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use lpf_core::Pid;
 use lpf_core::attr::SyncAttr;
@@ -26,6 +25,9 @@ const ACCUMULATED: u32 = 1;
 const OF_BYTE: f64 = 0.25;
 /// Of what a wait takes, in which a core changes from one thread to another, a message takes so much.
 const OF_WAIT: f64 = 0.2;
+
+/// Later than anything.
+const NEVER: u64 = u64::MAX;
 
 /// A step of a member.
 #[derive(Clone, Copy)]
@@ -127,16 +129,23 @@ impl<'m> Crowd<'m> {
         // Messages from one to another, by when they were sent; and whom each waits for.
         let mut under_way: Vec<VecDeque<u64>> = vec![VecDeque::new(); members * members];
         let mut waits_for = vec![None; members];
-        let mut ready = BinaryHeap::new();
+        // From when on each can go on: they are few, and the first of them is found by looking at all.
+        let mut ready = now.clone();
         let mut pass = (usize::MAX, 0.0);
-        ready.extend((0..members).map(|me| Reverse((now[me], me))));
-        while let Some(Reverse((mut at, me))) = ready.pop() {
-            let Some(&act) = programs[me].get(next[me]) else { continue };
+        loop {
+            let first = (0..members).min_by_key(|&member| ready[member]);
+            let Some(me) = first.filter(|&me| ready[me] < NEVER) else { return now };
+            let mut at = ready[me];
+            let Some(&act) = programs[me].get(next[me]) else {
+                ready[me] = NEVER;
+                continue;
+            };
             let takes = match act {
                 Act::Send { .. } => OF_WAIT * self.wait,
                 Act::Receive { from, bytes, passes } => {
                     let Some(sent) = under_way[from * members + me].pop_front() else {
                         waits_for[me] = Some(from);
+                        ready[me] = NEVER;
                         continue;
                     };
                     if pass.0 != bytes {
@@ -151,15 +160,14 @@ impl<'m> Crowd<'m> {
             now[me] = (*core).max(at) + takes as u64;
             *core = now[me];
             next[me] += 1;
-            ready.push(Reverse((now[me], me)));
+            ready[me] = now[me];
             if let Act::Send { to } = act {
                 under_way[me * members + to].push_back(now[me]);
                 if waits_for[to].take_if(|from| *from == me).is_some() {
-                    ready.push(Reverse((now[me].max(now[to]), to)));
+                    ready[to] = now[me].max(now[to]);
                 }
             }
         }
-        now
     }
 }
 
