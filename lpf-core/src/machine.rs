@@ -211,8 +211,8 @@ impl Machine {
         Machine { p, free_p, nprocs, cores: None, parameters }
     }
 
-    /// The same, whose processes are threads in one memory, on so many cores.
-    pub fn of_threads(self, cores: usize) -> Self {
+    /// The same, whose processes share so many cores.
+    pub fn on_cores(self, cores: usize) -> Self {
         Machine { cores: Some(cores.clamp(1, Pid::MAX as usize) as Pid), ..self }
     }
 
@@ -226,8 +226,8 @@ impl Machine {
         self.free_p
     }
 
-    /// The cores that its processes have where they are threads in one memory, of which there may be more; nothing
-    /// where they are processes of their own.
+    /// The cores that its processes share, of which they may be more; nothing where that is not known, or there are
+    /// several hosts.
     pub fn cores(&self) -> Option<Pid> {
         self.cores
     }

@@ -79,13 +79,14 @@ impl Hosts {
         for lodging in &here {
             together.iter_mut().zip(lodging.cores).for_each(|(all, own)| *all |= own);
         }
-        let own = &all[rank];
-        // A container may be allowed less than its cores.
-        let is_limited = (own.quota as usize) < Lodging::count(&own.cores);
+        // A container may be allowed less than its cores. All processes of a host count alike.
+        let is_limited = |one: &&&Lodging| (one.quota as usize) < Lodging::count(&one.cores);
+        let quota = here.iter().filter(is_limited).map(|one| one.quota as usize).min();
         let count = Lodging::count(&together);
         // Nought where the system did not say.
-        let cores = if is_limited || count == 0 { own.quota as usize } else { count };
-        Hosts { numbers, own: Host { processes: here.len(), cores, world: all.len() as u32 } }
+        let cores = quota.unwrap_or(if count == 0 { all[rank].quota as usize } else { count });
+        let (processes, world) = (here.len(), all.len() as u32);
+        Hosts { numbers, own: Host { processes, cores, is_agreed: count > 0, world } }
     }
 }
 
@@ -106,7 +107,10 @@ mod tests {
         let (own, here) = (Hosts::of(&[own], 0), cores());
         assert_eq!(
             own,
-            Hosts { numbers: vec![0], own: Host { processes: 1, cores: here, world: 1 } }
+            Hosts {
+                numbers: vec![0],
+                own: Host { processes: 1, cores: here, is_agreed: true, world: 1 }
+            }
         );
     }
 
@@ -121,13 +125,16 @@ mod tests {
         ];
         let hosts: Vec<Hosts> = (0..5).map(|rank| Hosts::of(&all, rank)).collect();
         assert!(hosts.iter().all(|hosts| hosts.numbers == [0, 1, 0, 1, 0]));
-        assert_eq!(hosts[0].own, Host { processes: 3, cores: 2, world: 5 });
-        assert_eq!(hosts[1].own, Host { processes: 2, cores: 4, world: 5 });
+        assert_eq!(hosts[0].own, Host { processes: 3, cores: 2, is_agreed: true, world: 5 });
+        assert_eq!(hosts[1].own, Host { processes: 2, cores: 4, is_agreed: true, world: 5 });
     }
 
     #[test]
     fn a_quota_is_less_than_the_cores() {
         let all = [lodging(1, 0xff, 2), lodging(1, 0xff, 2)];
-        assert_eq!(Hosts::of(&all, 1).own, Host { processes: 2, cores: 2, world: 2 });
+        assert_eq!(
+            Hosts::of(&all, 1).own,
+            Host { processes: 2, cores: 2, is_agreed: true, world: 2 }
+        );
     }
 }

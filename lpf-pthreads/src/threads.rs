@@ -261,7 +261,7 @@ unsafe impl Lpf for Threads {
         let environment = &self.comm.environment;
         let parameters = environment.parameters.clone();
         Machine::new(environment.procs, self.free, self.nprocs, parameters)
-            .of_threads(environment.cores)
+            .on_cores(environment.cores)
     }
 
     #[track_caller]

@@ -50,7 +50,7 @@ impl Job<Sockets<ControlPlane>> {
             _ => false,
         };
         let near = streams.iter().flatten().filter(|stream| is_near(stream)).count();
-        let host = Host { processes: near + 1, cores: cores(), world: size };
+        let host = Host { processes: near + 1, cores: cores(), is_agreed: false, world: size };
         let sockets = Sockets::new(rank, streams, control.clone());
         let sockets = sockets.map_err(|error| {
             let what = "the network".into();

@@ -89,7 +89,7 @@ struct At {
     under_way: VecDeque<(usize, u64)>,
 }
 
-/// What each member has of a core: 1 but where they are threads that are more than the cores.
+/// What each member has of a core: 1 but where they are known to be more than the cores.
 pub(crate) fn of_core(machine: &Machine, members: usize) -> f64 {
     let cores = machine.cores().map_or(members, |cores| cores as usize);
     (cores as f64 / members.max(1) as f64).min(1.0)

@@ -67,7 +67,7 @@ impl Pattern<'_> {
 
     /// Whether what the usual algorithm takes is more than to compare it with others: else there is nothing to gain.
     ///
-    /// Nor is there in an all-reduction of threads that share the cores: most of it is the result's way to everybody,
+    /// Nor is there in an all-reduction of members that share the cores: most of it is the result's way to everybody,
     /// which begins when the last one is there and takes all cores, whatever the order.
     fn is_worth_it(&self, usual: Supersteps, to_all: bool) -> bool {
         if to_all && predict::of_core(&self.machine, self.members()) < 1.0 {

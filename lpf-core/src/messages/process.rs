@@ -91,6 +91,8 @@ pub struct Host {
     pub processes: usize,
     /// Cores they may use.
     pub cores: usize,
+    /// Whether all of them say the same of that.
+    pub is_agreed: bool,
     /// Processes of the whole network.
     pub world: Pid,
 }
@@ -376,7 +378,9 @@ unsafe impl<T: Transport> Lpf for Process<T> {
     fn probe(&self) -> Machine {
         let parameters = self.environment.parameters.clone();
         let all = self.host.world;
-        Machine::new(all, self.free.len() as Pid + 1, self.local.nprocs, parameters)
+        let machine = Machine::new(all, self.free.len() as Pid + 1, self.local.nprocs, parameters);
+        let Host { processes, cores, is_agreed, .. } = self.host;
+        if is_agreed && processes == all as usize { machine.on_cores(cores) } else { machine }
     }
 
     #[track_caller]

@@ -35,7 +35,7 @@ fn environment(mode: Mode, exchange: Way) -> Environment {
 
 fn host() -> Host {
     let cores = lpf_core::settings::cores();
-    Host { processes: PROCS as usize, cores, world: PROCS }
+    Host { processes: PROCS as usize, cores, is_agreed: false, world: PROCS }
 }
 
 impl Harness for InMemory {

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use lpf_core::Pid;
 use lpf_core::attr::SyncAttr;
-use lpf_core::machine::Machine;
+use lpf_core::machine::{Growth, Machine};
 
 use crate::arrival_pattern::clairvoyant::Transfer;
 use crate::schedule::{Region, Schedule, Step, Then};
@@ -107,9 +107,12 @@ pub(super) struct Crowd<'m> {
 }
 
 impl<'m> Crowd<'m> {
-    /// Nothing where each member has a core, or it is not known to be otherwise.
+    /// Nothing where each member has a core, or it is not known to be otherwise, or they are no threads.
     pub(super) fn of(machine: &'m Machine, members: usize) -> Option<Self> {
         let cores = machine.cores()? as usize;
+        if machine.parameters().growth != Growth::SharedMemory {
+            return None;
+        }
         let of_core = cores as f64 / members as f64;
         let wait = 1e9 * of_core * machine.l(members as Pid, 1, &SyncAttr::Default);
         (cores < members).then_some(Crowd { machine, members, cores, wait })
@@ -175,7 +178,7 @@ impl<'m> Crowd<'m> {
 mod tests {
     use std::sync::Arc;
 
-    use lpf_core::machine::{Growth, Parameters};
+    use lpf_core::machine::Parameters;
 
     use super::*;
     use crate::algorithms::by_way;
@@ -193,7 +196,7 @@ mod tests {
         for row in &mut parameters.rows {
             (row.g_ns_per_byte, row.l_ns) = (1.0, l_ns);
         }
-        Machine::new(members, members, members, Arc::new(parameters)).of_threads(cores)
+        Machine::new(members, members, members, Arc::new(parameters)).on_cores(cores)
     }
 
     fn ends(machine: &Machine, arrivals: &[u64], programs: &Programs) -> Vec<u64> {
