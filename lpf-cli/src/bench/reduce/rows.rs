@@ -41,6 +41,9 @@ pub(super) struct Row {
     /// Whether the algorithm does not look at what is foreseen.
     #[serde(skip)]
     is_ordinary: bool,
+    /// What algorithms are compared by, of each repetition.
+    #[serde(skip)]
+    compared_samples_ns: Vec<f64>,
 }
 
 impl Row {
@@ -73,6 +76,20 @@ impl Row {
     fn compared_ns(&self) -> f64 {
         if self.call == Collective::Reduce.name() { self.run_time_ns } else { self.avg_elapsed_ns }
     }
+
+    /// Whether it is within 5 % or 300 ns of another: by how much it is later on the same arrivals, in the middle of
+    /// all repetitions. What one algorithm takes differs more from one repetition to the next.
+    fn is_near(&self, other: &Row) -> bool {
+        let mut later = Samples::default();
+        let both = self.compared_samples_ns.iter().zip(&other.compared_samples_ns);
+        later.extend(both.map(|(own, other)| own - other));
+        later.is_empty() || later.median() <= (0.05 * other.compared_ns()).max(300.0)
+    }
+}
+
+/// Which of a repetition's times algorithms are compared by.
+fn compared(call: Collective) -> usize {
+    usize::from(call == Collective::Reduce)
 }
 
 /// What one repetition comes to: elapsed, run and after the last arrival, ns.
@@ -140,6 +157,7 @@ pub(super) fn of(
                 avg_elapsed_samples_ns: list(0),
                 remarks: common.iter().cloned().collect(),
                 is_ordinary: !ahead && name != OWN,
+                compared_samples_ns: times.iter().map(|times| times[compared(call)]).collect(),
             });
         }
     }
@@ -197,11 +215,16 @@ pub(super) fn table(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     writeln!(out, "*: the best of ours, by run time in a reduce, by elapsed time in an allreduce")
 }
 
-/// The fastest of ours in a row's cell that was named.
+/// Ours in a row's cell that were named.
+fn others<'a>(rows: &'a [Row], of: &Row) -> impl Iterator<Item = &'a Row> {
+    let cell = of.cell();
+    rows.iter()
+        .filter(move |row| row.cell() == cell && row.algorithm != AUTO && row.algorithm != OWN)
+}
+
+/// The fastest of them.
 fn best<'a>(rows: &'a [Row], of: &Row) -> Option<&'a Row> {
-    let named =
-        |row: &&Row| row.cell() == of.cell() && row.algorithm != AUTO && row.algorithm != OWN;
-    rows.iter().filter(named).min_by(|a, b| a.compared_ns().total_cmp(&b.compared_ns()))
+    others(rows, of).min_by(|a, b| a.compared_ns().total_cmp(&b.compared_ns()))
 }
 
 /// How often the choice is as good as the best algorithm, and where all come together as the best ordinary one.
@@ -216,21 +239,14 @@ impl Share {
     pub(super) fn of(rows: &[Row]) -> Self {
         let mut share = Share { good: 0, all: 0, balanced_good: 0, balanced: 0 };
         for row in rows.iter().filter(|row| row.algorithm == AUTO) {
-            let is_within = |best: Option<f64>| {
-                best.map(|best| row.compared_ns() <= (1.05 * best).max(best + 300.0))
-            };
-            if let Some(good) = is_within(best(rows, row).map(Row::compared_ns)) {
-                share.all += 1;
-                share.good += usize::from(good);
-            }
-            if row.pattern == Pattern::None.name() {
-                let ordinary = |one: &&Row| one.cell() == row.cell() && one.is_ordinary;
-                let best =
-                    rows.iter().filter(ordinary).map(Row::compared_ns).min_by(f64::total_cmp);
-                if let Some(good) = is_within(best) {
-                    share.balanced += 1;
-                    share.balanced_good += usize::from(good);
-                }
+            let others = || others(rows, row);
+            let ordinary = || others().filter(|one| one.is_ordinary);
+            share.all += usize::from(others().next().is_some());
+            share.good +=
+                usize::from(others().next().is_some() && others().all(|one| row.is_near(one)));
+            if row.pattern == Pattern::None.name() && ordinary().next().is_some() {
+                share.balanced += 1;
+                share.balanced_good += usize::from(ordinary().all(|one| row.is_near(one)));
             }
         }
         share
