@@ -14,6 +14,7 @@
 #                                      tcp          the suite on processes over TCP
 #                                      collectives  the collectives' suite on threads
 #                                      algorithms   unit tests of lpf-collectives
+#                                      mpi          unit tests of lpf-mpi, with an MPI
 # The mutated tree has to compile, and at least one of the tests has to fail, within a time limit: a
 # test that only hangs has found nothing. The outcome is written as a table to
 # target/mutations/table.md; that of the last complete run is in docs/src/mutations.md.
@@ -58,6 +59,8 @@ tests() {
             cargo test --locked -p lpf-core --features conformance --test collectives "$@" ;;
         algorithms) CARGO_TARGET_DIR="$target_root/mutations/plain" \
             cargo test --locked -p lpf-collectives --lib "$@" ;;
+        mpi) CARGO_TARGET_DIR="$target_root/mutations/mpi" \
+            cargo test --locked -p lpf-mpi --features mpi --lib "$@" ;;
         tcp) CARGO_TARGET_DIR="$target_root/mutations/plain" \
             cargo test --locked -p lpf-tcp --test conformance "$@" ;;
         *) echo "no kind of tests: $kind"; return 1 ;;
