@@ -482,8 +482,10 @@ segment, sorted), overwrite (1 for each transfer that stores, else 0).")]
     /// The instances are those of the paper's Table 1: as many segments as processes, which arrive at random (uniform) or
     /// all at once but for one (skewed). Every algorithm makes the same schedule, which is seen to.
     #[command(
-        after_help = "Rows of --json: instance, P, N, algorithm, transfers (mean of a schedule), median_ns, min_ns, \
-ns_per_transfer, samples (schedules)."
+        after_help = "The table has for each algorithm how many times as long as the fastest it takes (x fastest), and what it \
+keeps for each process and segment (bits/cell). Rows of --json: algorithm, arrivals (uniform or skewed), P, N, median_ns, \
+min_ns, transfers (mean of a schedule), ns_per_transfer, bytes_per_cell, samples (schedules). Ctrl-C prints what was \
+timed."
     )]
     Bench(ScheduleBench),
     /// An all-reduction along a tree of one branch.

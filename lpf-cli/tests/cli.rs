@@ -1141,6 +1141,30 @@ fn ctrl_c_in_bench_collectives_prints_what_was_measured() {
 
 #[cfg(unix)]
 #[test]
+fn ctrl_c_in_schedule_bench_prints_what_was_timed() {
+    use std::os::unix::process::CommandExt;
+    let place = Place::new("timed");
+    let mut command =
+        place.command(&["schedule", "bench", "-p", "4,8", "--seconds", "60", "--json"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    // SAFETY: as above.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            Ok(())
+        });
+    }
+    let child = command.spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(stderr(&output).contains("when 1 of 4 instances were timed"), "{}", stderr(&output));
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3, "three algorithms");
+}
+
+#[cfg(unix)]
+#[test]
 fn bench_reduce_prints_what_was_measured_when_its_job_is_killed() {
     let place = Place::new("killed");
     let arguments = ["bench", "reduce", "--backend", "tcp", "-p", "2", "--seconds", "60", "--json"];

@@ -120,7 +120,7 @@ fn what_is_no_instance_is_refused_in_a_sentence() {
         (
             "clairvoyant",
             good.to_string().replace("\"d_ns\":1", "\"d_ns\":5e3"),
-            "d_ns is 5000.0, and has to be a whole number of 0 to 18446744073709551615, written with digits alone",
+            "d_ns is 5000.0, and has to be a whole number, not negative, written with digits alone",
         ),
         ("prr", with("tau", json!(2.0)), "written with digits alone"),
         ("clairvoyant", with("arrivals_ns", json!([0, -1])), "arrivals_ns[1] is -1, and has to be"),

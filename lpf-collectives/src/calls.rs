@@ -477,7 +477,7 @@ impl<'s> Collectives<'s> {
         let combine = &mut combining::<T, _>(operator);
         let operator = RawOperator::of(operator, combine);
         // SAFETY: views' memory is their section's, borrowed during the call.
-        unsafe { self.reduce_places(ctx, (root, 0), operator, (x.place, y.place, x.len)) }
+        unsafe { self.reduce_places(ctx, (root, [0; 2]), operator, (x.place, y.place, x.len)) }
     }
 
     /// # Safety
@@ -487,7 +487,7 @@ impl<'s> Collectives<'s> {
     unsafe fn reduce_places<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
-        (root, site): (usize, u64),
+        (root, [site, pattern]): (usize, [u64; 2]),
         RawOperator { element, commutes, name, combine }: RawOperator<'_>,
         (x, y, len): (Place, Place, usize),
     ) -> Result<()> {
@@ -495,7 +495,7 @@ impl<'s> Collectives<'s> {
         let v = Vector { bytes: len * element, element };
         let way = self.usual_reduce(ctx, v, commutes);
         let what = What::new(Collective::Reduce, way as usize, len * element, element);
-        let what = What { root, commutes, operator: OperatorName(name), site, ..what };
+        let what = What { root, commutes, operator: OperatorName(name), site, pattern, ..what };
         let plan = Plan { what, len, scratch: way.scratch(self.len()) };
         // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {
@@ -553,7 +553,7 @@ impl<'s> Collectives<'s> {
         let operator = RawOperator::of(operator, combine);
         // SAFETY: views' memory is their section's, borrowed during the call; a single element's is this
         // object's.
-        unsafe { self.allreduce_places(ctx, 0, operator, places) }
+        unsafe { self.allreduce_places(ctx, [0; 2], operator, places) }
     }
 
     /// # Safety
@@ -562,7 +562,7 @@ impl<'s> Collectives<'s> {
     unsafe fn allreduce_places<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
-        site: u64,
+        [site, pattern]: [u64; 2],
         RawOperator { element, commutes, name, combine }: RawOperator<'_>,
         (x, y, len): (Place, Place, usize),
     ) -> Result<()> {
@@ -570,7 +570,7 @@ impl<'s> Collectives<'s> {
         let v = Vector { bytes: len * element, element };
         let way = self.usual_allreduce(ctx, v, commutes);
         let what = What::new(Collective::Allreduce, way as usize, len * element, element);
-        let what = What { commutes, operator: OperatorName(name), site, ..what };
+        let what = What { commutes, operator: OperatorName(name), site, pattern, ..what };
         let plan = Plan { what, len, scratch: way.scratch() };
         // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {

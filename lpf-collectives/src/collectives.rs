@@ -118,7 +118,8 @@ pub struct Preferences {
     /// Nothing: the cheapest, also of those that do not look at arrivals.
     pub reduce_by_arrival: Option<ReduceByArrival>,
     pub allreduce_by_arrival: Option<AllreduceByArrival>,
-    /// Into so many segments a Clairvoyant reduction cuts a vector; nothing: by g and l.
+    /// Into so many segments a Clairvoyant reduction cuts a vector, at least 1 and at most as many as it has elements or
+    /// 4096; nothing: by g and l.
     pub segments: Option<u32>,
     /// What a schedule takes a segment's transfer to last, ns; nothing: by g and l. With this, the number of segments
     /// and the algorithm given, a sum by arrival has the same bits on every backend.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
 /// Of a program that was interrupted.
-pub(super) const STATUS: u8 = 128 + Signal::SIGINT as u8;
+pub(crate) const STATUS: u8 = 128 + Signal::SIGINT as u8;
 
 static CAME: AtomicBool = AtomicBool::new(false);
 
@@ -14,13 +14,13 @@ extern "C" fn note(_signal: libc::c_int) {
 }
 
 /// From now on it is noted.
-pub(super) fn heed() {
+pub(crate) fn heed() {
     let action = SigAction::new(SigHandler::Handler(note), SaFlags::SA_RESETHAND, SigSet::empty());
     // SAFETY: the handler stores a word, and nothing else. Where the system refuses, Ctrl-C ends the program.
     let _ = unsafe { sigaction(Signal::SIGINT, &action) };
 }
 
 /// Whether it came.
-pub(super) fn came() -> bool {
+pub(crate) fn came() -> bool {
     CAME.load(Relaxed)
 }

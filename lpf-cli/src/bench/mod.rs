@@ -6,7 +6,7 @@
 mod batches;
 mod cases;
 mod collectives;
-mod interrupt;
+pub(crate) mod interrupt;
 mod limits;
 mod measured;
 mod pace;

@@ -9,6 +9,7 @@ use lpf::measure::stats::Samples;
 use serde::Serialize;
 
 use crate::args::ScheduleBench;
+use crate::bench::interrupt;
 use crate::failure::{Failure, Result};
 use crate::output::{digits, json, table, time};
 use crate::progress::Bar;
@@ -82,9 +83,10 @@ pub(super) fn run(options: &ScheduleBench) -> Result<()> {
     let bar = Bar::new("schedule bench", time);
     let begin = Instant::now();
     let mut rows = Vec::new();
+    interrupt::heed();
     // What one transfer took last, for each algorithm: the next size takes longer.
     let mut slow = [0.0f64; Scheduler::ALL.len()];
-    for &p in &sizes {
+    'all: for &p in &sizes {
         for arrivals in [Arrivals::Uniform, Arrivals::Skewed] {
             let mut random = Random::new(u64::from(p));
             let mut found = [(); Scheduler::ALL.len()].map(|()| (Samples::default(), 0u64));
@@ -116,7 +118,7 @@ pub(super) fn run(options: &ScheduleBench) -> Result<()> {
                     return Err(Failure::Failed(text));
                 }
                 bar.show(begin.elapsed(), || format!("P = N = {p}, {}", arrivals.name()));
-                if start.elapsed() >= each {
+                if interrupt::came() || start.elapsed() >= each {
                     break;
                 }
             }
@@ -142,6 +144,9 @@ pub(super) fn run(options: &ScheduleBench) -> Result<()> {
                     samples: samples.len(),
                 });
             }
+            if interrupt::came() {
+                break 'all;
+            }
         }
     }
     drop(bar);
@@ -151,7 +156,23 @@ pub(super) fn run(options: &ScheduleBench) -> Result<()> {
     } else {
         shown(&mut out, &rows)?;
     }
-    Ok(out.flush()?)
+    out.flush()?;
+    if !interrupt::came() {
+        return Ok(());
+    }
+    eprintln!(
+        "lpf: interrupted, when {} of {} instances were timed",
+        timed(&rows),
+        2 * sizes.len()
+    );
+    Err(Failure::Ended(interrupt::STATUS))
+}
+
+/// How many instances there are rows of.
+fn timed(rows: &[Row]) -> usize {
+    let mut instances: Vec<_> = rows.iter().map(|row| (row.p, row.arrivals)).collect();
+    instances.dedup();
+    instances.len()
 }
 
 fn shown(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {

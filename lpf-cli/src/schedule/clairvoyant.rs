@@ -71,8 +71,10 @@ fn scheduler(name: Option<&str>) -> Result<Scheduler> {
 fn read(options: &ScheduleClairvoyant) -> Result<Instance> {
     let fields = Fields::read(&options.of.instance)?;
     let arrivals = fields.times("arrivals_ns")?;
-    let root = fields.number("root")?;
-    let root = u32::try_from(root).unwrap_or(u32::MAX);
+    let (root, last) = (fields.number("root")?, (arrivals.len() as u64).saturating_sub(1));
+    let root = u32::try_from(root).map_err(|_| {
+        fields.wrong(&format!("the root is process {root}, and the last is {last}"))
+    })?;
     let n = fields.count("N")?;
     let cells = arrivals.len() as u64 * u64::from(n);
     if cells > MOST {

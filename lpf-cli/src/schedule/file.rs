@@ -44,10 +44,9 @@ impl<'a> Fields<'a> {
 
     fn whole(&self, name: &str, value: &Value) -> Result<u64> {
         value.as_u64().ok_or_else(|| {
-            let most = u64::MAX;
             // 5e3 is read as a number that may have been rounded.
             self.wrong(&format!(
-                "{name} is {value}, and has to be a whole number of 0 to {most}, written with digits alone"
+                "{name} is {value}, and has to be a whole number, not negative, written with digits alone"
             ))
         })
     }

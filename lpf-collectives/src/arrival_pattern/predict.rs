@@ -15,7 +15,13 @@ use crate::schedule::{Schedule, Step, Then};
 use crowd::{Crowd, Programs};
 
 /// More segments are not worth the time of their schedule.
-const MOST_SEGMENTS: f64 = 4096.0;
+const MOST_SEGMENTS: u32 = 4096;
+
+/// No segment is shorter than an element.
+pub(crate) fn most_segments(v: Vector) -> u32 {
+    let elements = (v.bytes / v.element.max(1)).max(1);
+    u32::try_from(elements).unwrap_or(u32::MAX).min(MOST_SEGMENTS)
+}
 
 /// The time in which so many bytes are sent, and combined where they are not kept, ns: at least 1.
 pub(crate) fn transfer_ns(machine: &Machine, members: usize, bytes: usize, kept: bool) -> u64 {
@@ -36,8 +42,7 @@ pub(crate) fn segments(machine: &Machine, members: usize, v: Vector) -> u32 {
     let latency = transfer_ns(machine, members, 0, true) as f64;
     let bytes = transfer_ns(machine, members, v.bytes, false) as f64 - latency;
     let best = (f64::from(log2_up(members).max(1)) * bytes.max(0.0) / latency).sqrt();
-    let elements = (v.bytes / v.element.max(1)).max(1) as f64;
-    best.round().clamp(1.0, MOST_SEGMENTS.min(elements)) as u32
+    best.round().clamp(1.0, f64::from(most_segments(v))) as u32
 }
 
 /// When members of a collective are done on a machine, by a model in which a message occupies its sender for w g(w),

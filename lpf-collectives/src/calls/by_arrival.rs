@@ -207,7 +207,9 @@ impl<'s> Collectives<'s> {
         let places = (x.place, y.place, x.len);
         let Some(way) = way.filter(usable) else {
             // SAFETY: views' memory is their section's, borrowed during the call.
-            return unsafe { self.reduce_places(ctx, (root, arrivals.site()), operator, places) };
+            return unsafe {
+                self.reduce_places(ctx, (root, Self::ordinary(&pattern)), operator, places)
+            };
         };
         let what = What::new(Collective::Reduce, way as usize, pattern.v.bytes, pattern.v.element);
         let what = What { root, ..what };
@@ -280,7 +282,9 @@ impl<'s> Collectives<'s> {
         });
         let Some(way) = way.filter(usable) else {
             // SAFETY: views' memory is their section's, borrowed during the call.
-            return unsafe { self.allreduce_places(ctx, arrivals.site(), operator, places) };
+            return unsafe {
+                self.allreduce_places(ctx, Self::ordinary(&pattern), operator, places)
+            };
         };
         let (bytes, element) = (pattern.v.bytes, pattern.v.element);
         let what = What::new(Collective::Allreduce, way as usize, bytes, element);
@@ -312,7 +316,8 @@ impl<'s> Collectives<'s> {
         let machine = ctx.probe();
         let (p, commutes, Preferences { segments, round_ns, .. }) =
             (self.len(), operator.commutes, self.preferences);
-        let segments = segments.unwrap_or_else(|| predict::segments(&machine, p, v)).max(1);
+        let segments = segments.unwrap_or_else(|| predict::segments(&machine, p, v));
+        let segments = segments.clamp(1, predict::most_segments(v));
         let round_ns = [segments, p as u32].map(|of| {
             let round_ns = round_ns.unwrap_or_else(|| predict::segment_ns(&machine, p, v, of));
             round_ns.clamp(1, MOST - 1)
@@ -367,6 +372,15 @@ impl<'s> Collectives<'s> {
         let numbers = [u64::from(segments), round, tau, arrivals.grain_ns()];
         let all = arrivals.times_ns().iter().chain(&numbers);
         all.fold(0, |hash, &number| mixed(hash, number)).max(1)
+    }
+
+    /// What tells an ordinary algorithm's calls apart where estimates have led to it: the site, and a hash that no
+    /// schedule by arrival has. Members with other estimates are found whatever those lead to. Where all come together
+    /// it is the ordinary call.
+    fn ordinary(pattern: &Pattern<'_>) -> [u64; 2] {
+        let apart =
+            if pattern.arrivals.spread_ns() > 0 { mixed(Self::times(pattern), 1) | 1 } else { 0 };
+        [pattern.arrivals.site(), apart]
     }
 
     /// What was chosen for a pattern, or is now; nothing where it is the ordinary algorithm, as it is where all come

@@ -64,7 +64,7 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let root = self.root(ctx, root)?;
         // SAFETY: the caller's promise.
-        unsafe { self.reduce_places(ctx, (root, 0), operator, (x, y, len)) }
+        unsafe { self.reduce_places(ctx, (root, [0; 2]), operator, (x, y, len)) }
     }
 
     /// [`allreduce`](Self::allreduce) of `len` elements; `x` may be `y`.
@@ -76,7 +76,7 @@ impl<'s> Collectives<'s> {
         (x, y, len): (Place, Place, usize),
     ) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { self.allreduce_places(ctx, 0, operator, (x, y, len)) }
+        unsafe { self.allreduce_places(ctx, [0; 2], operator, (x, y, len)) }
     }
 
     /// [`reduce_scatter`](Self::reduce_scatter) of blocks of `block` elements.

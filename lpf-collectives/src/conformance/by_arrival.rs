@@ -302,22 +302,48 @@ case! {
 }
 
 case! {
-    /// Process 1 has other estimates, of times, of their grain, or cuts the vector into other segments.
+    /// More segments than elements are as many as elements, and none is one.
+    pub fn segments_of_any_number_do both_ways [2, 3] |ctx| {
+        let mut c = world(ctx, 2, 0)?;
+        let q = c.len();
+        let (mut x, mut y) = (ctx.local::<u64>(LEN)?, ctx.local::<u64>(LEN)?);
+        ctx.write(&mut x).fill(1);
+        let times: Vec<u64> = (0..q as u64).map(|member| 100_000 * member).collect();
+        let arrivals = Estimates::new(&times, 1);
+        for segments in [0, LEN as u32, LEN as u32 + 1, u32::MAX] {
+            let preferences = c.preferences_mut();
+            preferences.segments = Some(segments);
+            preferences.reduce_by_arrival = Some(ReduceByArrival::Clairvoyant);
+            preferences.allreduce_by_arrival = Some(AllreduceByArrival::Clairvoyant);
+            c.reduce_by_arrival(ctx, &arrivals, 0, &Sum, &x, &mut y)?;
+            assert!(c.me() != 0 || ctx.read(&y) == [q as u64; LEN], "{segments}");
+            c.allreduce_by_arrival(ctx, &arrivals, &Sum, &x, &mut y)?;
+            assert_eq!(ctx.read(&y), [q as u64; LEN], "{segments}");
+        }
+        ctx.sync()?;
+    }
+}
+
+case! {
+    /// Process 1 has other estimates, of times, of their grain, or cuts the vector into other segments; also where the
+    /// algorithm is chosen, and is the ordinary one.
     pub fn other_estimates_are_fatal_and_both_are_named timed [2, 3] |ctx| {
         for other in 0..4 {
-            for &way in AllreduceByArrival::ALL {
-                differ(ctx, |inner, c| {
+            let chosen = AllreduceByArrival::ALL.iter().copied().map(Some);
+            for way in chosen.chain([None]) {
+                let text = differ(ctx, |inner, c| {
                     let is_other = c.me() == 1;
                     let mut times = vec![0; c.len()];
                     times[0] = if is_other && other == 0 { 300_000 } else { 200_000 };
                     let grain = if is_other && other == 1 { 3 } else { 1 };
                     let preferences = c.preferences_mut();
-                    preferences.allreduce_by_arrival = Some(way);
+                    preferences.allreduce_by_arrival = way;
                     preferences.segments = Some(if is_other && other == 2 { 3 } else { 4 });
                     preferences.round_ns = Some(if is_other && other == 3 { 30 } else { 40 });
                     let mut x = inner.local::<u64>(LEN)?;
                     c.allreduce_in_place_by_arrival(inner, &Estimates::new(&times, grain), &Sum, &mut x)
                 });
+                assert!(text.contains("(allreduce_by_arrival"), "{text}");
             }
         }
     }

@@ -144,6 +144,14 @@ pub(crate) fn run(options: &BenchReduce) -> Result<()> {
     options.measuring.check(&place)?;
     place.enter()?;
     let limit = options.measuring.time(10, 60);
+    let least = once(&cells, &trace);
+    if least > limit.mul_f64(1.5) {
+        let (least, limit) = (least.as_secs_f64().ceil(), limit.as_secs_f64());
+        eprintln!(
+            "lpf: to call each algorithm once takes {least} s, and --seconds is {limit}: name fewer with --algorithm, \
+             or shorter delays"
+        );
+    }
     let bar = Bar::new("bench", limit);
     let (busy, start) = (Busy::begin(&place), Instant::now());
     let mut rival = Rival::or_here(&place);
@@ -219,6 +227,16 @@ fn print(
         Some(path) => plot::draw(path, &rows),
         None => Ok(()),
     }
+}
+
+/// What processes sleep where every algorithm of each cell is called once, and MPI's own.
+fn once(cells: &[Cell], trace: &[Vec<u64>]) -> Duration {
+    let of_trace = trace.iter().flatten().max().copied().unwrap_or(0);
+    let each = cells.iter().map(|cell| {
+        let latest = if cell.pattern == Pattern::Trace { of_trace } else { cell.delay_ns };
+        Duration::from_nanos(latest) * (cell.own.len() as u32 + 1)
+    });
+    each.sum()
 }
 
 /// How much of the time goes to bounds, at the most.
