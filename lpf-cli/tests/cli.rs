@@ -1084,10 +1084,36 @@ fn a_quick_probe_does_not_replace_a_better_table() {
     assert_eq!(fs::read_to_string(&table).unwrap(), better);
 }
 
+/// A shell that runs the tests in the background has them ignore the interrupt, and children inherit that.
+#[cfg(unix)]
+fn heeds_interrupts(command: &mut Command) {
+    use std::os::unix::process::CommandExt;
+    // SAFETY: signal is safe between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            Ok(())
+        });
+    }
+}
+
+/// What a command says that is interrupted after so many seconds: its status is that of a shell's.
+#[cfg(unix)]
+fn interrupted_after(seconds: u64, mut command: Command) -> Output {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    heeds_interrupts(&mut command);
+    let child = command.spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(seconds));
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    output
+}
+
 #[cfg(unix)]
 #[test]
 fn ctrl_c_in_a_probe_leaves_the_old_table_whole() {
-    use std::os::unix::process::{CommandExt, ExitStatusExt};
+    use std::os::unix::process::ExitStatusExt;
     let place = Place::new("interrupt");
     let table = place.table();
     place.run(&QUICK_PROBE);
@@ -1096,14 +1122,7 @@ fn ctrl_c_in_a_probe_leaves_the_old_table_whole() {
     for wait in [50, 700] {
         let mut command = place.command(&["probe", "-p", "2", "--seconds", "60"]);
         command.stdout(Stdio::null());
-        // SAFETY: signal is safe between fork and exec. A shell that runs the tests in the
-        // background has them ignore the interrupt, and children inherit that.
-        unsafe {
-            command.pre_exec(|| {
-                libc::signal(libc::SIGINT, libc::SIG_DFL);
-                Ok(())
-            });
-        }
+        heeds_interrupts(&mut command);
         let mut child = command.spawn().unwrap();
         std::thread::sleep(Duration::from_millis(wait));
         assert!(child.try_wait().unwrap().is_none(), "it was still measuring");
@@ -1117,23 +1136,9 @@ fn ctrl_c_in_a_probe_leaves_the_old_table_whole() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_in_bench_collectives_prints_what_was_measured() {
-    use std::os::unix::process::CommandExt;
     let place = Place::new("cut");
     let arguments = ["bench", "collectives", "-p", "2", "--seconds", "60", "--size", "8", "--json"];
-    let mut command = place.command(&with(&arguments, &["--collective", "scan"]));
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    // SAFETY: as above.
-    unsafe {
-        command.pre_exec(|| {
-            libc::signal(libc::SIGINT, libc::SIG_DFL);
-            Ok(())
-        });
-    }
-    let child = command.spawn().unwrap();
-    std::thread::sleep(Duration::from_secs(3));
-    interrupt(&child);
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    let output = interrupted_after(3, place.command(&with(&arguments, &["--collective", "scan"])));
     let found = rows(&output, &COLLECTIVES);
     let is_said =
         |row: &Value| row["remarks"].as_str().unwrap().contains("interrupted, when 1 of 1");
@@ -1143,23 +1148,11 @@ fn ctrl_c_in_bench_collectives_prints_what_was_measured() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_in_schedule_bench_prints_what_was_timed() {
-    use std::os::unix::process::CommandExt;
     let place = Place::new("timed");
-    let mut command =
-        place.command(&["schedule", "bench", "-p", "4,8", "--seconds", "60", "--json"]);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    // SAFETY: as above.
-    unsafe {
-        command.pre_exec(|| {
-            libc::signal(libc::SIGINT, libc::SIG_DFL);
-            Ok(())
-        });
-    }
-    let child = command.spawn().unwrap();
-    std::thread::sleep(Duration::from_secs(1));
-    interrupt(&child);
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    let output = interrupted_after(
+        1,
+        place.command(&["schedule", "bench", "-p", "4,8", "--seconds", "60", "--json"]),
+    );
     assert!(stderr(&output).contains("when 1 of 4 instances were timed"), "{}", stderr(&output));
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3, "three algorithms");
 }

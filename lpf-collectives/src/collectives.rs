@@ -50,8 +50,9 @@ impl Settings {
     /// For a context of `nprocs` processes: as many cells of 32 KiB as take no more than 16 MiB, 16 of a ring at the
     /// most, or 4 shorter ones; room for groups of twice as many members as the context has, and 1 MiB of scratch.
     ///
-    /// With 16 cells and not 4 a broadcast of 1 MiB between two processes of MPI takes 71 us and not 123, and a ring
-    /// on eight hosts of 100 Mbit/s, where a word of credit waits behind what is sent, 315 ms and not 340.
+    /// With 16 cells and not 4 a broadcast of 1 MiB between two processes of MPI takes 71 us and not 123 (`lpf bench
+    /// collectives --backend mpi -p 2 --collective broadcast --size 1048576`), and a ring on eight hosts of 100 Mbit/s,
+    /// where a word of credit waits behind what is sent, 319 ms and not 354 (`benches/reduce-cluster`).
     pub fn new(nprocs: Pid) -> Self {
         const ALL: usize = 16 << 20;
         const CELL: usize = 32 << 10;

@@ -70,15 +70,15 @@ impl Pattern<'_> {
     /// Nor is there in an all-reduction of members that share the cores: most of it is the result's way to everybody,
     /// which begins when the last one is there and takes all cores, whatever the order.
     fn is_worth_it(&self, usual: Supersteps, to_all: bool) -> bool {
-        if to_all && predict::of_core(&self.machine, self.members()) < 1.0 {
+        // All of them compare.
+        let of_core = predict::of_core(&self.machine, self.members());
+        if to_all && of_core < 1.0 {
             return false;
         }
         let (others, n) = (self.members().saturating_sub(1), self.segments as usize);
         // The usual one, and a ring, have 2 (p - 1) rounds at most.
         let round = 2 * others * self.members();
         let compared = if to_all { 2 * (round + others * n) } else { round + others * (n + 3) };
-        // All of them do it.
-        let of_core = predict::of_core(&self.machine, self.members());
         let most_ns = 1e9 * usual.seconds(&self.machine, self.members() as Pid);
         most_ns >= 2.0 * COMPARED_NS * compared as f64 / of_core
     }
