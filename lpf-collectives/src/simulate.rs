@@ -175,3 +175,31 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % n
     }
 }
+
+/// A number above 0, and no more than 1.
+pub(crate) fn uniform(random: &mut Random) -> f64 {
+    (random.below(1 << 53) + 1) as f64 / (1u64 << 53) as f64
+}
+
+/// How long something takes whose mean is 1: a number of a gamma distribution whose deviation is `cv`.
+pub(crate) fn gamma(random: &mut Random, cv: f64) -> f64 {
+    if cv == 0.0 {
+        return 1.0;
+    }
+    // By Marsaglia and Tsang, who do so for shapes of 1 and more: a lesser one is one more by the power of a number.
+    let wanted = 1.0 / (cv * cv);
+    let (shape, part) = match wanted {
+        1.0.. => (wanted, 1.0),
+        _ => (wanted + 1.0, uniform(random).powf(1.0 / wanted)),
+    };
+    let (d, c) = (shape - 1.0 / 3.0, 1.0 / (9.0 * shape - 3.0).sqrt());
+    loop {
+        // A normal number, by Box and Muller.
+        let far = (-2.0 * uniform(random).ln()).sqrt();
+        let x = far * (std::f64::consts::TAU * uniform(random)).cos();
+        let v = (1.0 + c * x).powi(3);
+        if v > 0.0 && uniform(random).ln() < 0.5 * x * x + d - d * v + d * v.ln() {
+            return d * v * part / wanted;
+        }
+    }
+}

@@ -111,3 +111,56 @@ fn one_of_four_that_is_late_is_waited_for_as_in_the_papers_figures() {
         }
     }
 }
+
+/// What each place sends and receives, in that order.
+fn counts(plan: &Plan) -> Vec<(usize, usize)> {
+    let of = |place| {
+        let program = plan.program(place);
+        let sends = program.iter().filter(|step| matches!(step, Step::Send { .. })).count();
+        (sends, program.len() - sends)
+    };
+    (0..plan.processes()).map(of).collect()
+}
+
+/// Every segment makes 2 P - 2 hops whoever is late. Who is last sends and receives about half as much as the others
+/// where it is very late, and never as little as the paper says, P - 1 of each.
+#[test]
+fn processes_send_and_receive_as_often_as_counted() {
+    for p in 2..=24usize {
+        let patterns: [&dyn Fn(u64) -> u64; 4] =
+            [&|_| 0, &|rank| if rank == 1 { 1000 } else { 0 }, &|rank| rank * 7919 % 31, &|rank| {
+                3 * rank
+            }];
+        for pattern in patterns {
+            let arrivals: Vec<u64> = (0..p as u64).map(pattern).collect();
+            for chain in Chain::ALL {
+                let all = counts(&Plan::new(chain, 2, &arrivals));
+                let sum = all.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+                assert_eq!(sum, (p * (2 * p - 2), p * (2 * p - 2)), "{chain:?} {arrivals:?}");
+            }
+        }
+        if p < 4 {
+            // Places fall together: the examples have them.
+            continue;
+        }
+        let mut late = vec![0; p];
+        late[1] = 1000;
+        let along = counts(&Plan::new(Chain::SortedLinearTree, 1, &late));
+        let mut known = vec![(2 * p, 2 * p); p];
+        (known[0], known[p - 2], known[p - 1]) = ((2 * p, p), (p, 2 * p), (p, p));
+        assert_eq!(along, known, "{p}");
+        let round = counts(&Plan::new(Chain::PreReducedRing, 1, &late));
+        (known[0], known[p - 1]) = ((2 * p, p + 1), (p + 1, p));
+        (known[p - 3].0, known[p - 2]) = (2 * p - 1, (p, 2 * p - 1));
+        assert_eq!(round, known, "{p}");
+    }
+}
+
+#[test]
+fn times_may_be_as_late_as_can_be() {
+    for chain in Chain::ALL {
+        let arrivals = [u64::MAX, 0, u64::MAX - 1];
+        let (last, hops) = Plan::new(chain, u64::MAX, &arrivals).timeline(u64::MAX, &arrivals);
+        assert_eq!((last, hops.len()), (vec![u64::MAX; 3], 12));
+    }
+}

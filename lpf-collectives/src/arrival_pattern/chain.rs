@@ -239,7 +239,7 @@ impl Plan {
 
     /// When each process receives last, by rank, and when each segment goes where, in a model in which it takes
     /// `tau`: it begins when it was sent, its sender has sent all before it, and its receiver has received all before
-    /// it and waits for it.
+    /// it and waits for it. A time that no word holds is the latest that one does.
     pub fn timeline(&self, tau: u64, arrivals: &[u64]) -> (Vec<u64>, Vec<Hop>) {
         let p = self.processes();
         let mut lanes: Vec<Lane> = self
@@ -270,8 +270,8 @@ impl Plan {
                             let Some(&issued) = sender.sent.get(sender.come) else { break };
                             let begin = issued.max(sender.free).max(now);
                             sender.come += 1;
-                            sender.free = begin + tau;
-                            lanes[place].now = begin + tau;
+                            sender.free = begin.saturating_add(tau);
+                            lanes[place].now = sender.free;
                             hops.push(Hop { from, to: self.ranks[place], segment, whole, begin });
                         }
                     }

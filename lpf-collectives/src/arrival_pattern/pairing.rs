@@ -186,7 +186,7 @@ impl Pairs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::Random;
+    use crate::simulate::{Random, gamma, uniform};
 
     const BOTH: [Growth; 2] = [Growth::Any, Growth::Neighbours];
 
@@ -279,30 +279,6 @@ mod tests {
         );
     }
 
-    /// A number above 0, and no more than 1.
-    fn uniform(random: &mut Random) -> f64 {
-        (random.below(1 << 53) + 1) as f64 / (1u64 << 53) as f64
-    }
-
-    /// How long something takes whose mean is 1: a number of a gamma distribution whose deviation is `cv`.
-    fn gamma(random: &mut Random, cv: f64) -> f64 {
-        if cv == 0.0 {
-            return 1.0;
-        }
-        let shape = 1.0 / (cv * cv);
-        // By Marsaglia and Tsang, for shapes of 1 and more.
-        let (d, c) = (shape - 1.0 / 3.0, 1.0 / (9.0 * shape - 3.0).sqrt());
-        loop {
-            // A normal number, by Box and Muller.
-            let far = (-2.0 * uniform(random).ln()).sqrt();
-            let x = far * (std::f64::consts::TAU * uniform(random)).cos();
-            let v = (1.0 + c * x).powi(3);
-            if v > 0.0 && uniform(random).ln() < 0.5 * x * x + d - d * v + d * v.ln() {
-                return d * v / shape;
-            }
-        }
-    }
-
     /// Unit of the times above, ns.
     const UNIT: f64 = 1e9;
 
@@ -353,17 +329,19 @@ mod tests {
     #[test]
     fn makespans_are_those_of_the_model() {
         let runs = 4000;
-        let table: [(Growth, f64, bool, f64); 12] = [
+        let table: [(Growth, f64, bool, f64); 14] = [
             (Growth::Any, 0.0, false, 6.0),
             (Growth::Any, 0.1, false, 6.32),
             (Growth::Any, 0.5, false, 6.88),
             (Growth::Any, 1.0, false, 8.08),
+            (Growth::Any, 2.0, false, 12.6),
             (Growth::Any, 0.0, true, 12.0),
             (Growth::Any, 1.0, true, 14.53),
             (Growth::Neighbours, 0.0, false, 6.0),
             (Growth::Neighbours, 0.1, false, 7.20),
             (Growth::Neighbours, 0.5, false, 7.70),
             (Growth::Neighbours, 1.0, false, 9.13),
+            (Growth::Neighbours, 2.0, false, 13.8),
             (Growth::Neighbours, 0.0, true, 12.0),
             (Growth::Neighbours, 1.0, true, 16.36),
         ];
@@ -377,7 +355,23 @@ mod tests {
                 Pairing::of_times(growth, 0, &[0; 64], transfer, |_| 0).1 as f64 / UNIT
             });
             let is = format!("{growth:?}, {cv}, {combines}: {mean} ({off}) and not {known}");
-            assert!((mean - known).abs() < 4.0 * off + 0.01, "{is}");
+            // Long tails are known to a tenth.
+            let rounded = if cv > 1.0 { 0.06 } else { 0.01 };
+            assert!((mean - known).abs() < 4.0 * off + rounded, "{is}");
+        }
+    }
+
+    /// Whatever transfers take, from 1 to some `most`: with pairs of anybody never more than `most` times what any tree
+    /// takes where each takes 1.
+    #[test]
+    fn trees_of_anybody_take_no_longer_than_their_bound() {
+        let mut random = Random(8);
+        for _ in 0..5000 {
+            let (members, most) = (2 + random.below(127) as usize, 1 + random.below(10));
+            let transfer = |_, _| 1 + random.below(most);
+            let (_, end) = Pairing::of_times(Growth::Any, 0, &vec![0; members], transfer, |_| 0);
+            let least = u64::from(members.next_power_of_two().ilog2());
+            assert!(end <= most * least, "{members} members, up to {most}: {end}");
         }
     }
 }

@@ -69,18 +69,26 @@ fn fibonacci(nodes: usize) -> Vec<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simulate::{Random, gamma};
+
+    /// When the root has all, where a node's children's transfers overlap what it combines.
+    fn end(
+        all: &[Vec<usize>],
+        node: usize,
+        transfer: &mut dyn FnMut() -> f64,
+        combine: &dyn Fn(usize) -> f64,
+    ) -> f64 {
+        let (mut received, mut combined) = (0.0f64, 0.0f64);
+        for &child in &all[node] {
+            received = received.max(end(all, child, transfer, combine)) + transfer();
+            combined = combined.max(received) + combine(node);
+        }
+        combined
+    }
 
     /// Where each transfer takes 1 and each combination `c`.
     fn makespan(tree: Tree, nodes: usize, c: u64) -> u64 {
-        fn finish(all: &[Vec<usize>], node: usize, c: u64) -> u64 {
-            let (mut received, mut combined) = (0, 0);
-            for &child in &all[node] {
-                received = received.max(finish(all, child, c)) + 1;
-                combined = combined.max(received) + c;
-            }
-            combined
-        }
-        finish(&children(tree, nodes), 0, c)
+        end(&children(tree, nodes), 0, &mut || 1.0, &|_| c as f64) as u64
     }
 
     #[test]
@@ -110,6 +118,58 @@ mod tests {
             for nodes in 1..200 {
                 let all = children(tree, nodes);
                 assert_eq!((all.len(), size(&all, 0)), (nodes, nodes));
+            }
+        }
+    }
+
+    /// 64 nodes, transfers of mean 1 whose deviation is `cv`, and combinations that take no time, or as long in the mean:
+    /// at a node always the same. What simulations of the slides' rules give.
+    #[test]
+    fn makespans_are_those_of_the_model() {
+        let table: [(f64, bool, [f64; 2]); 8] = [
+            (0.0, false, [6.0, 9.0]),
+            (0.1, false, [6.40, 9.00]),
+            (0.5, false, [8.18, 9.92]),
+            (1.0, false, [10.66, 11.96]),
+            (2.0, false, [16.2, 17.1]),
+            (0.1, true, [12.01, 10.91]),
+            (0.5, true, [13.71, 15.00]),
+            (1.0, true, [18.06, 20.82]),
+        ];
+        let runs = 4000;
+        for (cv, combines, known) in table {
+            for (tree, known) in [Tree::Binomial, Tree::Fibonacci].into_iter().zip(known) {
+                let (all, mut random) = (children(tree, 64), Random(9));
+                let ends: Vec<f64> = (0..runs)
+                    .map(|_| {
+                        let c =
+                            [0.0; 64].map(|c| if combines { gamma(&mut random, cv) } else { c });
+                        end(&all, 0, &mut || gamma(&mut random, cv), &|node| c[node])
+                    })
+                    .collect();
+                let mean = ends.iter().sum::<f64>() / f64::from(runs);
+                let variance = ends.iter().map(|end| (end - mean).powi(2)).sum::<f64>();
+                let off = variance.sqrt() / f64::from(runs);
+                let rounded = if cv > 1.0 { 0.06 } else { 0.01 };
+                let is = format!("{tree:?}, {cv}, {combines}: {mean} ({off}) and not {known}");
+                assert!((mean - known).abs() < 4.0 * off + rounded, "{is}");
+            }
+        }
+    }
+
+    /// Transfers that take 1 to some `most`, in units of what any tree takes where each takes 1.
+    #[test]
+    fn trees_take_no_longer_than_their_bounds() {
+        let mut random = Random(10);
+        let log_phi = f64::midpoint(1.0, 5f64.sqrt()).log2();
+        for _ in 0..5000 {
+            let (nodes, most) = (2 + random.below(127) as usize, 1 + random.below(10));
+            let least = f64::from(nodes.next_power_of_two().ilog2());
+            let bounds = [most as f64, most as f64 / log_phi + most as f64 / least];
+            for (tree, bound) in [Tree::Binomial, Tree::Fibonacci].into_iter().zip(bounds) {
+                let mut transfer = || (1 + random.below(most)) as f64;
+                let is = end(&children(tree, nodes), 0, &mut transfer, &|_| 0.0) / least;
+                assert!(is <= bound, "{tree:?} of {nodes}, up to {most}: {is} and not {bound}");
             }
         }
     }

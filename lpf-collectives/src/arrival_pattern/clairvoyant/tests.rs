@@ -1,3 +1,5 @@
+mod listing;
+
 use super::*;
 use crate::simulate::Random;
 
@@ -28,12 +30,58 @@ fn the_schedulers_make_the_same_schedules_and_right_ones() {
     let mut random = Random(1);
     for _ in 0..if cfg!(asan) { 10_000 } else { 100_000 } {
         let instance = small(&mut random);
-        let linear = made(&instance, Scheduler::Linear);
-        if let Err(mistake) = check(&instance, &linear) {
+        let right = listing::schedule(&instance);
+        if let Err(mistake) = check(&instance, &right) {
             panic!("{instance:?}: {mistake}");
         }
-        for other in [Scheduler::Tree, Scheduler::Bits] {
-            assert_eq!(linear, made(&instance, other), "{other:?} {instance:?}");
+        for scheduler in Scheduler::ALL {
+            assert_eq!(right, made(&instance, scheduler), "{scheduler:?} {instance:?}");
+        }
+    }
+}
+
+/// What comes a round time later for all is the same schedule; where it does for those who come much later alone, all that
+/// they take part in is a round later.
+#[test]
+fn times_may_be_as_late_as_can_be() {
+    let mut random = Random(4);
+    for _ in 0..if cfg!(asan) { 500 } else { 4_000 } {
+        let early = small(&mut random);
+        let (d, most) = (early.round_time(), MOST - 1 - 30);
+        let with = |arrivals| {
+            let root = early.root();
+            Instance::new(early.segments(), root, d, arrivals).unwrap()
+        };
+        // All of them, where 30 is the latest there is.
+        let later = most / d * d;
+        let right = listing::schedule(&early);
+        let late = with(early.arrivals().iter().map(|time| time + later).collect());
+        for scheduler in Scheduler::ALL {
+            assert_eq!(right, made(&late, scheduler), "{scheduler:?} {late:?}");
+        }
+        // Some of them, so many rounds after the others, who are through with what they can do long before.
+        const ROUNDS: u64 = 400;
+        let Some(more) = (most / d).checked_sub(ROUNDS) else { continue };
+        let after = |rounds: u64| {
+            let gap = |rank| if rank % 3 == 0 { rounds * d } else { 0 };
+            let times = early.arrivals().iter().enumerate();
+            with(times.map(|(rank, time)| time + gap(rank)).collect())
+        };
+        let mut right = listing::schedule(&after(ROUNDS));
+        let are_late = |one: &&mut Transfer| one.round > ROUNDS / 2;
+        right.iter_mut().filter(are_late).for_each(|one| one.round += more);
+        let late = after(ROUNDS + more);
+        for scheduler in Scheduler::ALL {
+            assert_eq!(right, made(&late, scheduler), "{scheduler:?} {late:?}");
+        }
+    }
+    // A round time that is the longest there is: all take part in the first round, or one alone does not.
+    for arrivals in [vec![0, MOST - 2, 5, MOST - 1], vec![MOST - 1; 5], vec![MOST - 1, 0]] {
+        for root in 0..arrivals.len() as u32 {
+            let instance = Instance::new(7, root, MOST - 1, arrivals.clone()).unwrap();
+            for scheduler in Scheduler::ALL {
+                assert_eq!(listing::schedule(&instance), made(&instance, scheduler));
+            }
         }
     }
 }
@@ -62,6 +110,9 @@ fn columns_and_rows_of_many_words_make_no_difference() {
             let expected = Digest::of(&instance, Scheduler::Tree);
             assert_eq!(expected, Digest::of(&instance, Scheduler::Bits), "{p} {n} {spread}");
             assert_eq!(expected.combines, (p - 1) * u64::from(n));
+            if p * u64::from(n) < 1000 {
+                assert_eq!(listing::schedule(&instance), made(&instance, Scheduler::Bits));
+            }
         }
     }
 }
