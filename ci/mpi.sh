@@ -18,13 +18,22 @@ if [ ${#compilers[@]} = 0 ] && command -v mpicc >/dev/null; then
     compilers[$name]=mpicc launchers[$name]="$launcher"
 fi
 
+# use NAME: the MPI that what follows is built with. A folder each: going from one to the other builds nothing anew.
+# Under one of two it is enough that the compiler changes the order of what it does.
+packages=("${with_mpi[@]}")
+use() {
+    export MPICC="${compilers[$1]}" CARGO_TARGET_DIR="$target_root/$1"
+    packages=("${with_mpi[@]}")
+    [ "$1${#compilers[@]}" != mpich2 ] || packages+=(--config profile.dev.package.lpf-mpi.opt-level=0)
+}
+
 # build: a build with the feature. Where something is missing, the build says what, and with which
 # packages it comes.
 sentence() { sed -n 's/^error: .*\(the feature `mpi` needs .*\)/\1/p' "$log" | head -n 1; }
 log="$(mktemp)"
 trap 'rm -f "$log"' EXIT
 build() {
-    cargo build --locked "${with_mpi[@]}" --bins --examples >"$log" 2>&1 && return
+    cargo build --locked "${packages[@]}" --bins --examples >"$log" 2>&1 && return
     [ -z "$(sentence)" ] || leave_out "$(sentence)"
     cat "$log"
     return 1
@@ -112,7 +121,7 @@ without_memory() {
 # first is said before, unless the launcher is faster, which MPICH's sometimes is.
 death() {
     local program out tries
-    program="$(built "${with_mpi[@]}" --test faults)"
+    program="$(built "${packages[@]}" --test faults)"
     [ "${BUILD_ONLY:-0}" = 0 ] || return 0
     for tries in 1 2 3 4 5; do
         out="$(FAULT_OF_JOB=kill PLACE_OF_FAULT=sync LPF_BACKEND=mpi four "$1" \
@@ -125,9 +134,7 @@ death() {
     exit 1
 }
 
-# use NAME: the MPI that what follows is built with. A folder each: going from one to the other builds nothing anew.
-use() { export MPICC="${compilers[$1]}" CARGO_TARGET_DIR="$target_root/$1"; }
-run_tests() { cargo test --locked "${with_mpi[@]}" "$@"; }
+run_tests() { cargo test --locked "${packages[@]}" "$@"; }
 for name in "${!compilers[@]}"; do
     command -v "${launchers[$name]}" >/dev/null ||
         leave_out "${launchers[$name]} is not installed (apt install $([ "$name" = mpich ] && echo mpich || echo openmpi-bin))"
