@@ -25,9 +25,9 @@ pub(super) fn run(chain: Chain, options: &ScheduleOf) -> Result<()> {
     }
     // All that is computed is a sum of an arrival and some tau, four for each segment at most.
     let most = u64::MAX / 2;
-    if tau == 0 || tau > most / (4 * arrivals.len() as u64 * arrivals.len() as u64) {
-        return Err(fields
-            .wrong(&format!("tau is {tau}, and has to be above 0 and less than would overflow")));
+    let most_tau = most / (4 * arrivals.len() as u64 * arrivals.len() as u64);
+    if tau == 0 || tau > most_tau {
+        return Err(fields.wrong(&format!("tau is {tau}, and has to be from 1 to {most_tau} here")));
     }
     if let Some(late) = arrivals.iter().position(|&time| time > most) {
         return Err(fields

@@ -16,8 +16,9 @@ use crate::output::{self, digits, plain, processes};
 /// A schedule of no more processes and segments is shown whole, and drawn.
 const SHOWN: (usize, u32) = (32, 64);
 
-/// Processes times segments, of which a schedule has as many transfers at least: those of more take minutes.
-const MOST: u64 = 1 << 28;
+/// Transfers, of which there is one at least for each process and segment, times what is looked through for each: what is
+/// more takes a minute and longer, in which nothing is to be seen.
+const MOST: u128 = 1 << 39;
 
 /// The most transfers of a plot that can be read.
 const DRAWN: u64 = 20_000;
@@ -76,9 +77,10 @@ fn read(options: &ScheduleClairvoyant) -> Result<Instance> {
         fields.wrong(&format!("the root is process {root}, and the last is {last}"))
     })?;
     let n = fields.count("N")?;
-    let cells = arrivals.len() as u64 * u64::from(n);
-    if cells > MOST {
-        return Err(fields.wrong(&format!("P N is {cells}, and {MOST} (2^28) is the most")));
+    let (p, segments) = (arrivals.len() as u128, u128::from(n));
+    let work = p * segments * (p + segments);
+    if work > MOST {
+        return Err(fields.wrong(&format!("P N (P + N) is {work}, and {MOST} (2^39) is the most")));
     }
     let instance = Instance::new(n, root, fields.number("d_ns")?, arrivals);
     instance.map_err(|why| fields.wrong(&why.to_string()))
