@@ -203,3 +203,15 @@ pub(crate) fn gamma(random: &mut Random, cv: f64) -> f64 {
         }
     }
 }
+
+/// How long something takes that is run so many times: the mean, the variance, and how far both may be off, as standard
+/// deviations of theirs.
+pub(crate) fn makespans(runs: u32, mut one: impl FnMut() -> f64) -> [(f64, f64); 2] {
+    let all: Vec<f64> = (0..runs).map(|_| one()).collect();
+    let mean = |values: &mut dyn Iterator<Item = f64>| values.sum::<f64>() / f64::from(runs);
+    let middle = mean(&mut all.iter().copied());
+    let moment = |nth| mean(&mut all.iter().map(|one| (one - middle).powi(nth)));
+    let (variance, fourth) = (moment(2), moment(4));
+    let off = |variance: f64| (variance / f64::from(runs)).sqrt();
+    [(middle, off(variance)), (variance, off(fourth - variance * variance))]
+}

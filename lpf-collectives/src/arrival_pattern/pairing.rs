@@ -186,7 +186,7 @@ impl Pairs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::{Random, gamma, uniform};
+    use crate::simulate::{Random, gamma, makespans, uniform};
 
     const BOTH: [Growth; 2] = [Growth::Any, Growth::Neighbours];
 
@@ -281,18 +281,6 @@ mod tests {
 
     /// Unit of the times above, ns.
     const UNIT: f64 = 1e9;
-
-    /// How long so many trees take of members that are there together: the mean, the variance, and how far both may
-    /// be off, as standard deviations of theirs.
-    fn makespans(runs: u32, mut one: impl FnMut() -> f64) -> [(f64, f64); 2] {
-        let all: Vec<f64> = (0..runs).map(|_| one()).collect();
-        let mean = |values: &mut dyn Iterator<Item = f64>| values.sum::<f64>() / f64::from(runs);
-        let middle = mean(&mut all.iter().copied());
-        let moment = |nth| mean(&mut all.iter().map(|one| (one - middle).powi(nth)));
-        let (variance, fourth) = (moment(2), moment(4));
-        let off = |variance: f64| (variance / f64::from(runs)).sqrt();
-        [(middle, off(variance)), (variance, off(fourth - variance * variance))]
-    }
 
     /// Tree-dyn with exponential transfers of mean 1 that takes no time to combine. Of n members that are there
     /// together, n even, n/2 transfers begin at once; then there are n/2 - 1 under way until one ends, again and again:

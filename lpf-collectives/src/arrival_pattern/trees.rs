@@ -69,7 +69,7 @@ fn fibonacci(nodes: usize) -> Vec<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::{Random, gamma};
+    use crate::simulate::{Random, gamma, makespans};
 
     /// When the root has all, where a node's children's transfers overlap what it combines.
     fn end(
@@ -140,16 +140,10 @@ mod tests {
         for (cv, combines, known) in table {
             for (tree, known) in [Tree::Binomial, Tree::Fibonacci].into_iter().zip(known) {
                 let (all, mut random) = (children(tree, 64), Random(9));
-                let ends: Vec<f64> = (0..runs)
-                    .map(|_| {
-                        let c =
-                            [0.0; 64].map(|c| if combines { gamma(&mut random, cv) } else { c });
-                        end(&all, 0, &mut || gamma(&mut random, cv), &|node| c[node])
-                    })
-                    .collect();
-                let mean = ends.iter().sum::<f64>() / f64::from(runs);
-                let variance = ends.iter().map(|end| (end - mean).powi(2)).sum::<f64>();
-                let off = variance.sqrt() / f64::from(runs);
+                let [(mean, off), _] = makespans(runs, || {
+                    let c = [0.0; 64].map(|c| if combines { gamma(&mut random, cv) } else { c });
+                    end(&all, 0, &mut || gamma(&mut random, cv), &|node| c[node])
+                });
                 let rounded = if cv > 1.0 { 0.06 } else { 0.01 };
                 let is = format!("{tree:?}, {cv}, {combines}: {mean} ({off}) and not {known}");
                 assert!((mean - known).abs() < 4.0 * off + rounded, "{is}");

@@ -24,8 +24,8 @@ pub(super) fn schedule(instance: &Instance) -> Vec<Transfer> {
         let mut sent = vec![false; p];
         let mut came = vec![None; p];
         for to in std::iter::once(sink).chain(others) {
-            let wanted = (0..n).filter(|&segment| to == sink || held[to][segment]);
-            let pair = wanted.into_iter().find_map(|segment| {
+            let mut wanted = (0..n).filter(|&segment| to == sink || held[to][segment]);
+            let pair = wanted.find_map(|segment| {
                 let mut senders = group.iter().copied().filter(|&from| {
                     from != to && held[from][segment] && came[from] != Some(segment) && !sent[from]
                 });
