@@ -333,6 +333,7 @@ macro_rules! conformance {
                 a_rehook_that_ends_badly_is_fatal_for_the_others,
                 an_exec_that_ends_badly_is_fatal_and_the_next_one_works,
                 a_nested_exec_that_ends_badly_leaves_its_parent_usable,
+                the_failure_of_a_rehook_that_is_handed_on_names_where_it_began,
                 a_hook_that_ends_badly_is_fatal_for_the_others,
             ]
             random: [

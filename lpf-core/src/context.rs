@@ -45,6 +45,8 @@ pub struct Context<'s, L: Lpf> {
     pub(crate) releases: Releases,
     /// Flushes so far, for the parts of outboxes.
     pub(crate) flushes: u64,
+    /// How the latest rehook failed, if one has.
+    inner_failure: Option<Error>,
     section: PhantomData<fn(&'s ()) -> &'s ()>,
     stays_here: PhantomData<*mut ()>,
 }
@@ -72,6 +74,7 @@ where
         heap: Heap::default(),
         releases: Releases::default(),
         flushes: 0,
+        inner_failure: None,
         section: PhantomData,
         stays_here: PhantomData,
     };
@@ -79,6 +82,10 @@ where
     let (pid, superstep) = (ctx.pid(), ctx.superstep());
     let (how, result) = match ended {
         Ok(Ok(())) => (Leaving::Done, Ok(())),
+        // It began inside, at a process that has the same number here.
+        Ok(Err(error)) if ctx.inner_failure.as_ref().is_some_and(|inner| inner.is(&error)) => {
+            (Leaving::Failed(error.clone()), Err(error))
+        }
         Ok(Err(error)) => (Leaving::Returned(error.clone()), Err(error)),
         Err(payload) => {
             let message = panic_text(&*payload);
@@ -198,12 +205,19 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// ```
     ///
     /// # Errors
-    /// *Fatal* where the inner section failed; this context stays usable.
+    /// *Fatal* where the inner section failed; this context stays usable. If that leaves this section, too (with
+    /// `?`), it is this section's failure as it is: all are told the process and the inner superstep where it began.
     pub fn rehook<F>(&mut self, args: Args<'_>, f: F) -> Result<()>
     where
         F: for<'r> FnOnce(&mut Context<'r, L>, Args<'_>) -> Result<()>,
     {
-        self.raw.rehook(args, f)
+        let ended = self.raw.rehook(args, f);
+        if let Err(error) = &ended
+            && error.is_fatal()
+        {
+            self.inner_failure = Some(error.clone());
+        }
+        ended
     }
 
     /// A global area of `len` zeroed elements at every process, usable after the next sync.

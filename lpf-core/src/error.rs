@@ -355,6 +355,11 @@ impl Error {
         &self.0.cause
     }
 
+    /// Whether this is the same report as `other`, and not one that says the same.
+    pub(crate) fn is(&self, other: &Error) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// This error with the place of the call that was wrong.
     #[cold]
     #[must_use]

@@ -34,8 +34,8 @@ pub enum Leaving {
     Returned(Error),
     /// Its function panicked with this text.
     Panicked(String),
-    /// It cannot go on for this reason, which names the process where it began: for backends that
-    /// stand on another (a node's network, when one of the node's threads failed).
+    /// It cannot go on for this reason, which names the process where it began: the failure of a rehook that it
+    /// hands on; and for backends that stand on another (a node's network, when one of the node's threads failed).
     Failed(Error),
 }
 

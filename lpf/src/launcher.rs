@@ -2,6 +2,8 @@
 //! that it named in the environment. Under other launchers nobody is told.
 
 use std::io::{self, Write};
+#[cfg(feature = "mpi")]
+use std::os::fd::AsFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
@@ -106,6 +108,19 @@ pub(crate) fn tell(report: Report) {
 /// Says something of this process's own on standard error, in one piece: others write there, too.
 pub(crate) fn say(text: &str) {
     let _ = std::io::stderr().write_all(format!("lpf: {text}\n").as_bytes());
+}
+
+/// Says it before the launcher that ends all may end this process, and waits for nobody: where standard error
+/// takes nothing more, as nobody is reading, a thread of its own waits.
+#[cfg(feature = "mpi")]
+pub(crate) fn say_at_once(text: String) {
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+    let stderr = io::stderr();
+    let mut room = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
+    match poll(&mut room, PollTimeout::ZERO) {
+        Ok(1) => say(&text),
+        _ => drop(std::thread::Builder::new().spawn(move || say(&text))),
+    }
 }
 
 /// Tells of a section that failed, and hands the result on.

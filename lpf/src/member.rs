@@ -112,7 +112,7 @@ mod mpi {
     use lpf_tcp::rendezvous::By;
 
     use super::*;
-    use crate::launcher::{is_told_to_lpf_run, say};
+    use crate::launcher::{is_told_to_lpf_run, say_at_once};
     use crate::mpi::{Mpi, World, join, refused};
 
     /// How long the processes of an MPI job have to come together, unless `LPF_MEET_TIMEOUT` says it.
@@ -159,9 +159,7 @@ mod mpi {
         job.on_death(move |rank, reason| {
             deaths += 1;
             if deaths == 1 && own == u32::from(rank == 0) {
-                let text = format!("process {rank} of the job ended: {reason}");
-                // Nobody may be reading, and whoever told this waits for nobody.
-                let _ = std::thread::Builder::new().spawn(move || say(&text));
+                say_at_once(format!("process {rank} of the job ended: {reason}"));
             }
         });
     }

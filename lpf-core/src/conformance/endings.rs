@@ -191,6 +191,47 @@ pub fn a_rehook_that_ends_badly_is_fatal_for_the_others<H: Harness>(harness: &H)
     });
 }
 
+crate::program! {
+    /// Process 1 panics two rehooks deep, of which the others hear late; everybody hands on what rehook returned.
+    fn HandsOnWhatRehookReturned(ctx, _args) {
+        ctx.sync()?;
+        ctx.rehook(Args::none(), |middle, _args| {
+            for _ in 0..3 {
+                middle.sync()?;
+            }
+            middle.rehook(Args::none(), |inner, _args| {
+                let seen = end_badly(inner, HANDED_ON)?;
+                seen.map_or(Ok(()), |seen| seen.result)
+            })
+        })
+    }
+}
+
+const HANDED_ON: Ending =
+    Ending { how: How::Panics, place: Place::WhileOthersWaitInASync, guilty: 1 };
+
+/// A failure that goes through the sections around its own is told as what it is: they begin no failure of theirs
+/// at whoever leaves them first with it.
+pub fn the_failure_of_a_rehook_that_is_handed_on_names_where_it_began<H: Harness>(harness: &H) {
+    let case = "the_failure_of_a_rehook_that_is_handed_on_names_where_it_began";
+    alone(|| {
+        for procs in [2, 4] {
+            let mode = Mode::default();
+            let program = HandsOnWhatRehookReturned;
+            let result = watched(case, || harness.exec(mode, procs, program, Args::none()));
+            let error = result.expect_err("process 1 has panicked");
+            assert!(HANDED_ON.is_told_by(&error), "{procs} processes: {error}");
+            let inputs = vec![Vec::new(); procs as usize];
+            let hooked = watched(case, || harness.hook(mode, &inputs, 0, program));
+            for process in hooked.iter().flatten() {
+                let text = process.result.as_ref().expect_err("process 1 has panicked");
+                let began = text.starts_with("fatal: process 1, superstep 2: it panicked");
+                assert!(began, "{procs} processes: {text}");
+            }
+        }
+    });
+}
+
 /// Ending `N` in a section started by exec or hook. A program holds no data, so the type says
 /// which; a process that waits writes its verdict into its output, where it has one.
 #[derive(Clone, Copy, Debug)]
