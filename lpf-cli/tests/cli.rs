@@ -600,7 +600,9 @@ fn bench_reduce_takes_a_recorded_trace_draws_and_goes_between_processes() {
         ("none.json", "[]", "no repetition"),
         ("short.json", "[[0, 1], [1]]", "row 1 has 1 times for 2 processes"),
         ("late.json", "[[0, 3600000000001]]", "an hour is the most"),
-        ("minus.json", "[[0, -1]]", "no list of lists of whole numbers"),
+        ("minus.json", "[[0, 1], [0, -1]]", "[1][1] is -1, and has to be a whole number"),
+        ("half.json", "[[0.5, 0]]", "[0][0] is 0.5, and has to be a whole number"),
+        ("times.json", "[0, 1]", "no list of lists of whole numbers"),
         ("text.json", "late", "no list of lists of whole numbers"),
     ] {
         let output = place.run(&with(&base, &["--trace", &file(name, text)]));

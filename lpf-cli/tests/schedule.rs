@@ -120,7 +120,7 @@ fn what_is_no_instance_is_refused_in_a_sentence() {
         (
             "clairvoyant",
             good.to_string().replace("\"d_ns\":1", "\"d_ns\":5e3"),
-            "d_ns is 5000.0, and has to be a whole number, not negative, written with digits alone",
+            "d_ns is 5000.0, and has to be a whole number, not negative and below 2^64, written with digits alone",
         ),
         ("prr", with("tau", json!(2.0)), "written with digits alone"),
         ("clairvoyant", with("arrivals_ns", json!([0, -1])), "arrivals_ns[1] is -1, and has to be"),
@@ -129,6 +129,7 @@ fn what_is_no_instance_is_refused_in_a_sentence() {
         ("clairvoyant", less.to_string(), "it has no root"),
         ("clairvoyant", "[1, 2]".into(), "is no JSON object"),
         ("clairvoyant", "{".into(), "is no JSON: "),
+        ("clairvoyant", " \n".into(), "is empty, and has to hold one JSON object"),
         ("prr", with("P", json!(0)), "P is 0, and has to be 1 to"),
         ("slt", with("tau", json!(0)), "tau is 0"),
         ("ring", with("tau", json!(u64::MAX)), "tau is 18446744073709551615"),

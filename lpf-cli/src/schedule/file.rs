@@ -26,6 +26,9 @@ impl<'a> Fields<'a> {
             Ok(_) => {
                 Err(Failure::Usage(format!("--instance {shown} is no JSON object, {{ ... }}")))
             }
+            Err(_) if text.trim().is_empty() => Err(Failure::Usage(format!(
+                "--instance {shown} is empty, and has to hold one JSON object, {{ ... }}"
+            ))),
             Err(error) => Err(Failure::Usage(format!("--instance {shown} is no JSON: {error}"))),
         }
     }
@@ -43,12 +46,7 @@ impl<'a> Fields<'a> {
     }
 
     fn whole(&self, name: &str, value: &Value) -> Result<u64> {
-        value.as_u64().ok_or_else(|| {
-            // 5e3 is read as a number that may have been rounded.
-            self.wrong(&format!(
-                "{name} is {value}, and has to be a whole number, not negative, written with digits alone"
-            ))
-        })
+        whole(name, value).map_err(|text| self.wrong(&text))
     }
 
     /// A whole number.
@@ -78,4 +76,14 @@ impl<'a> Fields<'a> {
         let times = list.iter().enumerate();
         times.map(|(nth, value)| self.whole(&format!("{name}[{nth}]"), value)).collect()
     }
+}
+
+/// A whole number, or what is wrong with it, for people.
+pub(crate) fn whole(name: &str, value: &Value) -> std::result::Result<u64, String> {
+    // 5e3, and what no word of 64 bits holds, are read as numbers that may have been rounded.
+    value.as_u64().ok_or_else(|| {
+        format!(
+            "{name} is {value}, and has to be a whole number, not negative and below 2^64, written with digits alone"
+        )
+    })
 }

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use lpf::measure::Random;
+use serde_json::Value;
 
 use crate::failure::{Failure, Result};
+use crate::schedule::whole;
 
 /// How arrivals are spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +89,7 @@ pub(super) fn trace(path: &Path, p: usize) -> Result<Vec<Vec<u64>>> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         Failure::Usage(format!("--trace {shown} cannot be read ({error}); name another file"))
     })?;
-    let rows: Vec<Vec<u64>> = serde_json::from_str(&text).map_err(|error| {
+    let rows: Vec<Vec<Value>> = serde_json::from_str(&text).map_err(|error| {
         Failure::Usage(format!(
             "--trace {shown} is no list of lists of whole numbers, [[0, 1500, ...], ...]: {error}"
         ))
@@ -100,6 +102,11 @@ pub(super) fn trace(path: &Path, p: usize) -> Result<Vec<Vec<u64>>> {
         let text = format!("row {nth} has {} times for {p} processes", rows[nth].len());
         return Err(wrong(text));
     }
+    let numbers = |(nth, row): (usize, &Vec<Value>)| {
+        let of = |(process, value)| whole(&format!("[{nth}][{process}]"), value).map_err(wrong);
+        row.iter().enumerate().map(of).collect::<Result<Vec<u64>>>()
+    };
+    let rows = rows.iter().enumerate().map(numbers).collect::<Result<Vec<_>>>()?;
     if let Some(late) = rows.iter().flatten().find(|&&late| late > MOST) {
         return Err(wrong(format!("somebody is {late} ns late, and an hour is the most")));
     }
