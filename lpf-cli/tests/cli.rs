@@ -1162,12 +1162,25 @@ fn ctrl_c_in_schedule_bench_prints_what_was_timed() {
 #[cfg(unix)]
 #[test]
 fn bench_reduce_prints_what_was_measured_when_its_job_is_killed() {
-    let place = Place::new("killed");
-    let arguments = ["bench", "reduce", "--backend", "tcp", "-p", "2", "--seconds", "90", "--json"];
-    let one = ["--call", "reduce", "--pattern", "none", "--size", "800", "--algorithm", "binomial"];
+    let one = ["--call", "reduce", "--pattern", "none", "--algorithm", "binomial"];
+    check_the_rows_of_a_killed_job("reduce", &one, &REDUCE);
+}
+
+#[cfg(unix)]
+#[test]
+fn bench_collectives_prints_what_was_measured_when_its_job_is_killed() {
+    check_the_rows_of_a_killed_job("collectives", &["--collective", "scan"], &COLLECTIVES);
+}
+
+/// A bench of one cell on two processes, of which one is killed when there is a row.
+#[cfg(unix)]
+fn check_the_rows_of_a_killed_job(bench: &str, one: &[&str], fields: &[&str]) {
+    let place = Place::new(&format!("killed-{bench}"));
+    let arguments = ["bench", bench, "--backend", "tcp", "-p", "2", "--size", "800"];
+    let arguments = with(&with(&arguments, one), &["--seconds", "90", "--json"]);
     // A busy machine has measured nothing after three seconds.
     for seconds in [3, 15, 60] {
-        let mut command = place.command(&with(&arguments, &one));
+        let mut command = place.command(&arguments);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().unwrap();
         std::thread::sleep(Duration::from_secs(seconds));
@@ -1196,7 +1209,7 @@ fn bench_reduce_prints_what_was_measured_when_its_job_is_killed() {
         let is_said = |row: &Value| {
             row["remarks"].as_str().unwrap().contains("ended by a failure, when 1 of 1")
         };
-        let found = rows(&output, &REDUCE);
+        let found = rows(&output, fields);
         assert!(!found.is_empty() && found.iter().all(is_said), "{found:?}");
         return;
     }

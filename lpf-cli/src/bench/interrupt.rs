@@ -1,8 +1,11 @@
-//! Ctrl-C ends the measuring: what was measured so far is printed. A second one ends the program.
+//! Ctrl-C ends the measuring, and so does a failure: what was measured so far is printed, for it is worth its time,
+//! whatever became of the rest. A second Ctrl-C ends the program.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+
+use crate::failure::{Failure, Result};
 
 /// Of a program that was interrupted.
 pub(crate) const STATUS: u8 = 128 + Signal::SIGINT as u8;
@@ -23,4 +26,15 @@ pub(crate) fn heed() {
 /// Whether it came.
 pub(crate) fn came() -> bool {
     CAME.load(Relaxed)
+}
+
+/// How measuring has ended: jobs have an interrupt, too, and fail in the middle.
+pub(super) fn ended(measured: Result<()>) -> Result<()> {
+    if came() { Err(Failure::Ended(STATUS)) } else { measured }
+}
+
+/// What to say beside what was measured, if that is not all: so many of so many.
+pub(super) fn remark(end: &Result<()>, [done, all]: [usize; 2], what: &str) -> Option<String> {
+    let cut = if came() { "interrupted" } else { "ended by a failure" };
+    end.is_err().then(|| format!("{cut}, when {done} of {all} {what} were measured"))
 }

@@ -36,7 +36,7 @@ use super::interrupt;
 use crate::args::BenchCollectives;
 use crate::busy::Busy;
 use crate::cost;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::output;
 use crate::place::Place;
 use crate::progress::Bar;
@@ -59,36 +59,42 @@ pub(crate) fn run(options: &BenchCollectives) -> Result<()> {
     let busy = Busy::begin(&place);
     let mut bench = Bench::new(&place, points, time)?;
     interrupt::heed();
-    match bench.measure(&mut place, &bar) {
-        // Jobs had it too, and ended in the middle.
-        Err(_) if interrupt::came() => {}
-        measured => measured?,
-    }
+    let end = interrupt::ended(bench.measure(&mut place, &bar));
     drop(bar);
     let Bench { mut points, bounds, rival, .. } = bench;
     let all = points.len();
     points.retain(Point::is_measured);
     if points.is_empty() {
-        return Err(Failure::Ended(interrupt::STATUS));
+        return end;
     }
     let rival_name = rival.name();
     let mut remarks = busy.remarks();
     remarks.extend(left_out);
-    let cut = format!("interrupted, when {} of {all} points were measured", points.len());
-    remarks.extend(interrupt::came().then_some(cut));
+    remarks.extend(interrupt::remark(&end, [points.len(), all], "points"));
     remarks.extend(rival.missing());
     let is_crowded = points.iter().any(|point| point.p as usize > cores());
     remarks.extend((is_crowded && rival_name == Some("mpich")).then(|| SPINS.to_string()));
+    let sides = Sides { backend: place.backend, rival: rival_name };
+    let printed = print(options, sides, &points, &bounds, &remarks);
+    end.and(printed)
+}
+
+fn print(
+    options: &BenchCollectives,
+    sides: Sides,
+    points: &[Point],
+    bounds: &[Bound],
+    remarks: &[String],
+) -> Result<()> {
     let bound =
         |point: &Point| bounds.iter().find(|b| b.p() == point.p).map_or(0.0, |b| b.ns(point.shape));
-    let sides = Sides { backend: place.backend, rival: rival_name };
-    let rows = rows::of(sides, &points, bound, &remarks);
-    let share = rows::Share::of(&points);
+    let rows = rows::of(sides, points, bound, remarks);
+    let share = rows::Share::of(points);
     output::rows(&options.measuring, &rows, |out| {
-        rows::table(out, &points, sides, bound)?;
+        rows::table(out, points, sides, bound)?;
         writeln!(out, "{share}")?;
         let processes: Vec<Pid> = bounds.iter().map(Bound::p).collect();
-        origins(out, place.backend, &processes)?;
+        origins(out, sides.backend, &processes)?;
         let chosen = rows.iter().filter(|row| row.algorithm == rows::CHOSEN);
         remarks::print(out, chosen.map(|row| (row.name(), &row.remarks)))
     })?;
@@ -96,10 +102,10 @@ pub(crate) fn run(options: &BenchCollectives) -> Result<()> {
         // Rows have no field for it.
         eprintln!("lpf: {share}");
     }
-    if let Some(path) = &options.measuring.svg {
-        plot::draw(path, &rows)?;
+    match &options.measuring.svg {
+        Some(path) => plot::draw(path, &rows),
+        None => Ok(()),
     }
-    if interrupt::came() { Err(Failure::Ended(interrupt::STATUS)) } else { Ok(()) }
 }
 
 /// Where the g and l of predictions come from, once where it is the same for all numbers of processes.

@@ -178,10 +178,8 @@ pub(crate) fn run(options: &BenchReduce) -> Result<()> {
         }
         Ok(())
     };
-    let measured = measure();
+    let end = interrupt::ended(measure());
     drop(bar);
-    // Jobs had an interrupt, too, and ended in the middle.
-    let end = if interrupt::came() { Err(Failure::Ended(interrupt::STATUS)) } else { measured };
     let all = cells.len();
     cells.retain(|cell| cell.own.iter().all(|(_, seen)| !seen.is_empty()));
     if cells.is_empty() {
@@ -189,13 +187,10 @@ pub(crate) fn run(options: &BenchReduce) -> Result<()> {
     }
     let rival_name = rival.name();
     let mut remarks = busy.remarks();
-    let cut = if interrupt::came() { "interrupted" } else { "ended by a failure" };
-    let cut = format!("{cut}, when {} of {all} cells were measured", cells.len());
-    remarks.extend(end.is_err().then_some(cut));
+    remarks.extend(interrupt::remark(&end, [cells.len(), all], "cells"));
     remarks.extend(rival.missing());
     let is_crowded = cells.iter().any(|cell| cell.p() as usize > cores());
     remarks.extend((is_crowded && rival_name == Some("mpich")).then(|| SPINS.to_string()));
-    // What was measured is worth its time, whatever became of the rest.
     let printed = print(options, (place.backend, rival_name), &cells, &bounds, &remarks);
     end.and(printed)
 }
