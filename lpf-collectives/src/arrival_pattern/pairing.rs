@@ -90,6 +90,11 @@ impl Pairing {
         (Pairing { members, root, growth, pairs }, end)
     }
 
+    /// Likewise, for schedules.
+    pub(crate) fn of_members(&self) -> impl Iterator<Item = [usize; 2]> + '_ {
+        self.pairs.iter().map(|pair| pair.map(|member| member as usize))
+    }
+
     /// Senders and receivers.
     pub fn pairs(&self) -> &[[u32; 2]] {
         &self.pairs

@@ -35,6 +35,12 @@ pub(crate) fn segment_ns(machine: &Machine, members: usize, v: Vector, segments:
     transfer_ns(machine, members, v.bytes.div_ceil(segments.max(1) as usize), false)
 }
 
+/// The time in which one member sends all it has to another, who combines, while others do the same.
+pub(crate) fn pair_ns(machine: &Machine, members: usize, v: Vector) -> u64 {
+    let of_crowd = Crowd::of(machine, members).map(|crowd| crowd.pair_ns(v.bytes));
+    of_crowd.unwrap_or_else(|| transfer_ns(machine, members, v.bytes, false))
+}
+
 /// How many segments a vector is cut into where each goes up a tree behind the one before it: with N of them it takes
 /// (N + ⌈log2 p⌉) times what a segment takes, which is least where a segment's bytes take the p-th share of its
 /// latency. At least 1, and no more than elements.

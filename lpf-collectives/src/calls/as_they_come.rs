@@ -138,10 +138,7 @@ impl<'s> Collectives<'s> {
                 plan,
                 combine,
                 |_, _| buffers,
-                |s, m, _, _| {
-                    let pairs = tree.pairs.iter().map(|&[from, to]| [from as usize, to as usize]);
-                    reduce_pairs(s, m, pairs, v, rounds);
-                },
+                |s, m, _, _| reduce_pairs(s, m, tree.of_members(), v, rounds),
             )
         }
     }

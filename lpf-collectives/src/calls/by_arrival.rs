@@ -8,11 +8,12 @@ use lpf_core::{Context, Lpf, Pid, Result};
 
 use super::{OperatorName, Plan, RawOperator, What, combining};
 use crate::algorithms::by_arrival::{
-    Rounds, allreduce_chain, allreduce_clairvoyant, reduce_clairvoyant, reduce_tree,
+    Rounds, allreduce_chain, allreduce_clairvoyant, reduce_clairvoyant, reduce_pairs, reduce_tree,
 };
 use crate::algorithms::{Member, Vector, by_way};
 use crate::arrival_pattern::chain::{Chain, Plan as ChainPlan};
 use crate::arrival_pattern::clairvoyant::{Instance, MOST, Scheduler, to_all};
+use crate::arrival_pattern::pairing::{Growth, Pairing};
 use crate::arrival_pattern::trees::Tree;
 use crate::arrival_pattern::{Estimates, predict};
 use crate::collectives::{Collectives, Mode, Preferences, misuse, mixed};
@@ -31,8 +32,8 @@ struct Pattern<'a> {
     machine: Machine,
     arrivals: &'a Estimates,
     segments: u32,
-    /// What a round of a Clairvoyant schedule and a step of a chain are taken to last, ns.
-    round_ns: [u64; 2],
+    /// What a round of a Clairvoyant schedule, a step of a chain and a pair of a tree are taken to last, ns.
+    round_ns: [u64; 3],
     root: usize,
     v: Vector,
     commutes: bool,
@@ -52,6 +53,13 @@ impl Pattern<'_> {
         let times = self.arrivals.times_ns().to_vec();
         let instance = Instance::new(self.segments, self.root as u32, self.round_ns[0], times);
         instance.expect("a root that is a member, and times of less than 2^62 ns")
+    }
+
+    /// The tree that would grow, and when its root would be done, ns.
+    fn grown(&self) -> (Pairing, u64) {
+        let growth = if self.commutes { Growth::Any } else { Growth::Neighbours };
+        let (times, pair_ns) = (self.arrivals.times_ns(), self.round_ns[2]);
+        Pairing::of_times(growth, self.root, times, |_, _| pair_ns, |_| 0)
     }
 
     fn chain(&self, way: AllreduceByArrival) -> Option<ChainPlan> {
@@ -78,16 +86,43 @@ impl Pattern<'_> {
         let (others, n) = (self.members().saturating_sub(1), self.segments as usize);
         // The usual one, and a ring, have 2 (p - 1) rounds at most.
         let round = 2 * others * self.members();
-        let compared = if to_all { 2 * (round + others * n) } else { round + others * (n + 3) };
-        let most_ns = 1e9 * usual.seconds(&self.machine, self.members() as Pid);
-        most_ns >= 2.0 * COMPARED_NS * compared as f64 / of_core
+        let compared = if to_all { 2 * (round + others * n) } else { round + others * (n + 2) };
+        self.usual_ns(usual) >= 2.0 * COMPARED_NS * compared as f64 / of_core
     }
 
-    /// What is worth the time of its schedule, and fits the operator.
+    fn usual_ns(&self, usual: Supersteps) -> f64 {
+        1e9 * usual.seconds(&self.machine, self.members() as Pid)
+    }
+
+    /// Whether the tree that is foreseen is taken, where that needs no comparison with all others: it is if who comes
+    /// last finds all else in one place, for whatever is done, nobody has the result before that one has sent all it
+    /// has. And where a comparison is not worth its time it is, if it ends before the usual algorithm would that begins
+    /// with the last one.
+    fn grows(&self, usual: Supersteps) -> Option<bool> {
+        let (p, usual_ns) = (self.members(), self.usual_ns(usual));
+        let (of_core, is_worth_it) =
+            (predict::of_core(&self.machine, p), self.is_worth_it(usual, false));
+        let foreseen = (p + p * p / 64) as f64;
+        if p * p > MOST_COMPARED || usual_ns < 2.0 * COMPARED_NS * foreseen / of_core {
+            return (!is_worth_it).then_some(false);
+        }
+        let ((_, end), last) = (self.grown(), self.arrivals.spread_ns());
+        match end <= last.saturating_add(self.round_ns[2]) {
+            true => Some(true),
+            false => (!is_worth_it).then_some((end as f64) < last as f64 + usual_ns),
+        }
+    }
+
+    /// What is worth the time of its schedule, and fits the operator. Static trees do no better than the one that is
+    /// foreseen.
     fn reduces(&self) -> impl Iterator<Item = ReduceByArrival> + Clone {
-        let is_short = self.members() * self.segments as usize <= MOST_COMPARED;
+        let (p, n) = (self.members(), self.segments as usize);
         let (all, commutes) = (ReduceByArrival::ALL.iter().copied(), self.commutes);
-        all.filter(move |&way| way != ReduceByArrival::Clairvoyant || is_short && commutes)
+        all.filter(move |&way| match way {
+            ReduceByArrival::Clairvoyant => commutes && p * n <= MOST_COMPARED,
+            ReduceByArrival::Grown => p * p <= MOST_COMPARED,
+            ReduceByArrival::Binomial | ReduceByArrival::Fibonacci => p * p > MOST_COMPARED,
+        })
     }
 
     /// The same. The linear tree and the ring do no better than those whose order is that of arrival, and SLT no better
@@ -112,6 +147,9 @@ impl Pattern<'_> {
             }
             ReduceByArrival::Binomial => Tree::Binomial,
             ReduceByArrival::Fibonacci => Tree::Fibonacci,
+            ReduceByArrival::Grown => {
+                return reduce_pairs(s, m, self.grown().0.of_members(), v, rounds);
+            }
         };
         reduce_tree(s, m, (tree, self.commutes), root, v, rounds);
     }
@@ -137,6 +175,10 @@ impl Pattern<'_> {
                     Scheduler::Bits.schedule(&self.instance(), each);
                 })
             }
+            ReduceByArrival::Grown => {
+                let (tree, _) = self.grown();
+                self.ends_ns(|s, m| reduce_pairs(s, m, tree.of_members(), self.v, Rounds::Own))
+            }
             _ => self.ends_ns(|s, m| self.reduce(way, s, m, Rounds::Own)),
         };
         ends[self.root] as f64
@@ -157,10 +199,10 @@ impl Pattern<'_> {
     }
 }
 
-/// What takes least time, and 0 if that is the ordinary algorithm: of what takes as long the first.
-fn least(usual: f64, ahead: impl Iterator<Item = f64>) -> usize {
-    let all = std::iter::once(usual).chain(ahead).enumerate();
-    all.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(nth, _)| nth)
+/// Which takes least time, if that is not the usual algorithm: of those that take as long the first.
+fn least(usual: f64, ahead: impl Iterator<Item = f64>) -> Option<usize> {
+    let least = ahead.enumerate().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    (least.1 < usual).then_some(least.0)
 }
 
 impl<'s> Collectives<'s> {
@@ -193,16 +235,18 @@ impl<'s> Collectives<'s> {
         let way = self.preferences.reduce_by_arrival.or_else(|| {
             let chosen = self.ahead(Collective::Reduce, &pattern, || {
                 let usual = self.usual_reduce(ctx, pattern.v, commutes);
-                if !pattern.is_worth_it(usual.supersteps(self.len(), pattern.v), false) {
-                    return 0;
+                if let Some(grows) = pattern.grows(usual.supersteps(self.len(), pattern.v)) {
+                    return if grows { 1 + ReduceByArrival::Grown as usize } else { 0 };
                 }
                 let write = |s: &mut Schedule, m| {
                     by_way::reduce((usual, commutes), s, m, root, pattern.v);
                 };
                 let usual_ns = pattern.ends_ns(write)[root] as f64;
-                least(usual_ns, pattern.reduces().map(|way| pattern.reduce_ns(way)))
+                let ways = || pattern.reduces();
+                let chosen = least(usual_ns, ways().map(|way| pattern.reduce_ns(way)));
+                chosen.and_then(|nth| ways().nth(nth)).map_or(0, |way| 1 + way as usize)
             });
-            pattern.reduces().nth(chosen?)
+            ReduceByArrival::ALL.get(chosen?).copied()
         });
         let places = (x.place, y.place, x.len);
         let Some(way) = way.filter(usable) else {
@@ -276,9 +320,11 @@ impl<'s> Collectives<'s> {
                 }
                 let write = |s: &mut Schedule, m| by_way::allreduce(usual, s, m, pattern.v);
                 let usual_ns = predict::mean(&pattern.ends_ns(write));
-                least(usual_ns, pattern.allreduces().map(|way| pattern.allreduce_ns(way)))
+                let ways = || pattern.allreduces();
+                let chosen = least(usual_ns, ways().map(|way| pattern.allreduce_ns(way)));
+                chosen.and_then(|nth| ways().nth(nth)).map_or(0, |way| 1 + way as usize)
             });
-            pattern.allreduces().nth(chosen?)
+            AllreduceByArrival::ALL.get(chosen?).copied()
         });
         let Some(way) = way.filter(usable) else {
             // SAFETY: views' memory is their section's, borrowed during the call.
@@ -318,10 +364,12 @@ impl<'s> Collectives<'s> {
             (self.len(), operator.commutes, self.preferences);
         let segments = segments.unwrap_or_else(|| predict::segments(&machine, p, v));
         let segments = segments.clamp(1, predict::most_segments(v));
-        let round_ns = [segments, p as u32].map(|of| {
-            let round_ns = round_ns.unwrap_or_else(|| predict::segment_ns(&machine, p, v, of));
-            round_ns.clamp(1, MOST - 1)
-        });
+        let segment_ns = |of| predict::segment_ns(&machine, p, v, of);
+        let round_ns = round_ns.map_or_else(
+            || [segment_ns(segments), segment_ns(p as u32), predict::pair_ns(&machine, p, v)],
+            |round_ns| [round_ns; 3],
+        );
+        let round_ns = round_ns.map(|round_ns| round_ns.clamp(1, MOST - 1));
         Ok(Pattern { machine, arrivals, segments, round_ns, root, v, commutes })
     }
 
@@ -368,8 +416,8 @@ impl<'s> Collectives<'s> {
 
     /// What tells calls apart that are made of other times, or cut into other segments: not 0.
     fn times(pattern: &Pattern<'_>) -> u64 {
-        let Pattern { arrivals, segments, round_ns: [round, tau], .. } = *pattern;
-        let numbers = [u64::from(segments), round, tau, arrivals.grain_ns()];
+        let Pattern { arrivals, segments, round_ns: [round, tau, pair], .. } = *pattern;
+        let numbers = [u64::from(segments), round, tau, pair, arrivals.grain_ns()];
         let all = arrivals.times_ns().iter().chain(&numbers);
         all.fold(0, |hash, &number| mixed(hash, number)).max(1)
     }
@@ -405,5 +453,42 @@ impl<'s> Collectives<'s> {
             chosen
         };
         self.choices.of(key, timed).checked_sub(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use lpf_core::machine::{Growth as OfG, Parameters};
+
+    use super::*;
+
+    /// When the root has the result, by a way, where one member is late by so much.
+    fn end_ns(machine: &Machine, way: ReduceByArrival, late: usize, by_ns: u64) -> f64 {
+        let mut times = [0; 8];
+        times[late] = by_ns;
+        let (v, arrivals) = (Vector { bytes: 1 << 20, element: 8 }, Estimates::new(&times, 1));
+        let round_ns = [1, 1, predict::pair_ns(machine, 8, v)];
+        let (machine, arrivals) = (machine.clone(), &arrivals);
+        let pattern =
+            Pattern { machine, arrivals, segments: 1, round_ns, root: 2, v, commutes: true };
+        pattern.reduce_ns(way)
+    }
+
+    #[test]
+    fn in_the_tree_that_is_foreseen_who_is_late_sends_to_who_has_all_else() {
+        let parameters = Arc::new(Parameters::guess(OfG::MessagePassing));
+        let machine = Machine::new(8, 8, 8, parameters);
+        let v = Vector { bytes: 1 << 20, element: 8 };
+        let pair_ns = predict::pair_ns(&machine, 8, v);
+        let by_ns = 10 * pair_ns;
+        for late in 0..8 {
+            let ends =
+                [ReduceByArrival::Grown, ReduceByArrival::Binomial, ReduceByArrival::Fibonacci]
+                    .map(|way| end_ns(&machine, way, late, by_ns));
+            assert!(ends[0] <= 1.01 * (by_ns + pair_ns) as f64, "{late}: {ends:?}, {pair_ns}");
+            assert!(ends[0] <= ends[1] && ends[0] <= ends[2], "{late}: {ends:?}");
+        }
     }
 }

@@ -89,7 +89,7 @@ macro_rules! conformance {
             by_arrival: [
                 sums_by_arrival_have_the_bits_of_their_schedule,
                 segments_of_any_number_do,
-                static_trees_have_the_same_bits_in_strict_mode,
+                trees_that_are_known_have_the_same_bits_in_strict_mode,
                 who_is_early_has_left_before_the_last_one_comes,
                 a_member_that_sleeps_in_spite_of_its_estimate_is_waited_for,
                 estimates_of_others_are_misuse,

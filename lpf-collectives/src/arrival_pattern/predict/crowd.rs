@@ -124,6 +124,12 @@ impl<'m> Crowd<'m> {
         1e9 * OF_BYTE * g * self.cores as f64 / self.members as f64
     }
 
+    /// What it takes that one sends so much to another, who combines it, where each has a core, ns: at least 1.
+    pub(super) fn pair_ns(&self, bytes: usize) -> u64 {
+        let passes = f64::from(COMBINED) * self.pass(bytes) * bytes as f64;
+        ((1.0 + 2.0 * OF_WAIT) * self.wait + passes).max(1.0) as u64
+    }
+
     /// When each is done, ns: whatever can go on first has the core that is free first.
     pub(super) fn ends(&self, arrivals: &[u64], Programs(programs): &Programs) -> Vec<u64> {
         let members = self.members;
