@@ -122,8 +122,9 @@ pub struct Preferences {
     /// Into so many segments a Clairvoyant reduction cuts a vector, at least 1 and at most as many as it has elements or
     /// 4096; nothing: by g and l.
     pub segments: Option<u32>,
-    /// What a schedule takes a segment's transfer to last, ns; nothing: by g and l. With this, the number of segments
-    /// and the algorithm given, a sum by arrival has the same bits on every backend.
+    /// What a schedule takes a transfer to last, ns: of a segment, and in the tree that is foreseen of a vector; nothing:
+    /// by g and l. With this, the number of segments and the algorithm given, a sum by arrival has the same bits on
+    /// every backend.
     pub round_ns: Option<u64>,
     /// Nothing: expected arrivals, but under `LPF_STRICT=1`.
     pub mode: Option<Mode>,

@@ -35,10 +35,14 @@ pub(crate) fn segment_ns(machine: &Machine, members: usize, v: Vector, segments:
     transfer_ns(machine, members, v.bytes.div_ceil(segments.max(1) as usize), false)
 }
 
-/// The time in which one member sends all it has to another, who combines, while others do the same.
+/// The time in which one member sends all it has to another, who combines: while few do, as where the last ones come,
+/// so that each has a core.
 pub(crate) fn pair_ns(machine: &Machine, members: usize, v: Vector) -> u64 {
     let of_crowd = Crowd::of(machine, members).map(|crowd| crowd.pair_ns(v.bytes));
-    of_crowd.unwrap_or_else(|| transfer_ns(machine, members, v.bytes, false))
+    of_crowd.unwrap_or_else(|| {
+        let all_at_once = transfer_ns(machine, members, v.bytes, false) as f64;
+        (of_core(machine, members) * all_at_once).max(1.0) as u64
+    })
 }
 
 /// How many segments a vector is cut into where each goes up a tree behind the one before it: with N of them it takes

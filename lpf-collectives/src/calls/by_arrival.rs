@@ -96,8 +96,8 @@ impl Pattern<'_> {
 
     /// Whether the tree that is foreseen is taken, where that needs no comparison with all others: it is if who comes
     /// last finds all else in one place, for whatever is done, nobody has the result before that one has sent all it
-    /// has. And where a comparison is not worth its time it is, if it ends before the usual algorithm would that begins
-    /// with the last one.
+    /// has, or has taken all else. And where a comparison is not worth its time it is, if it ends before the usual
+    /// algorithm would that begins with the last one.
     fn grows(&self, usual: Supersteps) -> Option<bool> {
         let (p, usual_ns) = (self.members(), self.usual_ns(usual));
         let (of_core, is_worth_it) =
