@@ -129,6 +129,7 @@ fn what_is_no_instance_is_refused_in_a_sentence() {
         ("clairvoyant", less.to_string(), "it has no root"),
         ("clairvoyant", "[1, 2]".into(), "is no JSON object"),
         ("clairvoyant", "{".into(), "is no JSON: "),
+        ("clairvoyant", "{}".into(), "it has no P, and nothing else"),
         ("clairvoyant", " \n".into(), "is empty, and has to hold one JSON object"),
         ("prr", with("P", json!(0)), "P is 0, and has to be 1 to"),
         ("slt", with("tau", json!(0)), "tau is 0"),

@@ -3,6 +3,7 @@
 mod as_they_come;
 mod blocks;
 mod by_arrival;
+mod pattern;
 mod raw;
 
 pub use raw::RawOperator;

@@ -161,12 +161,23 @@ impl Call {
         }
     }
 
+    /// Whether one is called as the other is where arrivals are foreseen.
+    fn is_the_same_ahead(&self, other: &Call) -> bool {
+        let Some(names) = self.names else { return false };
+        let [one, two] = [self, other].map(|call| names[call.kind() as usize]);
+        let is = |ahead: &str, plain| ahead.strip_suffix("_by_arrival") == Some(plain);
+        is(one, two) || is(two, one)
+    }
+
     /// The sentence for process `own`, which is in this call, and `peer`, whose message carries another `word`.
     pub fn differs(&self, own: Pid, peer: Pid, word: u64) -> String {
         let theirs = Call { number: (word >> 32) as u32, stamp: word as u32, ..*self };
         let why = match self.number == theirs.number {
             true if self.kind() == theirs.kind() => {
                 format!("with {}: compare what the two call there", Self::DIFFERENCES)
+            }
+            true if self.is_the_same_ahead(&theirs) => {
+                "which is another collective, or the same with estimates by which all members come together".into()
             }
             true => "which is another collective".into(),
             false => {
@@ -472,6 +483,20 @@ impl Incoming {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_foresees_that_all_come_together_is_told_so() {
+        static NAMES: [&str; Call::KIND as usize + 1] = {
+            let mut names = [""; Call::KIND as usize + 1];
+            (names[0], names[1], names[2]) = ("reduce", "reduce_by_arrival", "scan");
+            names
+        };
+        let call = |stamp| Call { number: 7, stamp, names: Some(&NAMES), ..Call::default() };
+        let said = |own, peer| call(own).differs(0, 1, call(peer).word());
+        let together = "or the same with estimates by which all members come together";
+        assert!(said(0, 1).ends_with(together) && said(1, 0).ends_with(together), "{}", said(0, 1));
+        assert!(said(2, 1).ends_with("which is another collective"), "{}", said(2, 1));
+    }
 
     #[test]
     fn messages_released_out_of_order_free_cells_as_a_prefix() {

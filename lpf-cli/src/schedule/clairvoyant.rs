@@ -80,7 +80,10 @@ fn read(options: &ScheduleClairvoyant) -> Result<Instance> {
     let (p, segments) = (arrivals.len() as u128, u128::from(n));
     let work = p * segments * (p + segments);
     if work > MOST {
-        return Err(fields.wrong(&format!("P N (P + N) is {work}, and {MOST} (2^39) is the most")));
+        return Err(fields.wrong(&format!(
+            "P N (P + N) is {work}, and {MOST} (2^39) is the most, so that it takes no longer than a minute: take fewer \
+             segments (N) or processes (P)"
+        )));
     }
     let instance = Instance::new(n, root, fields.number("d_ns")?, arrivals);
     instance.map_err(|why| fields.wrong(&why.to_string()))

@@ -39,10 +39,13 @@ impl<'a> Fields<'a> {
     }
 
     fn field(&self, name: &str) -> Result<&Value> {
-        let names = || self.object.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-        self.object
-            .get(name)
-            .ok_or_else(|| self.wrong(&format!("it has no {name}; what it has is: {}", names())))
+        self.object.get(name).ok_or_else(|| {
+            let names: Vec<&str> = self.object.keys().map(String::as_str).collect();
+            self.wrong(&match names.is_empty() {
+                true => format!("it has no {name}, and nothing else"),
+                false => format!("it has no {name}; what it has is: {}", names.join(", ")),
+            })
+        })
     }
 
     fn whole(&self, name: &str, value: &Value) -> Result<u64> {

@@ -118,6 +118,9 @@ fn origins(out: &mut dyn Write, backend: &str, processes: &[Pid]) -> io::Result<
     all.try_for_each(|(p, sentence)| writeln!(out, "p = {p}: {sentence}"))
 }
 
+/// Of one process.
+pub(super) const ALONE: &str = "alone there is nobody to communicate with; give -p 2 or more";
+
 /// What it means to compare with MPICH where processes share cores.
 pub(super) const SPINS: &str = "a process of MPICH's does not let others have its core while it waits: where processes outnumber cores, its times are the system's to switch between them";
 

@@ -160,8 +160,7 @@ pub(super) fn select(
     let named = place.named(&options.measuring);
     let processes = if named.is_empty() { default } else { named };
     if processes.contains(&1) {
-        let text = "alone there is nobody to communicate with; give -p 2 or more";
-        return Err(Failure::Usage(text.into()));
+        return Err(Failure::Usage(super::ALONE.into()));
     }
     let mut sizes = match (options.size.is_empty(), options.measuring.quick) {
         (false, _) => options.size.clone(),

@@ -89,6 +89,11 @@ pub(super) fn trace(path: &Path, p: usize) -> Result<Vec<Vec<u64>>> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         Failure::Usage(format!("--trace {shown} cannot be read ({error}); name another file"))
     })?;
+    if text.trim().is_empty() {
+        return Err(Failure::Usage(format!(
+            "--trace {shown} is empty, and has to hold a list of lists, [[0, 1500, ...], ...]"
+        )));
+    }
     let rows: Vec<Vec<Value>> = serde_json::from_str(&text).map_err(|error| {
         Failure::Usage(format!(
             "--trace {shown} is no list of lists of whole numbers, [[0, 1500, ...], ...]: {error}"

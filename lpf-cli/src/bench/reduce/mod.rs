@@ -27,7 +27,7 @@ pub(super) use self::own::{arrive, seen};
 use super::collectives::bound::Bound;
 use super::collectives::rival::{Asked, Rival};
 use super::collectives::shapes::Shape;
-use super::collectives::{SPINS, least_window, shuffle};
+use super::collectives::{ALONE, SPINS, least_window, shuffle};
 use super::interrupt;
 use crate::args::BenchReduce;
 use crate::busy::Busy;
@@ -73,6 +73,9 @@ impl Cell {
 fn select(options: &BenchReduce, place: &Place) -> Result<(Vec<Cell>, Vec<Vec<u64>>)> {
     let named = place.named(&options.measuring);
     let processes = if named.is_empty() { vec![PROCESSES] } else { named };
+    if processes.contains(&1) {
+        return Err(Failure::Usage(ALONE.into()));
+    }
     let or = |given: &[Duration], usual: &[Duration]| match given.is_empty() {
         true => usual.to_vec(),
         false => given.to_vec(),
@@ -148,8 +151,8 @@ pub(crate) fn run(options: &BenchReduce) -> Result<()> {
     if least > limit.mul_f64(1.5) {
         let (least, limit) = (least.as_secs_f64().ceil(), limit.as_secs_f64());
         eprintln!(
-            "lpf: to call each algorithm once takes {least} s, and --seconds is {limit}: name fewer with --algorithm, \
-             or shorter delays"
+            "lpf: each algorithm is called once, which takes about {least} s, more than --seconds {limit}: for less name \
+             fewer with --algorithm, or shorter delays"
         );
     }
     let bar = Bar::new("bench", limit);
