@@ -11,6 +11,7 @@ mod busy;
 mod comply;
 mod cost;
 mod failure;
+mod given;
 mod info;
 mod misspelt;
 mod output;

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use crate::failure::{Failure, Result};
+use crate::given::{text, whole};
 
 /// The fields of an instance, by name.
 pub(super) struct Fields<'a> {
@@ -16,19 +17,12 @@ impl<'a> Fields<'a> {
     /// Of a file.
     pub(super) fn read(path: &'a Path) -> Result<Self> {
         let shown = path.display();
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            Failure::Usage(format!(
-                "--instance {shown} cannot be read ({error}); name another file"
-            ))
-        })?;
+        let text = text("--instance", path, "one JSON object, { ... }")?;
         match serde_json::from_str(&text) {
             Ok(Value::Object(object)) => Ok(Fields { path, object }),
             Ok(_) => {
                 Err(Failure::Usage(format!("--instance {shown} is no JSON object, {{ ... }}")))
             }
-            Err(_) if text.trim().is_empty() => Err(Failure::Usage(format!(
-                "--instance {shown} is empty, and has to hold one JSON object, {{ ... }}"
-            ))),
             Err(error) => Err(Failure::Usage(format!("--instance {shown} is no JSON: {error}"))),
         }
     }
@@ -79,14 +73,4 @@ impl<'a> Fields<'a> {
         let times = list.iter().enumerate();
         times.map(|(nth, value)| self.whole(&format!("{name}[{nth}]"), value)).collect()
     }
-}
-
-/// A whole number, or what is wrong with it, for people.
-pub(crate) fn whole(name: &str, value: &Value) -> std::result::Result<u64, String> {
-    // 5e3, and what no word of 64 bits holds, are read as numbers that may have been rounded.
-    value.as_u64().ok_or_else(|| {
-        format!(
-            "{name} is {value}, and has to be a whole number, not negative and below 2^64, written with digits alone"
-        )
-    })
 }

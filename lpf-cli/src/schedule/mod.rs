@@ -10,7 +10,6 @@ use lpf::collectives::arrival_pattern::chain::Chain;
 
 use crate::args::{Schedule, ScheduleWhat};
 use crate::failure::Result;
-pub(crate) use file::whole;
 
 pub(crate) fn run(options: &Schedule) -> Result<()> {
     match &options.what {

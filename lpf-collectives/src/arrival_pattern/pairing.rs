@@ -90,14 +90,14 @@ impl Pairing {
         (Pairing { members, root, growth, pairs }, end)
     }
 
-    /// Likewise, for schedules.
-    pub(crate) fn of_members(&self) -> impl Iterator<Item = [usize; 2]> + '_ {
-        self.pairs.iter().map(|pair| pair.map(|member| member as usize))
-    }
-
     /// Senders and receivers.
     pub fn pairs(&self) -> &[[u32; 2]] {
         &self.pairs
+    }
+
+    /// The same, as schedules take them.
+    pub(crate) fn of_members(&self) -> impl Iterator<Item = [usize; 2]> + '_ {
+        self.pairs.iter().map(|pair| pair.map(|member| member as usize))
     }
 }
 

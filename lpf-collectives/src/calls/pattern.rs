@@ -104,7 +104,7 @@ impl Pattern<'_> {
 
     /// What is worth the time of its schedule, and fits the operator. Static trees do no better than the one that is
     /// foreseen.
-    fn reduces(&self) -> impl Iterator<Item = ReduceByArrival> + Clone {
+    fn reduces(&self) -> impl Iterator<Item = ReduceByArrival> {
         let (p, n) = (self.members(), self.segments as usize);
         let (all, commutes) = (ReduceByArrival::ALL.iter().copied(), self.commutes);
         all.filter(move |&way| match way {
@@ -116,7 +116,7 @@ impl Pattern<'_> {
 
     /// The same. The linear tree and the ring do no better than those whose order is that of arrival, and SLT no better
     /// than PRR and Clairvoyant.
-    fn allreduces(&self) -> impl Iterator<Item = AllreduceByArrival> + Clone {
+    fn allreduces(&self) -> impl Iterator<Item = AllreduceByArrival> {
         let (p, n) = (self.members(), self.segments as usize);
         let (all, commutes) = (AllreduceByArrival::ALL.iter().copied(), self.commutes);
         all.filter(move |&way| match way {

@@ -6,7 +6,7 @@ use lpf::measure::Random;
 use serde_json::Value;
 
 use crate::failure::{Failure, Result};
-use crate::schedule::whole;
+use crate::given::{text, whole};
 
 /// How arrivals are spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,14 +86,7 @@ const MOST: u64 = 3_600_000_000_000;
 /// A recorded trace: a list of repetitions, each a list of when each of p processes arrives, ns.
 pub(super) fn trace(path: &Path, p: usize) -> Result<Vec<Vec<u64>>> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Failure::Usage(format!("--trace {shown} cannot be read ({error}); name another file"))
-    })?;
-    if text.trim().is_empty() {
-        return Err(Failure::Usage(format!(
-            "--trace {shown} is empty, and has to hold a list of lists, [[0, 1500, ...], ...]"
-        )));
-    }
+    let text = text("--trace", path, "a list of lists, [[0, 1500, ...], ...]")?;
     let rows: Vec<Vec<Value>> = serde_json::from_str(&text).map_err(|error| {
         Failure::Usage(format!(
             "--trace {shown} is no list of lists of whole numbers, [[0, 1500, ...], ...]: {error}"
