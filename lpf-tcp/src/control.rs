@@ -34,7 +34,7 @@
 //! waits for members that never enter keeps its report, and goes when a thousand younger ones wait too.
 //!
 //! # Deaths
-//! A closed connection is a death at once; so are [`MISSED`] ticks of [`BEAT`] in which nothing came,
+//! A closed connection is a death at once; so are [`MISSED`] times [`BEAT`] in which nothing came,
 //! and words that no process says. Ticks are the listener's own, and a tick that comes late clears all
 //! counts: a process that was stopped, or got no core, accuses nobody. Process 0 tells everybody, and
 //! ends every section that expects the dead process or has it inside. The dead one is told too, and its
@@ -141,6 +141,7 @@ impl ControlPlane {
         let poll = Poll::new()?;
         for (connection, wire) in wires.iter_mut().enumerate() {
             if let Some(wire) = wire {
+                wire.lives_through_outages();
                 wire.register(poll.registry(), Token(connection))?;
             }
         }

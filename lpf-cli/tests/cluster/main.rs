@@ -189,6 +189,33 @@ fn a_job_that_is_suspended_for_ten_seconds_goes_on() {
     }
 }
 
+/// Once so that the host sees it, once so that packets are lost without a word; on both sides of process 0.
+#[test]
+#[ignore = "needs the hosts of ci/cluster.sh"]
+fn an_outage_of_a_second_and_a_half_ends_no_job() {
+    const OUTAGE: Duration = Duration::from_millis(1500);
+    let pulled = |host, state: &str| link(host, state);
+    for (what, cut) in [
+        ("the cable of process 2", &(|state: &str| pulled(2, state)) as &dyn Fn(&str)),
+        ("the cable of process 0", &|state| pulled(0, state)),
+        ("what processes 0 and 2 send each other", &|state| between([0, 2], state)),
+    ] {
+        let mut job = Job::start("tcp", Story::Count);
+        (0..Job::SIZE).for_each(|rank| drop(job.hear("there", rank)));
+        for _ in 0..3 {
+            cut("down");
+            std::thread::sleep(OUTAGE);
+            cut("up");
+            std::thread::sleep(Duration::from_secs(4));
+        }
+        job.tell("end");
+        for rank in 0..Job::SIZE {
+            assert_eq!(job.hear("ended", rank), "well", "{what}, process {rank}");
+        }
+        job.end();
+    }
+}
+
 #[test]
 #[ignore = "needs the hosts of ci/cluster.sh"]
 fn without_a_secret_every_process_says_how_to_give_it_one() {

@@ -9,8 +9,12 @@ use std::time::{Duration, Instant};
 /// From one tick to the next.
 pub const BEAT: Duration = Duration::from_millis(250);
 
-/// So many ticks without a sign of life are a failure.
-pub const MISSED: u32 = 6;
+/// After so many beats without a sign of life a process is taken for dead.
+///
+/// An outage of 1.5 s must not be taken for a death. The first beat after it arrives up to 2.1 s after the
+/// last one before it: 0.25 s from beat to beat, and up to 0.35 s until TCP sends again (see
+/// [`Wire::lives_through_outages`](super::wire::Wire::lives_through_outages)).
+pub const MISSED: u32 = 9;
 
 /// A tick that comes this much late clears all counts.
 pub(crate) const LATE: Duration = Duration::from_millis(250);
@@ -18,7 +22,7 @@ pub(crate) const LATE: Duration = Duration::from_millis(250);
 /// Whether processes beat. Process 0 decides for all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Beats {
-    /// A process that says nothing for [`MISSED`] ticks of [`BEAT`] is dead.
+    /// A process that says nothing for [`MISSED`] times [`BEAT`] is dead.
     #[default]
     On,
     /// Only a closed connection is a death, so that a debugger may stop a process
@@ -73,7 +77,8 @@ impl Pulse {
         for ticks in self.silence.iter_mut().flatten() {
             *ticks = if late { 0 } else { *ticks + 1 };
         }
-        let silent = |ticks: &Option<u32>| ticks.is_some_and(|ticks| ticks >= MISSED);
+        // The first of these ticks may come right after the last sign of life.
+        let silent = |ticks: &Option<u32>| ticks.is_some_and(|ticks| ticks > MISSED);
         (0..self.silence.len()).filter(|&peer| silent(&self.silence[peer])).collect()
     }
 }
@@ -88,21 +93,26 @@ mod tests {
     }
 
     #[test]
-    fn six_ticks_without_a_beat_are_a_failure() {
+    fn silence_is_declared_after_the_time_that_is_reported_and_not_earlier() {
         let mut pulse = Pulse::new(Beats::On, 3, Instant::now());
         pulse.forget(2);
-        for _ in 0..MISSED - 1 {
+        // Peer 0 was heard right before this tick.
+        let heard = pulse.due();
+        for _ in 0..MISSED {
             assert!(on_time(&mut pulse).is_empty());
             pulse.heard(1);
         }
+        let declared = pulse.due();
         assert_eq!(on_time(&mut pulse), [0]);
+        let silence = declared - heard;
+        assert!(silence >= MISSED * BEAT && silence < Duration::from_secs(3), "{silence:?}");
     }
 
     #[test]
     fn a_late_tick_clears_all_counts() {
         let mut pulse = Pulse::new(Beats::On, 1, Instant::now());
         for _ in 0..20 {
-            for _ in 0..MISSED - 1 {
+            for _ in 0..MISSED {
                 assert!(on_time(&mut pulse).is_empty());
             }
             let due = pulse.due();

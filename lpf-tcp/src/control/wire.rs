@@ -70,6 +70,14 @@ impl Wire {
         Ok(())
     }
 
+    /// What is lost in an outage is sent again every 0.2 s for 1.4 s, and not after 0.2, 0.6, 1.4 and 3 s:
+    /// beats arrive soon after an outage that is shorter than what is taken for silence.
+    pub(crate) fn lives_through_outages(&self) {
+        // Where the system refuses, or has no such option, a shorter outage is taken for a death.
+        #[cfg(target_os = "linux")]
+        let _ = socket2::SockRef::from(&self.stream).set_tcp_thin_linear_timeouts(true);
+    }
+
     pub(crate) fn deregister(&mut self, registry: &Registry) -> io::Result<()> {
         registry.deregister(&mut self.stream)
     }

@@ -18,9 +18,9 @@ use super::readiness::Readiness;
 use super::system;
 
 /// So often a process that waits asks for connections that let nothing through, and these are given up after
-/// so long.
+/// so long: what an outage of 1.5 s has lost is sent again after 3 s.
 const ASKED: Duration = Duration::from_millis(500);
-const UNANSWERED: Duration = Duration::from_secs(3);
+const UNANSWERED: Duration = Duration::from_millis(3500);
 
 pub(super) struct Network {
     pub(super) rank: Rank,

@@ -168,11 +168,11 @@ fn who_is_stopped_is_missed_within_three_seconds_and_learns_of_it_when_it_wakes(
     let stopped = processes.remove(1);
     let since = now();
     stopped.stop();
-    let text = "process 1, superstep 0: its process ended: it gave no sign of life for 1.5 s";
+    let text = "process 1, superstep 0: its process ended: it gave no sign of life for 2.25 s";
     all_learn(&processes, since, SILENCE, text);
     let since = now();
     stopped.signal(libc::SIGCONT);
-    all_learn(&[stopped], since, DEATH, "it gave no sign of life for 1.5 s");
+    all_learn(&[stopped], since, DEATH, "it gave no sign of life for 2.25 s");
 }
 
 #[test]
@@ -181,11 +181,11 @@ fn process_0_stopped_is_missed_within_three_seconds_and_learns_of_it_when_it_wak
     let stopped = processes.remove(0);
     let since = now();
     stopped.stop();
-    let text = "process 0, superstep 0: its process ended: it gave no sign of life for 1.5 s";
+    let text = "process 0, superstep 0: its process ended: it gave no sign of life for 2.25 s";
     all_learn(&processes, since, SILENCE, text);
     let since = now();
     stopped.signal(libc::SIGCONT);
-    all_learn(&[stopped], since, DEATH, "it gave up process 0: it gave no sign of life for 1.5 s");
+    all_learn(&[stopped], since, DEATH, "it gave up process 0: it gave no sign of life for 2.25 s");
 }
 
 #[test]

@@ -164,13 +164,13 @@ fn the_end_of_process_0_ends_every_section() {
 #[test]
 fn a_silent_process_is_taken_for_dead_and_told_so() {
     let mut job = Job::in_section(3);
-    for _ in 0..MISSED {
+    for _ in 0..=MISSED {
         job.at(0).pulse.heard(1);
         let due = job.at(0).pulse.due();
         job.at(0).tick(due);
     }
     job.carry();
-    let silent = "its process ended: it gave no sign of life for 1.5 s";
+    let silent = "its process ended: it gave no sign of life for 2.25 s";
     for rank in 0..3 {
         assert!(job.failure(rank).unwrap().contains(silent), "process {rank}");
     }
@@ -183,12 +183,12 @@ fn a_silent_process_is_taken_for_dead_and_told_so() {
 #[test]
 fn process_0_that_says_nothing_is_given_up_and_learns_why() {
     let mut job = Job::in_section(2);
-    for _ in 0..MISSED {
+    for _ in 0..=MISSED {
         let due = job.at(1).pulse.due();
         job.at(1).tick(due);
     }
     job.at(1).mail.take_closing();
-    assert!(job.failure(1).unwrap().contains("it gave no sign of life for 1.5 s"));
+    assert!(job.failure(1).unwrap().contains("it gave no sign of life for 2.25 s"));
     job.carry();
     assert!(job.failure(0).unwrap().contains("it gave up process 0"));
 }
