@@ -859,7 +859,7 @@ fn what_is_missing_or_wrong_in_a_job_by_hand_is_named_at_once() {
         (good[2..].to_vec(), format!("LPF_RANK and LPF_SIZE are missing: {all}")),
         (
             job("0", "1", "nonsense").into(),
-            "\"nonsense\" is no address of the form host:port".into(),
+            "\"nonsense\" is not an address of the form host:port".into(),
         ),
         (
             [&good[..], &[("LPF_SECRET", "password")]].concat(),

@@ -19,7 +19,7 @@
 //! ```
 //!
 //! # The course
-//! 1. Process 0 listens. The others call it, again and again until it is there, open a listener of their
+//! 1. Process 0 listens, at all that its address stands for. The others call it, again and again until it is there, open a listener of their
 //!    own, and say hello.
 //! 2. Each connection is authenticated in both directions (`handshake.rs`).
 //! 3. When all are there, process 0 sends each the addresses of all, as it sees them itself; a process
@@ -60,16 +60,18 @@ pub use secret::Secret;
 pub use words::By;
 
 use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lpf_core::messages::Rank;
 use lpf_core::settings;
 use lpf_core::wait::deadline;
-use mio::{Events, Poll};
+use mio::{Events, Poll, Token, Waker};
 
 use crate::control::wire::Wire;
 use crate::control::{Beats, ControlPlane};
+use address::Names;
 use guest::Guest;
 use handshake::Identity;
 use host::Host;
@@ -124,7 +126,8 @@ pub fn bind_first(host: &str) -> Result<TcpListener, MeetError> {
         true => format!("[{host}]:0"),
         false => format!("{host}:0"),
     };
-    address::listen(&address::resolve(&name, Duration::from_secs(10))?)
+    let unknown = |error| MeetError::Setting(format!("\"{host}\" is not known here: {error}"));
+    address::listen(&name.to_socket_addrs().map_err(unknown)?.collect::<Vec<_>>())
 }
 
 /// Listens at a free port of this machine's addresses, and says which these are, as
@@ -135,10 +138,8 @@ pub fn bind_first(host: &str) -> Result<TcpListener, MeetError> {
 /// Where the system refuses a socket.
 pub fn bind_everywhere() -> Result<(TcpListener, String), MeetError> {
     let found = address::own()?;
-    let any = if found.iter().any(|ip| ip.is_ipv6()) { "[::]:0" } else { "0.0.0.0:0" };
     // A kernel may have no IPv6 although an interface has an address of it.
-    let resolved = |name| address::resolve(name, Duration::from_secs(10));
-    let listener = address::listen(&[resolved(any)?, resolved("0.0.0.0:0")?].concat())?;
+    let listener = address::listen(&address::everywhere(0))?;
     let port = listener.local_addr().map_err(MeetError::system)?.port();
     let is_v4 = listener.local_addr().is_ok_and(|address| address.is_ipv4());
     let usable = found.into_iter().filter(|ip| ip.is_ipv4() || !is_v4);
@@ -243,7 +244,7 @@ impl Meeting {
     /// Nobody is to be found, but what would be wrong for two is wrong for one.
     fn alone(self) -> Result<Connected, MeetError> {
         if self.listener.is_none() {
-            address::resolve(&self.address, self.time)?;
+            address::well_formed(&self.address)?;
         }
         Ok(Connected { wires: vec![None], streams: Vec::new(), beats: self.beats == Beats::On })
     }
@@ -266,25 +267,23 @@ impl Meeting {
                 streams,
             },
         };
-        let secret = plan.me.secret.as_ref();
-        if let (Some(listener), Some(address)) = (self.listener, given) {
-            address::may_use(address, secret)?;
-            return Host::new(&plan, listener)?.meet();
+        if let Some(address) = given {
+            address::may_use(address, plan.me.secret.as_ref())?;
         }
-        let (addresses, is_hidden) = match self.rank {
-            0 => address::to_listen(&plan.address, plan.time, secret)?,
-            _ => (address::resolve(&plan.address, plan.time)?, false),
-        };
-        addresses.iter().try_for_each(|&address| address::may_use(address, secret))?;
         match self.rank {
-            0 => {
-                let mut host = Host::new(&plan, address::listen(&addresses)?)?;
-                host.is_hidden = is_hidden;
-                host.meet()
-            }
-            _ => Guest::new(&plan, addresses)?.meet(),
+            0 => Host::new(&plan, self.listener)?.meet(),
+            _ => Guest::new(&plan)?.meet(),
         }
     }
+}
+
+/// The token of the threads that look names up.
+const NAMES: Token = Token(usize::MAX);
+
+/// Looks up what an address stands for; each answer wakes `poll`.
+fn names(address: &str, poll: &Poll) -> Result<Names, MeetError> {
+    let waker = Waker::new(poll.registry(), NAMES).map_err(MeetError::system)?;
+    Names::new(address, &Arc::new(waker))
 }
 
 /// Sleeps until something comes.

@@ -112,6 +112,35 @@ fn they_join_over_ipv6_too() {
 }
 
 #[test]
+fn process_0_is_found_at_each_of_its_addresses() {
+    let port = bind_first("127.0.0.1").unwrap().local_addr().unwrap().port();
+    let mut all = vec![format!("127.0.0.1:{port}"), format!("127.0.0.2:{port}")];
+    if bind_first("::1").is_ok() {
+        all.push(format!("[::1]:{port}"));
+    }
+    let size = 1 + all.len() as Rank;
+    let first = meeting(&all.join(", "), 0, size);
+    let mut processes = vec![thread::spawn(|| first.join())];
+    processes.extend((1..).zip(&all).map(|(rank, address)| guest(address, rank, size)));
+    speak_in_pairs(&all_join(processes));
+}
+
+#[test]
+fn a_name_that_stays_unknown_is_named_when_time_is_up() {
+    // No name server may know it (RFC 6761).
+    let name = "nobody.invalid:4711";
+    for rank in [0, 1] {
+        let mut lost = meeting(name, rank, 2);
+        lost.time = Duration::from_millis(1500);
+        let error = error_of(thread::spawn(|| lost.join())).to_string();
+        assert!(error.contains("1.5s"), "{error}");
+        let is_named = error.contains(&format!("\"{name}\" is not known here: "));
+        let is_asked = error.contains(&format!("has answered what \"{name}\" stands for"));
+        assert!(is_named || is_asked, "{error}");
+    }
+}
+
+#[test]
 fn on_their_own_machine_they_need_no_secret() {
     let (address, host) = host(3, |meeting| meeting.secret = None);
     let mut processes = vec![host];
@@ -350,7 +379,8 @@ fn where_nobody_listens_the_time_runs_out() {
     let mut alone = meeting("127.0.0.1:9", 1, 2);
     alone.time = Duration::from_millis(300);
     let error = error_of(thread::spawn(|| alone.join())).to_string();
-    let text = "process 0 was not found at 127.0.0.1:9 within 300ms: Connection refused";
+    let text =
+        "process 0 was not found at 127.0.0.1:9 within 300ms: 127.0.0.1:9: Connection refused";
     assert!(error.starts_with(text), "{error}");
 }
 
@@ -514,7 +544,10 @@ fn what_cannot_be_is_said_at_once() {
     for (rank, size) in [(0, 1), (0, 2), (1, 2)] {
         for none in ["nowhere", "localhost:port", "localhost:99999"] {
             let text = error(meeting(none, rank, size)).to_string();
-            assert!(text.contains("no address of the form host:port"), "{rank} of {size}: {text}");
+            assert!(
+                text.contains("not an address of the form host:port"),
+                "{rank} of {size}: {text}"
+            );
         }
     }
     let mut named = meeting("127.0.0.1:1", 0, 2);

@@ -31,6 +31,11 @@ pub(crate) fn link(rank: u32, state: &str) {
     hosts(&["link", &format!("h{}", rank + 1), state]);
 }
 
+/// Runs a command on a process's host.
+pub(crate) fn on(rank: u32, command: &[&str]) {
+    hosts(&[&["on", &format!("h{}", rank + 1)], command].concat());
+}
+
 /// Lets what two processes send each other through, "up", or loses it, "down".
 pub(crate) fn between(ranks: [u32; 2], state: &str) {
     let [one, other] = ranks.map(|rank| format!("h{}", rank + 1));

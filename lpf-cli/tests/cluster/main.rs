@@ -189,22 +189,25 @@ fn a_job_that_is_suspended_for_ten_seconds_goes_on() {
     }
 }
 
-/// Once so that the host sees it, once so that packets are lost without a word; on both sides of process 0.
+/// Where a host sees it, and where packets are lost without a word.
 #[test]
 #[ignore = "needs the hosts of ci/cluster.sh"]
-fn an_outage_of_a_second_and_a_half_ends_no_job() {
-    const OUTAGE: Duration = Duration::from_millis(1500);
-    let pulled = |host, state: &str| link(host, state);
-    for (what, cut) in [
-        ("the cable of process 2", &(|state: &str| pulled(2, state)) as &dyn Fn(&str)),
-        ("the cable of process 0", &|state| pulled(0, state)),
-        ("what processes 0 and 2 send each other", &|state| between([0, 2], state)),
-    ] {
+fn an_outage_of_the_network_ends_no_job() {
+    type Cut<'a> = (&'a str, Duration, &'a dyn Fn(&str));
+    // A host whose own cable was pulled looks up its neighbours again, which takes up to a second.
+    let cuts: [Cut<'_>; 3] = [
+        ("the cable of process 2", Duration::from_secs(1), &|state| link(2, state)),
+        ("the cable of process 0", Duration::from_secs(1), &|state| link(0, state)),
+        ("the path of processes 0 and 2", Duration::from_millis(1500), &|state| {
+            between([0, 2], state);
+        }),
+    ];
+    for (what, outage, cut) in cuts {
         let mut job = Job::start("tcp", Story::Count);
         (0..Job::SIZE).for_each(|rank| drop(job.hear("there", rank)));
         for _ in 0..3 {
             cut("down");
-            std::thread::sleep(OUTAGE);
+            std::thread::sleep(outage);
             cut("up");
             std::thread::sleep(Duration::from_secs(4));
         }
@@ -265,6 +268,88 @@ fn a_host_that_nobody_reaches_is_named_in_time() {
     assert!(begin.elapsed() < member::MEETING + Duration::from_secs(4), "{:?}", begin.elapsed());
     link(MISSING, "up");
     job.end();
+}
+
+/// What `/etc/hosts` has is read each time that a name is looked up. These namespaces have one of their own.
+fn names_are(lines: &str) {
+    static FILE: std::sync::OnceLock<std::path::PathBuf> = std::sync::OnceLock::new();
+    let file = FILE.get_or_init(|| {
+        let file = std::env::temp_dir().join(format!("lpf-names-{}", std::process::id()));
+        std::fs::write(&file, "").expect("a file");
+        let mut mount = std::process::Command::new("nsenter");
+        // Among the mounts of all hosts, not of this one alone.
+        mount.args(["--target", "1", "--mount", "mount", "--bind"]).arg(&file).arg("/etc/hosts");
+        assert!(mount.status().is_ok_and(|status| status.success()), "{mount:?}");
+        file
+    });
+    std::fs::write(file, lines).expect("a file");
+}
+
+/// A job whose processes meet at a name while `happens`; all come together.
+fn meets_at_a_name(happens: impl FnOnce()) {
+    let mut job = Job::start_with(Story::Count, |_, command| {
+        command.env("LPF_MEET", "meeting-place:4711");
+    });
+    happens();
+    (0..Job::SIZE).for_each(|rank| drop(job.hear("there", rank)));
+    job.tell("end");
+    for rank in 0..Job::SIZE {
+        assert_eq!(job.hear("ended", rank), "well", "process {rank}");
+    }
+    job.end();
+}
+
+#[test]
+#[ignore = "needs the hosts of ci/cluster.sh"]
+fn a_name_may_become_known_or_change_after_processes_have_begun() {
+    const LATER: Duration = Duration::from_secs(3);
+    names_are("");
+    meets_at_a_name(|| {
+        std::thread::sleep(LATER);
+        names_are("10.77.0.1 meeting-place\n");
+    });
+    // An address that no host has.
+    names_are("10.77.0.99 meeting-place\n");
+    meets_at_a_name(|| {
+        std::thread::sleep(LATER);
+        names_are("10.77.0.1 meeting-place\n");
+    });
+}
+
+/// Process 0 is on two networks, process 2 on the second alone.
+#[test]
+#[ignore = "needs the hosts of ci/cluster.sh"]
+fn a_host_of_two_networks_is_found_on_both_and_who_cannot_reach_whom_is_named() {
+    names_are("10.77.0.1 meeting-place\n10.78.0.1 meeting-place\nfd77::1 meeting-place\n");
+    let addresses = |what: &str, all: &[(u32, &str)]| {
+        for &(rank, address) in all {
+            let at_once = if address.contains(':') { &["nodad"][..] } else { &[] };
+            job::on(rank, &[&["ip", "addr", what, address, "dev", "eth0"], at_once].concat());
+        }
+    };
+    let second: Vec<_> =
+        (0..Job::SIZE).map(|rank| (rank, format!("10.78.0.{}/24", rank + 1))).collect();
+    let second: Vec<_> = second.iter().map(|(rank, address)| (*rank, address.as_str())).collect();
+    addresses("add", &[(0, "fd77::1/64"), (1, "fd77::2/64"), (2, "fd77::3/64")]);
+    addresses("add", &second);
+    addresses("del", &[(2, "10.77.0.3/24")]);
+    meets_at_a_name(|| {});
+
+    // Process 1 is on the first network and process 2 on the second, each with process 0.
+    addresses("del", &[(1, "10.78.0.2/24"), (1, "fd77::2/64")]);
+    let mut job = Job::start_with(Story::Meet, |_, command| {
+        command.env("LPF_MEET", "meeting-place:4712");
+    });
+    for rank in 0..Job::SIZE {
+        let text = job.hear("refused", rank);
+        println!("process {rank}: {text}");
+        let pair = "process 2 did not reach process 1 at 10.77.0.2:";
+        assert!(text.contains(pair) && text.contains("unreachable"), "process {rank}: {text}");
+    }
+    job.end();
+    addresses("del", &[(0, "10.78.0.1/24"), (2, "10.78.0.3/24"), (3, "10.78.0.4/24")]);
+    addresses("del", &[(0, "fd77::1/64"), (2, "fd77::3/64")]);
+    addresses("add", &[(2, "10.77.0.3/24")]);
 }
 
 /// Prints rows of comma-separated values: `benches/runs` keeps some.

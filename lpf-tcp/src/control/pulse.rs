@@ -13,8 +13,9 @@ pub const BEAT: Duration = Duration::from_millis(250);
 ///
 /// An outage of 1.5 s must not be taken for a death. The first beat after it arrives up to 2.1 s after the
 /// last one before it: 0.25 s from beat to beat, and up to 0.35 s until TCP sends again (see
-/// [`Wire::lives_through_outages`](super::wire::Wire::lives_through_outages)).
-pub const MISSED: u32 = 9;
+/// `Wire::lives_through_outages`). A host whose own link was down looks up its neighbours once a second, so
+/// that its first beat after an outage of one second may arrive after 2.3 s.
+pub const MISSED: u32 = 10;
 
 /// A tick that comes this much late clears all counts.
 pub(crate) const LATE: Duration = Duration::from_millis(250);
@@ -70,7 +71,8 @@ impl Pulse {
     /// Once `due` has come, and all that has come was heard: the peers that are silent for too long.
     pub(crate) fn tick(&mut self, now: Instant) -> Vec<usize> {
         let late = now.saturating_duration_since(self.due) > LATE;
-        self.due = now + BEAT;
+        // A tick that is a little late does not delay those that follow.
+        self.due = if late { now } else { self.due } + BEAT;
         if self.beats == Beats::Off {
             return Vec::new();
         }

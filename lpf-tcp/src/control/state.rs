@@ -158,7 +158,7 @@ impl State {
     pub(crate) fn tick(&mut self, now: Instant) {
         for silent in self.pulse.tick(now) {
             let time = BEAT * MISSED;
-            self.lost(silent, format!("it gave no sign of life for {:.2} s", time.as_secs_f64()));
+            self.lost(silent, format!("it gave no sign of life for {:.1} s", time.as_secs_f64()));
         }
         if self.pulse.beats() {
             self.beat();

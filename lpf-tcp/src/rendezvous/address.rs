@@ -1,90 +1,176 @@
 //! Addresses: what a name stands for, and what may be used without a secret.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, TcpListener, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use lpf_core::wait::deadline;
+use mio::Waker;
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-use super::words::{Place, canonical};
+use super::words::{MOST_ADDRESSES, Place, canonical};
 use super::{MeetError, Secret};
 
-/// The addresses of `host:port`, or of several such, separated by commas.
-pub(super) fn resolve(addresses: &str, time: Duration) -> Result<Vec<SocketAddr>, MeetError> {
-    Ok(resolve_each(addresses, time)?.into_iter().flat_map(|(_, found)| found).collect())
+/// An address is looked up again after so long, as long as it is needed.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// One address of a meeting, `host:port`.
+#[derive(Debug)]
+struct Name {
+    text: String,
+    /// What it stands for, as far as is known; of a literal address, itself.
+    found: Vec<SocketAddr>,
+    /// Why it stands for nothing.
+    trouble: Option<String>,
+    /// Looks it up; there is none for a literal address.
+    asked: Option<Asked>,
 }
 
-/// Each with what it stands for, of those that stand for anything: one is enough. Takes no longer than `time`
-/// for all of them.
-fn resolve_each(
-    addresses: &str,
-    time: Duration,
-) -> Result<Vec<(&str, Vec<SocketAddr>)>, MeetError> {
-    let end = deadline(Instant::now(), time);
-    let (mut all, mut unknown) = (Vec::new(), None);
-    for address in addresses.split(',').map(str::trim) {
-        match resolve_one(address, end.saturating_duration_since(Instant::now())) {
-            Ok(found) => all.push((address, found)),
-            Err(error) => unknown = unknown.or(Some(error)),
-        }
-    }
-    match unknown {
-        Some(error) if all.is_empty() => Err(error),
-        _ => Ok(all),
-    }
+/// A thread that looks a name up each time it is asked, because the system's call has no time limit. It ends
+/// when the sender is dropped.
+#[derive(Debug)]
+struct Asked {
+    ask: Sender<()>,
+    answers: Receiver<io::Result<Vec<SocketAddr>>>,
+    /// When to ask again; `None` while an answer is awaited.
+    next: Option<Instant>,
 }
 
-/// A name server that does not answer is waited for no longer than `time`: the question is asked in a
-/// thread of its own, because the system's call knows no time-out.
-fn resolve_one(address: &str, time: Duration) -> Result<Vec<SocketAddr>, MeetError> {
-    if let Ok(address) = address.parse::<SocketAddr>() {
-        return Ok(vec![address]);
-    }
-    let is_formed = address.rsplit_once(':').is_some_and(|(host, port)| {
-        !host.is_empty() && !host.contains([':', '/']) && port.parse::<u16>().is_ok()
-    });
-    let unknown = |reason: String| {
-        let what =
-            if is_formed { "is not known here" } else { "is no address of the form host:port" };
-        MeetError::Setting(format!("\"{address}\" {what}: {reason}"))
-    };
-    let (tell, told) = std::sync::mpsc::sync_channel(1);
-    let name = address.to_owned();
-    let asks = move || {
-        // Nobody may wait for the answer any more.
-        let _ = tell.send(name.to_socket_addrs().map(Vec::from_iter));
-    };
-    std::thread::Builder::new().name("lpf name".into()).spawn(asks).map_err(MeetError::system)?;
-    match told.recv_timeout(time) {
-        Ok(Ok(addresses)) if addresses.is_empty() => Err(unknown("it stands for nothing".into())),
-        Ok(Ok(addresses)) => Ok(addresses),
-        Ok(Err(error)) => Err(unknown(error.to_string())),
-        Err(_) => Err(unknown("no name server answers".into())),
-    }
+/// The addresses of a meeting, looked up again and again: a name may become known, and change what it stands
+/// for, while processes wait for each other.
+#[derive(Debug)]
+pub(super) struct Names {
+    names: Vec<Name>,
 }
 
-/// Where process 0 listens, of what an address stands for at its own machine, and whether other machines may
-/// know that address and not reach it there.
-///
-/// A machine's own name often stands for a loopback address there (Debian's `/etc/hosts` gives it
-/// 127.0.1.1) and for another one everywhere else. With a secret process 0 listens on all addresses then.
-/// Without one all processes are on this machine, and find it under the same name.
-pub(super) fn to_listen(
-    addresses: &str,
-    time: Duration,
-    secret: Option<&Secret>,
-) -> Result<(Vec<SocketAddr>, bool), MeetError> {
-    let (mut all, mut is_hidden) = (Vec::new(), false);
-    for (address, found) in resolve_each(addresses, time)? {
-        match loopback_of_a_name(address, &found) {
-            Some(port) if secret.is_some() => all.extend(everywhere(port)),
-            nowhere_else => {
-                is_hidden |= nowhere_else.is_some();
-                all.extend(found);
+impl Names {
+    /// Begins to look up `host:port`, or several such, separated by commas. `waker` is woken by each answer.
+    ///
+    /// # Errors
+    /// If none of them is an address.
+    pub(super) fn new(addresses: &str, waker: &Arc<Waker>) -> Result<Self, MeetError> {
+        let texts = well_formed(addresses)?;
+        let names = texts.into_iter().map(|text| Name::new(text, waker.clone()));
+        Ok(Names { names: names.collect::<Result<_, _>>()? })
+    }
+
+    /// Takes the answers that have arrived, and asks again where it is time. True if anything has changed.
+    pub(super) fn look(&mut self, now: Instant) -> bool {
+        let looked = self.names.iter_mut().map(|name| name.look(now));
+        // All of them look.
+        looked.fold(false, |one, other| one | other)
+    }
+
+    /// When to look again, unless an answer arrives before.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.names.iter().filter_map(|name| name.asked.as_ref()?.next).min()
+    }
+
+    /// All that the addresses stand for.
+    pub(super) fn found(&self) -> Vec<SocketAddr> {
+        self.names.iter().flat_map(|name| &name.found).copied().collect()
+    }
+
+    /// Whether what they stand for may change.
+    pub(super) fn may_change(&self) -> bool {
+        self.names.iter().any(|name| name.asked.is_some())
+    }
+
+    /// Why an address stands for nothing, if all do.
+    pub(super) fn trouble(&self) -> String {
+        self.names.iter().filter_map(|name| name.trouble.as_deref()).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Where process 0 listens, and whether other machines may know an address and not reach it there.
+    ///
+    /// A machine's own name often stands for a loopback address there (Debian's `/etc/hosts` gives it
+    /// 127.0.1.1) and for another one everywhere else. With a secret process 0 listens on all addresses then.
+    /// Without one all processes are on this machine, and find it under the same name.
+    pub(super) fn to_listen(&self, secret: Option<&Secret>) -> (Vec<SocketAddr>, bool) {
+        let (mut all, mut is_hidden) = (Vec::new(), false);
+        for Name { text, found, .. } in &self.names {
+            match loopback_of_a_name(text, found) {
+                Some(port) if secret.is_some() => all.extend(everywhere(port)),
+                nowhere_else => {
+                    is_hidden |= nowhere_else.is_some();
+                    all.extend(found);
+                }
             }
         }
+        (all, is_hidden)
     }
-    Ok((all, is_hidden))
+}
+
+impl Name {
+    fn new(text: &str, waker: Arc<Waker>) -> Result<Self, MeetError> {
+        let text = text.to_owned();
+        if let Ok(address) = text.parse::<SocketAddr>() {
+            return Ok(Name { text, found: vec![address], trouble: None, asked: None });
+        }
+        let ((ask, asks), (tell, answers)) = (channel(), channel());
+        let name = text.clone();
+        let look_up = move || {
+            while asks.recv().is_ok() {
+                if tell.send(name.to_socket_addrs().map(Vec::from_iter)).is_err() {
+                    return;
+                }
+                // It fails only if the process that waits has just been woken very often.
+                let _ = waker.wake();
+            }
+        };
+        let thread = std::thread::Builder::new().name("lpf name".into());
+        thread.spawn(look_up).map_err(MeetError::system)?;
+        let asked = Some(Asked { ask, answers, next: Some(Instant::now()) });
+        let trouble = Some(format!("no name server has answered what \"{text}\" stands for"));
+        Ok(Name { text, found: Vec::new(), trouble, asked })
+    }
+
+    fn look(&mut self, now: Instant) -> bool {
+        let Some(Asked { ask, answers, next }) = &mut self.asked else { return false };
+        let answer = answers.try_recv();
+        if answer.is_ok() {
+            *next = now.checked_add(AGAIN);
+        }
+        if next.is_some_and(|due| due <= now) {
+            // The thread is there as long as this sender.
+            *next = ask.send(()).is_err().then_some(now + AGAIN);
+        }
+        let unknown = |reason: String| format!("\"{}\" is not known here: {reason}", self.text);
+        match answer {
+            Ok(Ok(found)) if !found.is_empty() => {
+                let is_new = self.found != found;
+                (self.found, self.trouble) = (found, None);
+                is_new
+            }
+            Ok(answer) => {
+                let reason = answer.map_or_else(|error| error.to_string(), |_| "no address".into());
+                self.trouble = Some(unknown(reason));
+                // What it stood for before may be right still.
+                false
+            }
+            Err(_) => false,
+        }
+    }
+}
+
+/// The parts of an address that have the form `host:port`.
+///
+/// # Errors
+/// If there are none.
+pub(super) fn well_formed(addresses: &str) -> Result<Vec<&str>, MeetError> {
+    let is_formed = |address: &&str| {
+        address.parse::<SocketAddr>().is_ok()
+            || address.rsplit_once(':').is_some_and(|(host, port)| {
+                !host.is_empty() && !host.contains([':', '/']) && port.parse::<u16>().is_ok()
+            })
+    };
+    let formed: Vec<&str> = addresses.split(',').map(str::trim).filter(is_formed).collect();
+    if formed.is_empty() {
+        let text = format!("\"{addresses}\" is not an address of the form host:port");
+        return Err(MeetError::Setting(text));
+    }
+    Ok(formed)
 }
 
 /// The port, if a name that other machines may know stands for a loopback address here.
@@ -97,8 +183,15 @@ fn loopback_of_a_name(address: &str, found: &[SocketAddr]) -> Option<u16> {
 }
 
 /// All addresses of this machine: of both kinds where there is the newer one.
-fn everywhere(port: u16) -> [SocketAddr; 2] {
+pub(super) fn everywhere(port: u16) -> [SocketAddr; 2] {
     [SocketAddr::from(([0u16; 8], port)), SocketAddr::from(([0; 4], port))]
+}
+
+/// Addresses at which other machines may find this one, as many as a process announces.
+pub(super) fn announced() -> Vec<IpAddr> {
+    let mut all = own().unwrap_or_default();
+    all.truncate(MOST_ADDRESSES);
+    all
 }
 
 /// The addresses at which other machines may find this one.
@@ -136,35 +229,47 @@ const CALLERS: i32 = 1024;
 /// Makes room for all who call at once.
 pub(super) fn widen(listener: &TcpListener) {
     // Where it is refused, who finds no room comes again.
-    let _ = socket2::SockRef::from(listener).listen(CALLERS);
+    let _ = SockRef::from(listener).listen(CALLERS);
+}
+
+/// Listens at an address; at `[::]` for both kinds of callers, whatever the system's `bindv6only`.
+pub(super) fn listen_at(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
+    // As the standard library has it: a port is free as soon as nobody listens there.
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(CALLERS)?;
+    Ok(socket.into())
 }
 
 /// Listens at the first of these addresses that can be had.
 ///
 /// # Errors
-/// One of another machine, or that this user may not have, is a wrong setting; one that is taken is free
-/// again later.
+/// As [`cannot_listen`] has it.
 pub(super) fn listen(addresses: &[SocketAddr]) -> Result<TcpListener, MeetError> {
-    let mut last = None;
+    let mut last = MeetError::Setting("there is no address to listen at".into());
     for &address in addresses {
-        match TcpListener::bind(address) {
-            Ok(listener) => {
-                widen(&listener);
-                return Ok(listener);
-            }
-            Err(error) => last = Some((address, error)),
+        match listen_at(address) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => last = cannot_listen(address, &error),
         }
     }
-    Err(match last {
-        Some((address, error)) => match error.kind() {
-            ErrorKind::AddrNotAvailable | ErrorKind::PermissionDenied => {
-                MeetError::Setting(format!("process 0 cannot listen at {address}: {error}"))
-            }
-            ErrorKind::AddrInUse => MeetError::Listen { address, reason: error.to_string() },
-            _ => MeetError::system(error),
-        },
-        None => MeetError::Setting("there is no address to listen at".into()),
-    })
+    Err(last)
+}
+
+/// An address of another machine, or one that this user may not have, is a wrong setting; one that is taken is
+/// free again later.
+pub(super) fn cannot_listen(address: SocketAddr, error: &io::Error) -> MeetError {
+    match error.kind() {
+        ErrorKind::AddrNotAvailable | ErrorKind::PermissionDenied => {
+            MeetError::Setting(format!("process 0 cannot listen at {address}: {error}"))
+        }
+        ErrorKind::AddrInUse => MeetError::Listen { address, reason: error.to_string() },
+        _ => MeetError::System(error.to_string()),
+    }
 }
 
 /// Listens where processes of higher rank find this one: on all addresses of the machine where they need
@@ -173,13 +278,10 @@ pub(super) fn listen_for_pairs(
     local: SocketAddr,
     secret: Option<&Secret>,
 ) -> Result<TcpListener, MeetError> {
-    let mut address = match (secret, local) {
-        (None, local) => local,
-        (Some(_), SocketAddr::V4(_)) => SocketAddr::from(([0; 4], 0)),
-        (Some(_), SocketAddr::V6(_)) => SocketAddr::from(([0u16; 8], 0)),
-    };
-    address.set_port(0);
-    listen(&[address])
+    match secret {
+        Some(_) => listen(&everywhere(0)),
+        None => listen(&[SocketAddr::new(local.ip(), 0)]),
+    }
 }
 
 /// Where a process that process 0 sees at `seen`, with a listener at `port`, is found by one that it
@@ -190,6 +292,18 @@ pub(super) fn place(seen: SocketAddr, port: u16, by: SocketAddr) -> Place {
         true => Place::WithHost(port),
         false => Place::At(seen, port),
     }
+}
+
+/// All places of such a process, which also has these addresses; the likeliest first.
+pub(super) fn places(
+    seen: SocketAddr,
+    port: u16,
+    addresses: &[IpAddr],
+    by: SocketAddr,
+) -> Vec<Place> {
+    let first = place(seen, port, by);
+    let more = addresses.iter().take(MOST_ADDRESSES).map(|&ip| Place::At(ip, port));
+    std::iter::once(first).chain(more.filter(|&more| more != first)).collect()
 }
 
 /// The address of a place, for one that reached process 0 at `host`.
@@ -271,10 +385,18 @@ mod tests {
 
     #[test]
     fn an_address_that_is_none_is_named() {
-        let time = Duration::from_secs(5);
-        let text = resolve("localhost", time).unwrap_err().to_string();
-        assert!(text.starts_with("\"localhost\" is no address of the form host:port"), "{text}");
-        assert!(resolve("localhost, localhost:80", time).is_ok_and(|found| !found.is_empty()));
-        assert!(resolve("localhost:80", time).unwrap().iter().all(|found| found.port() == 80));
+        let text = well_formed("localhost").unwrap_err().to_string();
+        assert_eq!(text, "\"localhost\" is not an address of the form host:port");
+        assert_eq!(well_formed("localhost, localhost:80").unwrap(), ["localhost:80"]);
+    }
+
+    #[test]
+    fn a_listener_at_all_addresses_hears_both_kinds_of_callers() {
+        let listener = listen(&everywhere(0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        if listener.local_addr().unwrap().is_ipv6() {
+            std::net::TcpStream::connect(("::1", port)).unwrap();
+        }
     }
 }

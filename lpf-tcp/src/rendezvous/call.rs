@@ -1,5 +1,6 @@
 //! Calling another process: again and again until it answers, without waiting for it.
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -27,7 +28,7 @@ const LAST_PAUSE: Duration = Duration::from_millis(100);
 enum Stage {
     /// The next attempt is then.
     Pausing(Instant),
-    Connecting(Wire, Instant),
+    Connecting(Wire, SocketAddr, Instant),
     /// The connection stands; the course has to say hello.
     Connected(Wire),
     Greeting(Wire, Caller, Instant),
@@ -56,8 +57,8 @@ pub(super) struct Call {
     pause: Duration,
     stage: Stage,
     wanted: Rank,
-    /// Why the last attempt failed.
-    trouble: String,
+    /// Why the last attempt at each address failed.
+    troubles: BTreeMap<SocketAddr, String>,
 }
 
 impl Call {
@@ -69,13 +70,31 @@ impl Call {
         now: Instant,
     ) -> Self {
         let stage = Stage::Pausing(now);
-        let trouble = "nobody answers there".into();
-        Call { token, addresses, attempts: 0, pause: FIRST_PAUSE, stage, wanted, trouble }
+        let troubles = BTreeMap::new();
+        Call { token, addresses, attempts: 0, pause: FIRST_PAUSE, stage, wanted, troubles }
     }
 
-    /// Why there is no connection yet.
-    pub(super) fn trouble(&self) -> &str {
-        &self.trouble
+    /// The process called is found at these addresses, as far as is known now.
+    pub(super) fn change_addresses(&mut self, addresses: Vec<SocketAddr>, now: Instant) {
+        if let Stage::Connecting(_, address, _) = self.stage
+            && !addresses.contains(&address)
+        {
+            self.stage = Stage::Pausing(now);
+        }
+        self.troubles.retain(|address, _| addresses.contains(address));
+        (self.addresses, self.attempts) = (addresses, 0);
+    }
+
+    pub(super) fn has_addresses(&self) -> bool {
+        !self.addresses.is_empty()
+    }
+
+    /// Why there is no connection yet: of each address that was tried, up to a few.
+    pub(super) fn trouble(&self) -> String {
+        const MOST: usize = 4;
+        let troubles = self.troubles.iter().take(MOST);
+        let texts = troubles.map(|(address, trouble)| format!("{address}: {trouble}"));
+        texts.collect::<Vec<_>>().join("; ")
     }
 
     /// The process called.
@@ -87,8 +106,9 @@ impl Call {
         if event.token() != self.token {
             return;
         }
-        if let Stage::Connecting(wire, _) | Stage::Connected(wire) | Stage::Greeting(wire, _, _) =
-            &mut self.stage
+        if let Stage::Connecting(wire, _, _)
+        | Stage::Connected(wire)
+        | Stage::Greeting(wire, _, _) = &mut self.stage
         {
             wire.note(event);
         }
@@ -97,15 +117,23 @@ impl Call {
     /// When something has to be done though nothing comes.
     pub(super) fn due(&self) -> Option<Instant> {
         match self.stage {
-            Stage::Pausing(due) | Stage::Connecting(_, due) | Stage::Greeting(_, _, due) => {
+            Stage::Pausing(due) | Stage::Connecting(_, _, due) | Stage::Greeting(_, _, due) => {
                 Some(due)
             }
             Stage::Connected(_) | Stage::Done => None,
         }
     }
 
+    /// The address that was tried last.
+    fn tried(&self) -> Option<SocketAddr> {
+        let nth = self.attempts.checked_sub(1)?.checked_rem(self.addresses.len())?;
+        self.addresses.get(nth).copied()
+    }
+
     fn fail(&mut self, trouble: String, now: Instant) -> Progress {
-        self.trouble = trouble;
+        if let Some(address) = self.tried() {
+            self.troubles.insert(address, trouble);
+        }
         self.stage = Stage::Pausing(now + self.pause);
         self.pause = (2 * self.pause).min(LAST_PAUSE);
         Progress::Pending
@@ -124,7 +152,7 @@ impl Call {
                 Progress::Pending
             }
             Stage::Pausing(_) => self.connect(registry, now),
-            Stage::Connecting(wire, due) => self.look(wire, due, now),
+            Stage::Connecting(wire, address, due) => self.look(wire, address, due, now),
             Stage::Connected(wire) => {
                 self.stage = Stage::Connected(wire);
                 Progress::Pending
@@ -145,23 +173,24 @@ impl Call {
     }
 
     fn connect(&mut self, registry: &Registry, now: Instant) -> Progress {
-        let Some(&address) = self.addresses.get(self.attempts % self.addresses.len().max(1)) else {
+        self.attempts += 1;
+        let Some(address) = self.tried() else {
             return self.fail("it has no address".into(), now);
         };
-        self.attempts += 1;
+        self.troubles.entry(address).or_insert_with(|| "nothing answers there".into());
         let connecting = TcpStream::connect(address).and_then(|stream| {
             let mut wire = Wire::new(stream);
             wire.register(registry, self.token)?;
             Ok(wire)
         });
         match connecting {
-            Ok(wire) => self.look(wire, now + self.patience(), now),
+            Ok(wire) => self.look(wire, address, now + self.patience(), now),
             Err(error) => self.fail(error.to_string(), now),
         }
     }
 
     /// Whether the connection stands.
-    fn look(&mut self, wire: Wire, due: Instant, now: Instant) -> Progress {
+    fn look(&mut self, wire: Wire, address: SocketAddr, due: Instant, now: Instant) -> Progress {
         match wire.stream().take_error() {
             Ok(None) => {}
             Ok(Some(error)) | Err(error) => return self.fail(error.to_string(), now),
@@ -172,7 +201,7 @@ impl Call {
                 if now >= due {
                     return self.fail("nothing answers there".into(), now);
                 }
-                self.stage = Stage::Connecting(wire, due);
+                self.stage = Stage::Connecting(wire, address, due);
                 return Progress::Pending;
             }
             (Err(error), _) | (_, Err(error)) => return self.fail(error.to_string(), now),

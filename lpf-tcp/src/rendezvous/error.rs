@@ -60,12 +60,18 @@ pub enum MeetError {
         notes: String,
     },
     /// All have come, but could not connect to each other.
-    #[error("{} not connected to all others within {time:?}", names(ranks, "was", "were"))]
+    #[error(
+        "{} not connected to all others within {time:?}{}{notes}",
+        names(ranks, "was", "were"),
+        if notes.is_empty() { "" } else { "; " }
+    )]
     Unconnected {
         /// Which.
         ranks: Vec<Rank>,
         /// After how long.
         time: Duration,
+        /// Which process did not reach which, at which address, and why, for people.
+        notes: String,
     },
     /// A process ended during the rendezvous.
     #[error("process {rank} ended during the rendezvous: {reason}")]
@@ -176,7 +182,11 @@ mod tests {
             (MeetError::System(reason.clone()), Kind::Mitigable, None),
             (unreachable, Kind::Fatal, Some(0)),
             (missing, Kind::Fatal, Some(2)),
-            (MeetError::Unconnected { ranks: vec![1], time }, Kind::Fatal, Some(1)),
+            (
+                MeetError::Unconnected { ranks: vec![1], time, notes: String::new() },
+                Kind::Fatal,
+                Some(1),
+            ),
             (MeetError::Ended { rank: 3, reason }, Kind::Fatal, Some(3)),
             (MeetError::Failed("over".into()), Kind::Fatal, Some(0)),
         ];

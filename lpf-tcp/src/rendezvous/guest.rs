@@ -6,15 +6,16 @@ use std::time::{Duration, Instant};
 use lpf_core::messages::Rank;
 use mio::{Events, Poll, Token};
 
-use super::address::{address_of, listen_for_pairs, may_use};
+use super::address::{Names, address_of, announced, listen_for_pairs, may_use};
 use super::call::{Call, Progress};
 use super::handshake::Refusal;
 use super::reception::{Arrival, Reception};
 use super::secret::Nonce;
 use super::words::{
-    Hello, LONGEST_ANSWER, Place, Purpose, ToGuest, ToHost, already_there, printable, short,
+    Hello, LONGEST_ANSWER, LONGEST_PLACE, MOST_ADDRESSES, Place, Purpose, ToGuest, ToHost,
+    already_there, printable, short,
 };
-use super::{Connected, MeetError, Plan, sleep, taken};
+use super::{Connected, MeetError, Plan, names, sleep, taken};
 use crate::control::frame::{decode, encode};
 use crate::control::wire::{Filled, Wire};
 
@@ -25,6 +26,9 @@ const LAST_WORD: Duration = Duration::from_secs(1);
 /// in the same moment, and the list of process 0, whose time may end later, is the right one.
 const LEEWAY: Duration = Duration::from_secs(3);
 
+/// So often at most process 0 is told whom this process does not reach.
+const COMPLAINT: Duration = Duration::from_millis(250);
+
 /// Of the connection to process 0.
 const HOST: Token = Token(0);
 
@@ -32,6 +36,8 @@ const HOST: Token = Token(0);
 pub(super) struct Guest<'a> {
     plan: &'a Plan,
     poll: Poll,
+    /// What the address of process 0 stands for.
+    names: Names,
     /// The call to process 0, until it is answered.
     call: Call,
     host: Option<Wire>,
@@ -44,16 +50,18 @@ pub(super) struct Guest<'a> {
     streams: Vec<Option<Wire>>,
     has_roster: bool,
     ready: bool,
+    /// When process 0 is told next whom this process does not reach, and what it was told last.
+    complains: Option<(Instant, String)>,
     /// Its time is up, and it has asked who is missing: it waits until then for the answer.
     last_word: Option<Instant>,
 }
 
 impl<'a> Guest<'a> {
-    pub(super) fn new(plan: &'a Plan, addresses: Vec<SocketAddr>) -> Result<Self, MeetError> {
+    pub(super) fn new(plan: &'a Plan) -> Result<Self, MeetError> {
         let poll = Poll::new().map_err(MeetError::system)?;
-        let now = Instant::now();
         Ok(Guest {
-            call: Call::new(HOST, 0, addresses, now),
+            names: names(&plan.address, &poll)?,
+            call: Call::new(HOST, 0, Vec::new(), Instant::now()),
             plan,
             poll,
             host: None,
@@ -64,6 +72,7 @@ impl<'a> Guest<'a> {
             streams: (0..plan.me.size).map(|_| None).collect(),
             has_roster: false,
             ready: false,
+            complains: None,
             last_word: None,
         })
     }
@@ -89,7 +98,10 @@ impl<'a> Guest<'a> {
         let deadline = self.deadline();
         let calls = self.calls.iter().filter_map(Call::due);
         let reception = self.reception.as_ref().and_then(Reception::due);
-        calls.chain(reception).chain(self.call.due()).fold(deadline, Instant::min)
+        let complains = self.complains.as_ref().filter(|_| !self.ready).map(|(due, _)| *due);
+        let names = self.names.due().filter(|_| self.host.is_none());
+        let all = calls.chain(reception).chain(self.call.due()).chain(names).chain(complains);
+        all.fold(deadline, Instant::min)
     }
 
     /// When it gives up, or has waited long enough for the answer to that.
@@ -113,6 +125,11 @@ impl<'a> Guest<'a> {
     /// Takes what came. When process 0 says so, all begin together; whether with heartbeats.
     fn step(&mut self) -> Result<Option<bool>, MeetError> {
         let now = Instant::now();
+        if self.host.is_none() && (self.names.look(now) || !self.call.has_addresses()) {
+            let (found, secret) = (self.names.found(), self.plan.me.secret.as_ref());
+            found.iter().try_for_each(|&address| may_use(address, secret))?;
+            self.call.change_addresses(found, now);
+        }
         self.call_host(now)?;
         if let Some(beats) = self.hear_host(now)? {
             return Ok(Some(beats));
@@ -120,6 +137,7 @@ impl<'a> Guest<'a> {
         self.receive_callers(now);
         self.call_others(now)?;
         self.report();
+        self.complain(now);
         if now >= self.deadline() {
             self.give_up(now)?;
         }
@@ -138,6 +156,10 @@ impl<'a> Guest<'a> {
             streams: me.streams,
             build: me.build.clone(),
             port: self.port.filter(|_| purpose == Purpose::Control),
+            addresses: match self.port {
+                Some(_) if purpose == Purpose::Control && me.secret.is_some() => announced(),
+                _ => Vec::new(),
+            },
             nonce: Nonce::new()?,
         })
     }
@@ -168,7 +190,9 @@ impl<'a> Guest<'a> {
         }
         let listener = listen_for_pairs(local, me.secret.as_ref())?;
         self.port = Some(listener.local_addr().map_err(MeetError::system)?.port());
-        self.reception = Some(Reception::new(listener, me.clone(), self.poll.registry())?);
+        let mut reception = Reception::new(me.clone());
+        reception.open(listener, self.poll.registry())?;
+        self.reception = Some(reception);
         Ok(())
     }
 
@@ -179,7 +203,8 @@ impl<'a> Guest<'a> {
         }
         // What came behind the welcome is here already.
         let filled = if wire.is_readable() { wire.fill() } else { Filled::All };
-        let longest = LONGEST_ANSWER + 24 * self.plan.me.size as usize;
+        let most = LONGEST_PLACE * (1 + MOST_ADDRESSES) * self.plan.me.size as usize;
+        let longest = LONGEST_ANSWER + most;
         loop {
             let Some(wire) = &mut self.host else { return Ok(None) };
             let word = match wire.next(longest) {
@@ -212,24 +237,26 @@ impl<'a> Guest<'a> {
     }
 
     /// Calls all of lower rank.
-    fn call_all(&mut self, places: &[Place], now: Instant) -> Result<(), MeetError> {
+    fn call_all(&mut self, places: &[Vec<Place>], now: Instant) -> Result<(), MeetError> {
         let me = &self.plan.me;
         self.has_roster = true;
         if !me.streams {
             return Ok(());
         }
+        self.complains = Some((now + COMPLAINT, String::new()));
         let Some(host) = self.address.filter(|_| places.len() as u32 == me.size - 1) else {
             let reason = "it did not keep to the protocol".into();
             return Err(MeetError::Ended { rank: 0, reason });
         };
-        let others = places.iter().map(|&place| address_of(place, host));
-        for (rank, address) in std::iter::once(host).chain(others).enumerate() {
+        let others = places.iter();
+        let others = others.map(|all| all.iter().map(|&place| address_of(place, host)).collect());
+        for (rank, addresses) in std::iter::once(vec![host]).chain(others).enumerate() {
             let rank = rank as Rank;
             if rank < me.rank {
-                may_use(address, me.secret.as_ref())?;
+                addresses.iter().try_for_each(|&address| may_use(address, me.secret.as_ref()))?;
                 // The token 0 is taken by the control connection; no rank is as great as the size.
                 let token = if rank == 0 { me.size } else { rank };
-                self.calls.push(Call::new(Token(token as usize), rank, vec![address], now));
+                self.calls.push(Call::new(Token(token as usize), rank, addresses, now));
             }
         }
         Ok(())
@@ -282,6 +309,27 @@ impl<'a> Guest<'a> {
         }
     }
 
+    /// Tells process 0 whom this process does not reach, as soon as it may be of interest: when the time is
+    /// up, all are told who did not reach whom.
+    fn complain(&mut self, now: Instant) {
+        let Some((due, before)) = &self.complains else { return };
+        if now < *due {
+            return;
+        }
+        let text = short(&self.unreached());
+        let is_new = !text.is_empty() && text != *before;
+        self.complains = Some((now + COMPLAINT, text.clone()));
+        if is_new {
+            self.tell(&ToHost::Trouble(text));
+        }
+    }
+
+    /// Whom it does not reach, where, and why: up to a few.
+    fn unreached(&self) -> String {
+        let text = |call: &Call| format!("process {} at {}", call.wanted(), call.trouble());
+        self.calls.iter().take(2).map(text).collect::<Vec<_>>().join(", ")
+    }
+
     fn tell(&mut self, word: &ToHost) {
         if let Some(wire) = &mut self.host {
             wire.out().extend_from_slice(&encode(word));
@@ -294,7 +342,11 @@ impl<'a> Guest<'a> {
     fn give_up(&mut self, now: Instant) -> Result<(), MeetError> {
         let time = self.plan.time;
         if self.host.is_none() {
-            let (address, reason) = (self.plan.address.clone(), self.call.trouble().into());
+            let reason = match self.call.has_addresses() {
+                true => self.call.trouble(),
+                false => self.names.trouble(),
+            };
+            let address = self.plan.address.clone();
             return Err(MeetError::Unreachable { address, time, reason });
         }
         if self.last_word.is_some() {
@@ -302,13 +354,12 @@ impl<'a> Guest<'a> {
             return Err(MeetError::Ended { rank: 0, reason });
         }
         self.last_word = Some(now + LAST_WORD);
-        match self.calls.first() {
-            Some(call) => {
-                let text =
-                    format!("no connection to process {}: {}", call.wanted(), call.trouble());
+        match self.calls.is_empty() {
+            false => {
+                let text = format!("it did not reach {}", self.unreached());
                 self.tell(&ToHost::GaveUp(short(&text)));
             }
-            None => self.tell(&ToHost::Who),
+            true => self.tell(&ToHost::Who),
         }
         Ok(())
     }

@@ -1,19 +1,20 @@
 //! Process 0's course: let the others in, tell them where they find each other, let them go together.
 
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, TcpListener};
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::time::Instant;
 
 use lpf_core::messages::Rank;
 use mio::{Events, Poll, Token};
 
-use super::address::place;
+use super::address::{Names, cannot_listen, listen_at, may_use, places};
 use super::handshake::Refusal;
 use super::reception::{Arrival, Reception};
 use super::words::{
     Hello, Place, Purpose, ToGuest, ToHost, already_there, printable, short, short_notes,
 };
-use super::{Connected, MeetError, Plan, sleep, taken};
+use super::{Connected, MeetError, Plan, names, sleep, taken};
 use crate::control::frame::{decode, encode};
 use crate::control::wire::{Filled, Wire};
 
@@ -25,13 +26,17 @@ struct Guest {
     wire: Wire,
     seen: SocketAddr,
     port: u16,
+    addresses: Vec<IpAddr>,
     ready: bool,
+    /// Whom it does not reach, where, and why.
+    trouble: Option<String>,
     closed: Option<String>,
 }
 
 /// What a guest's wire brought.
 enum Came {
     Ready,
+    Trouble(String),
     Who,
     Left(String),
 }
@@ -46,14 +51,26 @@ pub(super) struct Host<'a> {
     /// Who came and left again, and why.
     left: BTreeMap<Rank, String>,
     complete: bool,
+    /// What it listens at stands for; `None` if it was given a listener.
+    names: Option<Names>,
+    /// Why it cannot listen at an address.
+    deaf: Option<MeetError>,
     /// It listens at a loopback address, which other machines may not know to be one.
-    pub(super) is_hidden: bool,
+    is_hidden: bool,
 }
 
 impl<'a> Host<'a> {
-    pub(super) fn new(plan: &'a Plan, listener: TcpListener) -> Result<Self, MeetError> {
+    /// Process 0, which listens where it is told, or with a listener.
+    pub(super) fn new(plan: &'a Plan, listener: Option<TcpListener>) -> Result<Self, MeetError> {
         let poll = Poll::new().map_err(MeetError::system)?;
-        let reception = Reception::new(listener, plan.me.clone(), poll.registry())?;
+        let mut reception = Reception::new(plan.me.clone());
+        let names = match listener {
+            Some(listener) => {
+                reception.open(listener, poll.registry())?;
+                None
+            }
+            None => Some(names(&plan.address, &poll)?),
+        };
         let size = plan.me.size as usize;
         Ok(Host {
             plan,
@@ -63,6 +80,8 @@ impl<'a> Host<'a> {
             streams: (0..size).map(|_| None).collect(),
             left: BTreeMap::new(),
             complete: false,
+            names,
+            deaf: None,
             is_hidden: false,
         })
     }
@@ -76,8 +95,9 @@ impl<'a> Host<'a> {
                 Ok(true) => return self.go(),
                 Err(error) => return Err(self.fail(error)),
             }
-            let until =
-                self.reception.due().map_or(self.plan.deadline, |due| due.min(self.plan.deadline));
+            let names = self.names.as_ref().and_then(Names::due);
+            let until = self.reception.due().into_iter().chain(names);
+            let until = until.fold(self.plan.deadline, Instant::min);
             sleep(&mut self.poll, &mut events, until)?;
             for event in events.iter() {
                 match self.guests.get_mut(event.token().0) {
@@ -90,6 +110,7 @@ impl<'a> Host<'a> {
 
     /// Takes what came. True when all are connected to all.
     fn step(&mut self) -> Result<bool, MeetError> {
+        self.listen()?;
         self.hear_guests()?;
         self.receive_callers();
         if !self.complete && self.missing().is_empty() {
@@ -106,6 +127,37 @@ impl<'a> Host<'a> {
         match Instant::now() < self.plan.deadline {
             true => Ok(false),
             false => Err(self.late()),
+        }
+    }
+
+    /// Listens at all that its address stands for, as far as that can be had.
+    fn listen(&mut self) -> Result<(), MeetError> {
+        let Some(names) = self.names.as_mut().filter(|_| !self.complete) else { return Ok(()) };
+        let is_all = self.deaf.is_none() && !self.reception.is_deaf();
+        if !names.look(Instant::now()) && is_all {
+            return Ok(());
+        }
+        let secret = self.plan.me.secret.as_ref();
+        let (addresses, is_hidden) = names.to_listen(secret);
+        addresses.iter().try_for_each(|&address| may_use(address, secret))?;
+        (self.is_hidden, self.deaf) = (is_hidden, None);
+        let mut is_passing = names.may_change();
+        for address in addresses {
+            if self.reception.hears(address) {
+                continue;
+            }
+            match listen_at(address) {
+                Ok(listener) => self.reception.open(listener, self.poll.registry())?,
+                Err(error) => {
+                    // A name may stand for another address in a moment.
+                    is_passing &= error.kind() == ErrorKind::AddrNotAvailable;
+                    self.deaf.get_or_insert(cannot_listen(address, &error));
+                }
+            }
+        }
+        match self.deaf.take_if(|_| !is_passing && self.reception.is_deaf()) {
+            Some(error) => Err(error),
+            None => Ok(()),
         }
     }
 
@@ -130,7 +182,18 @@ impl<'a> Host<'a> {
     fn late(&self) -> MeetError {
         let time = self.plan.time;
         if self.complete {
-            return MeetError::Unconnected { ranks: self.unconnected(), time };
+            let ranks = self.unconnected();
+            let trouble = |&rank: &Rank| {
+                let trouble = self.guests[rank as usize].as_ref()?.trouble.as_ref()?;
+                Some(format!("process {rank} did not reach {trouble}"))
+            };
+            let notes: Vec<_> = ranks.iter().filter_map(trouble).take(3).collect();
+            return MeetError::Unconnected { ranks, time, notes: notes.join("; ") };
+        }
+        if let Some(names) = self.names.as_ref().filter(|_| self.reception.is_deaf()) {
+            let why = self.deaf.as_ref().map_or_else(|| names.trouble(), ToString::to_string);
+            let text = format!("process 0 found no address to listen at within {time:?}: {why}");
+            return MeetError::Setting(text);
         }
         let mut notes: Vec<String> = self
             .missing()
@@ -171,6 +234,11 @@ impl<'a> Host<'a> {
                     guest.ready = self.complete;
                 }
             }
+            Came::Trouble(text) => {
+                if let Some(guest) = &mut self.guests[rank as usize] {
+                    guest.trouble = Some(text);
+                }
+            }
             Came::Who => self.tell(rank, &word_of(&self.late())),
             Came::Left(reason) if self.complete => return Err(MeetError::Ended { rank, reason }),
             Came::Left(reason) => {
@@ -206,7 +274,10 @@ impl<'a> Host<'a> {
             Purpose::Control => {
                 wire.reregister(registry, Token(rank))?;
                 let (seen, port) = (wire.peer()?, hello.port.unwrap_or(0));
-                self.guests[rank] = Some(Guest { wire, seen, port, ready: false, closed: None });
+                let addresses = hello.addresses;
+                let (ready, trouble, closed) = (false, None, None);
+                let guest = Guest { wire, seen, port, addresses, ready, trouble, closed };
+                self.guests[rank] = Some(guest);
             }
         }
         Ok(())
@@ -223,10 +294,10 @@ impl<'a> Host<'a> {
             let Some(by) = self.guests[to as usize].as_ref().map(|guest| guest.seen) else {
                 continue;
             };
-            let places: Vec<Place> = self.guests[1..]
+            let places: Vec<Vec<Place>> = self.guests[1..]
                 .iter()
                 .flatten()
-                .map(|guest| place(guest.seen, guest.port, by))
+                .map(|guest| places(guest.seen, guest.port, &guest.addresses, by))
                 .collect();
             self.tell(to, &ToGuest::Roster(places));
         }
@@ -306,6 +377,7 @@ impl Guest {
         match self.wire.next(LONGEST) {
             Ok(Some(frame)) => Some(match decode::<ToHost>(frame) {
                 Some(ToHost::Ready) => Came::Ready,
+                Some(ToHost::Trouble(text)) => Came::Trouble(printable(&text)),
                 Some(ToHost::Who) => Came::Who,
                 Some(ToHost::GaveUp(reason)) => Came::Left(printable(&reason)),
                 None => Came::Left("it did not keep to the protocol".into()),

@@ -10,7 +10,7 @@ use mio::{Interest, Registry, Token};
 use super::MeetError;
 use super::address::widen;
 use super::handshake::{Acceptor, Heard, Identity, Refusal};
-use super::words::{Hello, LONGEST_GREETING};
+use super::words::{Hello, LONGEST_GREETING, canonical};
 use crate::control::frame;
 use crate::control::wire::{Filled, Wire};
 
@@ -24,8 +24,8 @@ const MOST_PENDING: usize = 1024;
 /// A pause where the system has no more sockets.
 const SHORT_OF_SOCKETS: Duration = Duration::from_millis(20);
 
-/// The token of the listener; those of connections that are not let in yet follow.
-const LISTENER: usize = 1 << 40;
+/// The tokens of listeners and of connections that are not let in yet are greater.
+const FIRST: usize = 1 << 40;
 
 #[derive(Debug)]
 struct Pending {
@@ -42,38 +42,72 @@ pub(super) struct Arrival {
     pub(super) wire: Wire,
 }
 
-/// A listener and those who wait there.
+/// Where others call, and whether somebody may wait there.
+#[derive(Debug)]
+struct Door {
+    listener: mio::net::TcpListener,
+    token: usize,
+    acceptable: bool,
+}
+
+/// Listeners, and those who wait there.
 #[derive(Debug)]
 pub(super) struct Reception {
-    listener: mio::net::TcpListener,
+    doors: Vec<Door>,
     me: Identity,
     pending: BTreeMap<usize, Pending>,
     next: usize,
-    acceptable: bool,
     pause: Option<Instant>,
     last_refusal: Option<String>,
 }
 
 impl Reception {
-    pub(super) fn new(
+    pub(super) fn new(me: Identity) -> Self {
+        Reception {
+            doors: Vec::new(),
+            me,
+            pending: BTreeMap::new(),
+            next: FIRST,
+            pause: None,
+            last_refusal: None,
+        }
+    }
+
+    /// Hears those who call here, too.
+    pub(super) fn open(
+        &mut self,
         listener: TcpListener,
-        me: Identity,
         registry: &Registry,
-    ) -> Result<Self, MeetError> {
+    ) -> Result<(), MeetError> {
         listener.set_nonblocking(true).map_err(MeetError::system)?;
         widen(&listener);
         let mut listener = mio::net::TcpListener::from_std(listener);
-        let token = Token(LISTENER);
-        registry.register(&mut listener, token, Interest::READABLE).map_err(MeetError::system)?;
-        Ok(Reception {
-            listener,
-            me,
-            pending: BTreeMap::new(),
-            next: LISTENER + 1,
-            acceptable: true,
-            pause: None,
-            last_refusal: None,
+        let token = self.token();
+        let registered = registry.register(&mut listener, Token(token), Interest::READABLE);
+        registered.map_err(MeetError::system)?;
+        self.doors.push(Door { listener, token, acceptable: true });
+        Ok(())
+    }
+
+    /// Whether those who call an address are heard.
+    pub(super) fn hears(&self, address: SocketAddr) -> bool {
+        let heard = self.doors.iter().filter_map(|door| door.listener.local_addr().ok());
+        heard.into_iter().any(|at| {
+            // Those who listen at all addresses of IPv6 hear callers of IPv4, too.
+            let ip = at.ip();
+            let all = ip.is_unspecified() && (ip.is_ipv6() || address.is_ipv4());
+            at.port() == address.port() && (all || canonical(at) == canonical(address))
         })
+    }
+
+    /// Whether nobody is heard at all.
+    pub(super) fn is_deaf(&self) -> bool {
+        self.doors.is_empty()
+    }
+
+    fn token(&mut self) -> usize {
+        self.next += 1;
+        self.next
     }
 
     /// The last that was not let in, and why.
@@ -82,13 +116,11 @@ impl Reception {
     }
 
     pub(super) fn note(&mut self, event: &mio::event::Event) {
-        match event.token().0 {
-            LISTENER => self.acceptable = true,
-            token => {
-                if let Some(pending) = self.pending.get_mut(&token) {
-                    pending.wire.note(event);
-                }
-            }
+        let token = event.token().0;
+        if let Some(pending) = self.pending.get_mut(&token) {
+            pending.wire.note(event);
+        } else if let Some(door) = self.doors.iter_mut().find(|door| door.token == token) {
+            door.acceptable = true;
         }
     }
 
@@ -104,11 +136,11 @@ impl Reception {
             return;
         }
         self.pause = None;
-        while self.acceptable {
-            match self.listener.accept() {
+        while let Some(door) = self.doors.iter_mut().find(|door| door.acceptable) {
+            match door.listener.accept() {
                 Ok((stream, from)) => self.greet(Wire::new(stream), from, registry, now),
                 Err(error) => match error.kind() {
-                    ErrorKind::WouldBlock => self.acceptable = false,
+                    ErrorKind::WouldBlock => door.acceptable = false,
                     ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
                     // Short of sockets or memory: the one that waits longest has to go.
                     _ => {
@@ -122,8 +154,7 @@ impl Reception {
     }
 
     fn greet(&mut self, mut wire: Wire, from: SocketAddr, registry: &Registry, now: Instant) {
-        let token = self.next;
-        self.next += 1;
+        let token = self.token();
         if wire.register(registry, Token(token)).is_err() {
             return;
         }

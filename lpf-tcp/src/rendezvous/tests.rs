@@ -34,6 +34,7 @@ fn hello() -> Hello {
         streams: true,
         build: Some(b"build".to_vec()),
         port: Some(4000),
+        addresses: Vec::new(),
         nonce: Nonce::new().unwrap(),
     }
 }
@@ -206,7 +207,7 @@ fn words_after_the_handshake_are_read_or_refused() {
     let mut random = Random::new(3);
     let places = vec![Place::At("fd00::2".parse().unwrap(), 5), Place::WithHost(6)];
     let guests = [
-        ToGuest::Roster(places),
+        ToGuest::Roster(vec![places]),
         ToGuest::Missing { ranks: vec![1, 2], notes: "so".into() },
         ToGuest::Failed("so".into()),
         ToGuest::Go { beats: true },
@@ -258,8 +259,12 @@ fn enter(address: SocketAddr, rank: Rank) -> TcpStream {
 }
 
 fn enter_for(address: SocketAddr, rank: Rank, streams: bool) -> TcpStream {
+    enter_as(address, Hello { rank, streams, ..hello() })
+}
+
+fn enter_as(address: SocketAddr, hello: Hello) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
-    let hello = Hello { rank, size: 3, job: 0, secret: false, streams, build: None, ..hello() };
+    let hello = Hello { size: 3, job: 0, secret: false, build: None, ..hello };
     let (mut caller, first) = Caller::new(&hello, 0);
     write_frame(&mut stream, &first);
     let challenge = read_frame(&mut stream);
@@ -304,7 +309,8 @@ fn a_connection_that_says_nothing_is_given_up_in_time() {
     let listener = bind_first("127.0.0.1").unwrap();
     let address = listener.local_addr().unwrap();
     let poll = Poll::new().unwrap();
-    let mut reception = Reception::new(listener, me(0), poll.registry()).unwrap();
+    let mut reception = Reception::new(me(0));
+    reception.open(listener, poll.registry()).unwrap();
     let silent: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
     let mut later = Instant::now();
     let mut look = |now| assert!(reception.next(poll.registry(), now, |_| Ok(())).is_none());
@@ -329,12 +335,32 @@ fn who_connects_to_nobody_is_named_when_time_is_up() {
         thread::sleep(Duration::from_millis(700));
         drop(stream);
     });
-    assert_eq!(errors[0], MeetError::Unconnected { ranks: vec![1, 2], time });
+    assert_eq!(errors[0], MeetError::Unconnected { ranks: vec![1, 2], time, notes: String::new() });
     assert!(
         errors[1].to_string().contains("processes 1 and 2 were not connected"),
         "{}",
         errors[1]
     );
+}
+
+#[test]
+fn who_does_not_reach_whom_is_said_with_the_address_and_the_reason() {
+    let listener = bind_first("127.0.0.1").unwrap();
+    let address = listener.local_addr().unwrap();
+    let start = |rank, listener| {
+        let mut meeting = Meeting::new(address.to_string(), rank, 3);
+        (meeting.listener, meeting.time) = (listener, Duration::from_secs(2));
+        thread::spawn(|| meeting.join())
+    };
+    let processes = [start(0, Some(listener)), start(2, None)];
+    // It announces a port at which nobody listens.
+    let port = bind_first("127.0.0.1").unwrap().local_addr().unwrap().port();
+    let _first = enter_as(address, Hello { rank: 1, port: Some(port), ..hello() });
+    for process in processes {
+        let text = process.join().unwrap().map(|joined| joined.rank).unwrap_err().to_string();
+        let reason = format!("process 2 did not reach process 1 at 127.0.0.1:{port}: Connection");
+        assert!(text.contains(&reason), "{text}");
+    }
 }
 
 /// What process 1 of two says of a process 0 that lets it in and then does `what`.
@@ -374,7 +400,7 @@ fn a_process_0_that_does_not_keep_to_the_course_is_left() {
     assert_eq!(with_a_host(time, drop), closed);
     let place = Place::At("10.1.2.3".parse().unwrap(), 4000);
     let roster = |mut stream: TcpStream| {
-        stream.write_all(&encode(&ToGuest::Roster(vec![place]))).unwrap();
+        stream.write_all(&encode(&ToGuest::Roster(vec![vec![place]]))).unwrap();
     };
     // Roster and end may come in one piece, and with the welcome.
     let began = Instant::now();

@@ -20,6 +20,9 @@ pub(super) const LONGEST_GREETING: usize = 512;
 /// The longest build id.
 pub(super) const LONGEST_BUILD: usize = 64;
 
+/// The most addresses of one process.
+pub(super) const MOST_ADDRESSES: usize = 8;
+
 /// The longest reason that is told, in bytes.
 const LONGEST_REASON: usize = 256;
 
@@ -70,8 +73,10 @@ pub(super) struct Hello {
     /// Whether pairs are to be connected.
     pub(super) streams: bool,
     pub(super) build: Option<Vec<u8>>,
-    /// Where processes of higher rank find this one.
+    /// Where processes of higher rank find this one,
     pub(super) port: Option<u16>,
+    /// and at which addresses of its machine, beside the one that process 0 sees.
+    pub(super) addresses: Vec<IpAddr>,
     pub(super) nonce: Nonce,
 }
 
@@ -99,11 +104,14 @@ pub(super) enum Place {
     WithHost(u16),
 }
 
+/// The longest place, in bytes.
+pub(super) const LONGEST_PLACE: usize = 24;
+
 /// From process 0 to those that it let in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum ToGuest {
-    /// All are there; by rank, process 0 apart.
-    Roster(Vec<Place>),
+    /// All are there; by rank, process 0 apart, each with the places where it may be found.
+    Roster(Vec<Vec<Place>>),
     /// These have not come, and what was seen of them. The meeting is over, for you at least.
     Missing { ranks: Vec<Rank>, notes: String },
     /// The meeting is over, for all.
@@ -117,6 +125,8 @@ pub(super) enum ToGuest {
 pub(super) enum ToHost {
     /// I am connected to all.
     Ready,
+    /// Whom I do not reach, where, and why.
+    Trouble(String),
     /// My time is up: who is missing?
     Who,
     /// I leave.
