@@ -19,9 +19,34 @@ pub(super) fn slow_down(factor: u32) {
     HARNESS.fetch_max(factor, Ordering::Relaxed);
 }
 
-/// A bound on time, as it holds for this harness.
-pub(super) fn allowed(bound: Duration) -> Duration {
-    bound * HARNESS.load(Ordering::Relaxed)
+/// A bound on time, as it holds for this harness, this build and this machine at this moment.
+///
+/// Every test that bounds a time from above uses it: the bound is that of a machine with a core for each process, and
+/// the machine may be shared with other programs.
+pub fn allowed(bound: Duration) -> Duration {
+    bound * HARNESS.load(Ordering::Relaxed) * contention()
+}
+
+/// 1 if there is a core for each thread that is ready to run, else twice the number of such threads per core: a thread
+/// waits for its turn, and so does each thread that it waits for.
+///
+/// The threads are those of all programs: the number at this moment, or the average over the last minute if that is
+/// larger.
+fn contention() -> u32 {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    // Without this file (on other systems than Linux) nothing is known, and bounds are those of a busy machine.
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    ready(&text).map_or(4, |ready| {
+        if ready <= cores as f64 { 1 } else { (2.0 * ready / cores as f64).ceil() as u32 }
+    })
+}
+
+/// The number of threads that are ready to run, by a line such as `2.05 1.10 0.70 3/119 5418`.
+fn ready(loadavg: &str) -> Option<f64> {
+    let mut words = loadavg.split_whitespace();
+    let average: f64 = words.next()?.parse().ok()?;
+    let now: f64 = words.nth(2)?.split('/').next()?.parse().ok()?;
+    Some(average.max(now))
 }
 
 /// Begins every complaint about time, so that the case can be tried again: see
@@ -34,8 +59,7 @@ pub fn assert_in_time(waited: Duration, bound: Duration) {
     assert!(waited <= bound, "{LATE}: after {} ms, not {}", waited.as_millis(), bound.as_millis());
 }
 
-/// What bounds on time are multiplied by: the sanitizers make everything several times slower, and
-/// `./test` runs them beside other checks.
+/// What bounds on time are multiplied by under the sanitizers, which make everything several times slower.
 pub(super) const SLOWDOWN: u32 = if cfg!(any(tsan, asan)) { 10 } else { 1 };
 
 /// Asserts that a result is an error of one kind and cause, and gives the error.
@@ -123,4 +147,17 @@ pub(super) fn wait_for<R>(what: &str, mut f: impl FnMut() -> Option<R>) -> R {
 pub(super) fn room<L: Lpf>(ctx: &mut Context<'_, L>, slots: usize, requests: usize) -> Result<()> {
     ctx.resize(slots, requests)?;
     ctx.sync()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ready;
+
+    #[test]
+    fn the_threads_that_are_ready_to_run_are_those_of_now_or_of_the_last_minute() {
+        assert_eq!(ready("0.06 0.29 0.50 3/95 2700\n"), Some(3.0));
+        assert_eq!(ready("6.50 0.29 0.50 3/95 2700\n"), Some(6.5));
+        assert_eq!(ready(""), None);
+        assert_eq!(ready("of another system"), None);
+    }
 }

@@ -200,7 +200,8 @@ case! {
                 std::thread::sleep(Duration::from_micros(200));
             }
             assert!(start.elapsed() > Duration::from_millis(300), "it was ready too early");
-            assert!(polls > 100, "{polls} polls in half a second");
+            // One that blocks is ready at its end.
+            assert!(polls > 5, "{polls} polls in half a second");
             assert_in_time(longest, Duration::from_millis(250));
             assert_eq!(latest(ctx, link)?, body(0, 8));
         }
