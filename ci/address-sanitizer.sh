@@ -24,10 +24,10 @@ done
 # --cfg asan: bounds on time are wider, see lpf-core/src/conformance/verdict.rs.
 sanitized_tests() { sanitized asan "-Zsanitizer=address --cfg asan" "${workspace[@]}" "$@"; }
 # Those of lpf-tcp are the suites of the protocol, which lpf-core/tests runs in one process.
-suite() { sanitized_tests --exclude lpf-tcp --test "$@"; }
+suite() { sanitized_tests --exclude lpf-tcp --exclude lpf-mpi --test "$@"; }
 suites=(conformance collectives messages)
 sanitized_tests --no-run --lib --bins "${tests[@]}"
-sanitized_tests --no-run --exclude lpf-tcp "${suites[@]/#/--test=}"
+sanitized_tests --no-run --exclude lpf-tcp --exclude lpf-mpi "${suites[@]/#/--test=}"
 [ "${BUILD_ONLY:-0}" = 0 ] || exit 0
 for name in "${suites[@]}"; do
     beside suite "$name"

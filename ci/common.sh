@@ -1,38 +1,36 @@
-# Sourced by every check. A check is a script that runs alone, from any folder:
-#   exit status 0    passed
-#   exit status 77   left out: the last line says why
-#   anything else    failed
+# Sourced by every check. A check is a script that also runs alone, from any folder. Its exit status is 0 if it
+# passed, 77 if it could not run for want of a network (its last line gives the reason), and another one if it failed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Checks never colour their output: it is read from logs.
-export CARGO_TERM_COLOR=never
-# A dependency's progress bars and ours stay out of logs.
-export CARGO_TERM_PROGRESS_WHEN=never
+# The output is read from logs: no colours, no progress bars.
+export CARGO_TERM_COLOR=never CARGO_TERM_PROGRESS_WHEN=never
+# What makes a second build faster makes the first a third slower, and the target folder twice as large.
+export CARGO_INCREMENTAL=0
 
-# Where builds go. Checks that need other compiler flags get a folder each, so that going from one
-# check to the next rebuilds nothing.
+# Where builds go. Checks with other compiler flags get a folder each, so that no check rebuilds what another one built.
 target_root="${CARGO_TARGET_DIR:-$PWD/target}"
 
-# leave_out REASON: this machine cannot run this check.
-leave_out() {
-    echo "left out: $*"
-    exit 77
+# needs REASON: this machine cannot run this check.
+needs() {
+    echo "error: $*"
+    exit 1
 }
 
-# What tests are chosen from, for cargo: all packages but the network on MPI, whichever are then tested. Cargo chooses
-# the features of dependencies by the packages that are named, and would build them anew for each choice.
-workspace=(--workspace --exclude lpf-mpi --features lpf-core/conformance)
+# The selection of packages and features that every check on threads and TCP uses, whichever tests it runs: cargo
+# chooses the features of dependencies by the selected packages, and builds them anew for each selection.
+workspace=(--workspace --features lpf-core/conformance)
 
 # The packages that use MPI, likewise.
 with_mpi=(-p lpf-mpi -p lpf-cli -p lpf-examples --features "lpf-mpi/mpi,lpf-cli/mpi,lpf-examples/mpi")
 
-# beside CMD...: CMD, beside what comes next: for what waits more than it computes.
-# all_well: waits for all of those, prints what each has said, and fails where one has failed.
+# beside CMD...: CMD, beside what follows: for what waits more than it computes.
+# all_well: waits for all of those, prints the output of each, and fails if one has failed.
 begun=()
+parts="$target_root/checks/$(basename "$0" .sh).parts"
 beside() {
-    local log
-    log="$(mktemp)"
+    local log="$parts/${#begun[@]}"
+    mkdir -p "$parts"
     { echo "== $*"; "$@"; } >"$log" 2>&1 &
     begun+=("$! $log")
 }
@@ -47,19 +45,17 @@ all_well() {
     return "$status"
 }
 
-# built ARGUMENTS...: where cargo put the test program that these arguments build.
-built() {
-    command cargo test --locked --no-run --message-format=json-render-diagnostics "$@" |
-        sed -n 's/.*"executable":"\([^"]*\/deps\/[^"]*\)".*/\1/p' | tail -n 1
-}
-
-# programs ARGUMENTS...: likewise all of them, a line each: the folder of its package, its name, and where it is.
+# programs ARGUMENTS...: builds test programs as `cargo test ARGUMENTS...` does, and prints a line for each: the
+# folder of its package, its name, and its path.
 programs() {
     command cargo test --locked --no-run --message-format=json-render-diagnostics "$@" |
         sed -n 's/.*"manifest_path":"\([^"]*\)\/Cargo.toml".*"name":"\([^"]*\)","src_path".*"executable":"\([^"]*\/deps\/[^"]*\)".*/\1 \2 \3/p'
 }
 
-# What an example prints, in the order of the alphabet: without times, and how many phases it foresaw.
+# built ARGUMENTS...: the path of the only one.
+built() { programs "$@" | sed -n '$s/.* //p'; }
+
+# What an example prints, sorted: without times, and without the number of predicted phases.
 in_order() {
     sed -E 's/[0-9.]+ ms/TIME/g; s/[0-9]+ of 20 foreseen/SOME foreseen/' | LC_ALL=C sort
 }
@@ -72,12 +68,12 @@ traces() {
     find "${TMPDIR:-/tmp}" -mindepth 2 -maxdepth 2 -path '*/ompi.*/*' 2>/dev/null || true
 }
 
-# leaves_nothing CMD...: CMD, a few seconds after which there is no trace that was not there before.
+# leaves_nothing CMD...: CMD, half a minute after which at the latest there is no trace that was not there before.
 leaves_nothing() {
     local before left='' status=0
     before="$(traces | sort)"
     "$@" || status=$?
-    for _ in 1 2 3 4 5; do
+    for _ in {1..30}; do
         left="$(comm -13 <(echo "$before") <(traces | sort))"
         [ -n "$left" ] || return "$status"
         sleep 1
@@ -86,8 +82,8 @@ leaves_nothing() {
     return 1
 }
 
-# With BUILD_ONLY=1 a check builds what it will run, and runs nothing: ./test --all has that done while
-# other checks wait more than they compute.
+# With BUILD_ONLY=1 a check builds what it will run, and runs nothing: ./test --all builds at the lowest priority
+# while other checks wait more than they compute.
 if [ "${BUILD_ONLY:-0}" = 1 ]; then
     cargo() {
         case " $* " in
@@ -96,6 +92,6 @@ if [ "${BUILD_ONLY:-0}" = 1 ]; then
             *) command cargo "$@" ;;
         esac
     }
-    # Nothing runs here, and what does elsewhere comes and goes.
+    # Nothing runs here, and the traces of other checks come and go.
     leaves_nothing() { "$@"; }
 fi

@@ -6,8 +6,7 @@
 # also checked (LPF_CHECK=1) and with threads that may sit anywhere (LPF_PIN=none). Times are not compared,
 # nor how many phases were foreseen.
 source "$(dirname "$0")/common.sh"
-cargo build --locked --release -p lpf-examples --examples
-cargo build --locked --release -p lpf-cli
+cargo test --locked "${workspace[@]}" --no-run
 export LC_ALL=C
 failed=0
 
@@ -27,8 +26,8 @@ as_expected() {
 # by_hand NAME: four processes, as somebody would start them.
 by_hand() {
     local rank
-    for rank in 1 2 3; do "$target_root/release/examples/$1" "$rank" 4 "$2" & done
-    "$target_root/release/examples/$1" 0 4 "$2"
+    for rank in 1 2 3; do "$target_root/debug/examples/$1" "$rank" 4 "$2" & done
+    "$target_root/debug/examples/$1" 0 4 "$2"
     wait
 }
 for source in examples/*.rs; do
@@ -36,7 +35,7 @@ for source in examples/*.rs; do
     [ "$name" = lib ] && continue
     lines="$(wc -l <"$source")"
     [ "$lines" -le 40 ] || { echo "$source has $lines lines"; failed=1; }
-    program="$target_root/release/examples/$name"
+    program="$target_root/debug/examples/$name"
     case "$name" in
         hook_mpi) continue ;; # ci/mpi.sh runs it
         hook_tcp)
@@ -52,7 +51,7 @@ for source in examples/*.rs; do
             done
             # The same program, unchanged, between processes.
             if grep -q 'lpf::run' "$source"; then
-                as_expected "$name" "under lpf run" "$target_root/release/lpf" run -n 4 "$program"
+                as_expected "$name" "under lpf run" "$target_root/debug/lpf" run -n 4 "$program"
             fi ;;
     esac
     [ "$failed" = 1 ] || echo "$name: as expected"

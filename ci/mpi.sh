@@ -34,13 +34,13 @@ log="$(mktemp)"
 trap 'rm -f "$log"' EXIT
 build() {
     cargo build --locked "${packages[@]}" --bins --examples >"$log" 2>&1 && return
-    [ -z "$(sentence)" ] || leave_out "$(sentence)"
+    [ -z "$(sentence)" ] || needs "$(sentence)"
     cat "$log"
     return 1
 }
 if [ ${#compilers[@]} = 0 ]; then
     CARGO_TARGET_DIR="$target_root/mpi-missing" build
-    leave_out "an MPI is known to pkg-config, but has no mpicc, so that its launcher is not known"
+    needs "an MPI is known to pkg-config, but has no mpicc, so that its launcher is not known"
 fi
 
 # With nothing to be found, that sentence comes before any other crate's panic, also from one job.
@@ -138,7 +138,7 @@ death() {
 run_tests() { cargo test --locked "${packages[@]}" "$@"; }
 for name in "${!compilers[@]}"; do
     command -v "${launchers[$name]}" >/dev/null ||
-        leave_out "${launchers[$name]} is not installed (apt install $([ "$name" = mpich ] && echo mpich || echo openmpi-bin))"
+        needs "${launchers[$name]} is not installed (apt install $([ "$name" = mpich ] && echo mpich || echo openmpi-bin))"
     use "$name"
     build
     run_tests --no-run --lib --test stories --test probe --test deaths --test conformance --test collectives \

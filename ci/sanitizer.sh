@@ -4,7 +4,7 @@
 # The standard library itself is not instrumented; what it inlines is.
 sanitizer_target=x86_64-unknown-linux-gnu
 [ "$(rustc -vV | sed -n 's/^host: //p')" = "$sanitizer_target" ] ||
-    leave_out "needs the toolchain of $sanitizer_target"
+    needs "this needs the toolchain of $sanitizer_target"
 
 # sanitized FLAGS ARGS...: cargo test under RUSTFLAGS, in a folder of its own.
 sanitized() {

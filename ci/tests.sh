@@ -1,25 +1,25 @@
 #!/usr/bin/env bash
-# Unit and integration tests of every member. The conformance suites of the backends and the doc tests
-# have checks of their own.
+# Unit and integration tests of every member, and the commands. The suites, the faults and the code in the
+# documentation have checks of their own. BRIEF=1 leaves out compile_fail, which builds most of the workspace once more:
+# the doctests have code that must not compile, too.
 source "$(dirname "$0")/common.sh"
-# The suites on the network in memory, which wait most of their time.
-suite() { cargo test --locked "${workspace[@]}" --exclude lpf-pthreads --exclude lpf-tcp --test "$@"; }
-# All others, by their names.
-rest=(--lib --bins)
+commands=() others=(--lib --bins)
 for test in lpf*/tests/*; do
+    name="$(basename "$test" .rs)"
+    # A folder without a program holds what tests read.
+    [[ -f $test || -f $test/main.rs ]] || continue
     case "$test" in
-        */conformance | */collectives | */messages) ;;
-        # ci/faults.sh and ci/mpi.sh have them.
-        */faults | lpf-mpi/tests/deaths | lpf-mpi/tests/stories) ;;
-        # A folder without a program holds what tests read.
-        *) if [[ -f $test || -f $test/main.rs ]]; then rest+=(--test "$(basename "$test" .rs)"); fi ;;
+        */conformance | */collectives | */messages | */faults) ;;
+        # These need the feature mpi.
+        lpf-mpi/tests/deaths | lpf-mpi/tests/stories) ;;
+        */compile_fail.rs) [ "${BRIEF:-0}" = 1 ] || others+=(--test "$name") ;;
+        lpf-cli/*) commands+=(--test "$name") ;;
+        *) others+=(--test "$name") ;;
     esac
 done
 # --no-fail-fast: all failures in one run.
-others() { cargo test --locked --workspace --features lpf-core/conformance --no-fail-fast "${rest[@]}" "$@"; }
-others --no-run
-suite messages --test collectives --no-run
-beside suite messages
-beside suite collectives
-beside others
+tests() { cargo test --locked "${workspace[@]}" --no-fail-fast "$@"; }
+# The commands wait more than they compute.
+beside tests "${commands[@]}"
+beside tests "${others[@]}"
 all_well
