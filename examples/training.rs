@@ -21,7 +21,7 @@ lpf::program! { fn Training(ctx, _args) {
             monitor.edge(0.44);
             sleep(work.mul_f64(0.56));
             ctx.write(&mut gradient).iter_mut().zip(&weights).for_each(|(g, w)| *g = (1.0 - w) / p);
-            let (arrivals, come) = (monitor.finish()?, Instant::now());
+            let (arrivals, come) = (monitor.finish(ctx)?, Instant::now());
             all.allreduce_in_place_by_arrival(ctx, &arrivals, &Sum, &mut gradient)?;
             (elapsed, known) = (elapsed + come.elapsed().as_secs_f64(), known + u32::from(arrivals.spread_ns() > 0));
             weights.iter_mut().zip(ctx.read(&gradient)).for_each(|(w, step)| *w += 0.1 * step);

@@ -45,7 +45,7 @@ fn measure(processes: u32, phase_ms: u64, phases: u32) {
             in_edges += edge.elapsed();
             let late = 3 * u64::from(ctx.pid());
             std::thread::sleep(Duration::from_millis(phase_ms * 56 / 100 + late));
-            let arrivals = monitor.finish()?;
+            let arrivals = monitor.finish(ctx)?;
             foreseen += u32::from(arrivals.spread_ns() > 0);
             all.allreduce_in_place_by_arrival(ctx, &arrivals, &Sum, &mut gradient)?;
         }

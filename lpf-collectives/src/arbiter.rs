@@ -8,16 +8,16 @@
 //! All arbiters of a group have one register for posts: who takes another arbiter than the others is seen by both, as is
 //! who takes another root, and from what the two have posted everybody says what differs.
 //!
-//! Who waits for a pair waits for nobody in particular. When nothing has happened for a quarter of a second it is
-//! therefore paired with a member that has not come yet: then it waits for that one's message, and if that one called
-//! something else or has left, this is found as in every other collective.
+//! A member that waits for a pair waits for all members that have not posted in this call. It publishes that
+//! ([`Lpf::consult`]), so a member that makes another call, or has left, is found as in every other collective. An
+//! arbiter that goes reports nothing: what its process does next tells the members that wait.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lpf_core::board::{Board, Topic};
-use lpf_core::wait::{Patience, Waiter};
+use lpf_core::waits::Consult;
 use lpf_core::{Call, Cause, Context, Error, Lpf, Pid, Raw, Result};
 use parking_lot::Mutex;
 
@@ -25,8 +25,6 @@ use crate::arrival_pattern::pairing::{Growth, Pairs};
 use crate::collectives::{Collectives, mixed};
 use crate::helper::{Helped, Work, help, wake_all};
 
-/// How long nothing happens before who waits is paired with somebody who is away.
-const LATE: Duration = Duration::from_millis(250);
 /// Between two looks in a call, of who waits for a pair too; else; and where nothing has happened for long. Who posts
 /// wakes the helper of its own process, so that one that has all members looks between calls only when it is woken.
 const OFTEN: Duration = Duration::from_micros(100);
@@ -112,10 +110,6 @@ impl Registers {
     fn answers(self) -> Topic {
         Topic(mixed(self.id, 1))
     }
-
-    fn ended(self) -> Topic {
-        Topic(mixed(self.id, 2))
-    }
 }
 
 /// A call whose root is this member.
@@ -126,7 +120,6 @@ struct Current {
     answer: Answer,
     /// How often each member has been idle.
     idle: Vec<u64>,
-    news: Instant,
 }
 
 impl Current {
@@ -136,11 +129,7 @@ impl Current {
             return false;
         }
         self.idle[member] = nth;
-        let own = self.answer.pairs.iter().filter(|pair| pair.contains(&(member as u32)));
-        // What it was promised it need not ask for.
-        if nth > own.count() as u64
-            && let Some(made) = self.state.idle(member)
-        {
+        if let Some(made) = self.state.idle(member) {
             self.answer.pairs.push(made.map(|member| member as u32));
         }
         true
@@ -178,7 +167,6 @@ impl<B: Board> Work for Arbitrates<B> {
                 state: Pairs::new(self.growth, members, self.me),
                 answer: Answer { call, differ: None, pairs: Vec::with_capacity(members) },
                 idle: vec![0; members],
-                news: Instant::now(),
             });
         }
         let Some(current) = &mut self.current else { return Ok(false) };
@@ -199,15 +187,6 @@ impl<B: Board> Work for Arbitrates<B> {
             for (member, post) in posts.iter().enumerate() {
                 news |= post.is_some_and(|post| current.hear(member, post.nth));
             }
-            if !news && current.news.elapsed() > LATE {
-                let promised = current.state.promise();
-                news = promised.is_some();
-                let promised = promised.map(|pair| pair.map(|member| member as u32));
-                current.answer.pairs.extend(promised);
-            }
-        }
-        if news {
-            current.news = Instant::now();
         }
         if (current.answer.pairs.len(), current.answer.differ) != before {
             self.board.write(self.registers.answers(), &current.answer.to_bytes())?;
@@ -218,9 +197,9 @@ impl<B: Board> Work for Arbitrates<B> {
     fn again(&self, quiet: u32) -> Option<Duration> {
         let is_open = self.current.as_ref().is_some_and(|current| current.state.left() > 1);
         match (is_open, self.board.is_in_one_process()) {
-            (true, true) => Some(LATE / 4),
+            // Each member that posts wakes it.
+            (_, true) => None,
             (true, false) => Some(OFTEN),
-            (false, true) => None,
             (false, false) if quiet < LONG => Some(SELDOM),
             (false, false) => Some(RARELY),
         }
@@ -237,7 +216,6 @@ pub struct Arbiter<'s, L: Lpf> {
     growth: Growth,
     done: Arc<Mutex<u64>>,
     call: Call,
-    patience: Patience,
     helped: Option<Helped>,
     section: PhantomData<fn(&'s ()) -> &'s ()>,
 }
@@ -276,11 +254,9 @@ impl<'s, L: Lpf> Arbiter<'s, L> {
             Error::mitigable(ctx.pid(), ctx.superstep(), cause)
         };
         let helped = Some(help(work).map_err(refused)?);
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let patience = Patience::for_processes(ctx.nprocs() as usize, cores);
         let section = PhantomData;
         let call = Call::default();
-        Ok(Arbiter { board, registers, members, me, growth, done, call, patience, helped, section })
+        Ok(Arbiter { board, registers, members, me, growth, done, call, helped, section })
     }
 
     /// Which one it is, and of which group.
@@ -342,35 +318,36 @@ impl<'s, L: Lpf> Arbiter<'s, L> {
         let post = Post { call, stamp, nth, arbiter, root: root as u64, bytes: bytes as u64 };
         self.board.write(self.registers.posts(), &post.to_bytes())?;
         wake_all();
-        let mut waiter = Waiter::new(self.patience);
-        loop {
+        let answered = || {
             let record = self.board.read(self.members[root], self.registers.answers())?;
             let answer = record.and_then(|record| Answer::from_bytes(&record.bytes));
-            if let Some(answer) = answer.filter(|answer| answer.call == self.number()) {
-                if let Some(differ) = answer.differ {
-                    let both = differ.map(|member| self.members[member as usize]);
-                    let cause = Cause::Deadlock(self.difference(both));
-                    let error = Error::fatal(both[1], raw.superstep(), cause);
-                    return Err(raw.fail(error));
-                }
-                let mut own = answer.pairs.iter().filter(|pair| pair.contains(&(self.me as u32)));
-                if let Some(&pair) = own.nth(nth as usize - 1) {
-                    return Ok(Answered { pair, pairs: answer.pairs });
-                }
+            let Some(answer) = answer.filter(|answer| answer.call == call) else { return Ok(None) };
+            if let Some(differ) = answer.differ {
+                return Ok(Some(Err(differ)));
             }
-            // It may have made pairs of this call before.
-            if self.board.read(self.members[root], self.registers.ended())?.is_some() {
-                let (root, me) = (self.members[root], raw.pid());
-                let text = format!(
-                    "process {root} has dropped the arbiter by which process {me} reduces to it"
-                );
-                let error = Error::fatal(root, raw.superstep(), Cause::Deadlock(text));
-                return Err(raw.fail(error));
-            }
-            if let Some(sleep) = waiter.pause() {
-                std::thread::sleep(sleep.min(OFTEN));
-            }
-        }
+            let mut own = answer.pairs.iter().filter(|pair| pair.contains(&(self.me as u32)));
+            let pair = own.nth(nth as usize - 1).copied();
+            Ok(pair.map(|pair| Ok(Answered { pair, pairs: answer.pairs })))
+        };
+        let absent = || self.absent();
+        let wait = Consult { from: self.members[root], absent: &absent, look_every: OFTEN };
+        raw.consult(wait, answered)?.map_err(|differ| {
+            let both = differ.map(|member| self.members[member as usize]);
+            let cause = Cause::Deadlock(self.difference(both));
+            let error = Error::fatal(both[1], raw.superstep(), cause);
+            raw.fail(error)
+        })
+    }
+
+    /// The members that have not posted in this call.
+    fn absent(&self) -> Vec<Pid> {
+        let Ok(all) = self.board.read_all(self.registers.posts()) else { return Vec::new() };
+        let has_posted = |member: Pid| {
+            let record = all.get(member as usize).and_then(Option::as_ref);
+            let post = record.and_then(|record| Post::from_bytes(&record.bytes));
+            post.is_some_and(|post| post.call == self.number())
+        };
+        self.members.iter().copied().filter(|&member| !has_posted(member)).collect()
     }
 
     /// This member, the root, is done with the call.
@@ -387,9 +364,7 @@ pub(crate) struct Answered {
 
 impl<L: Lpf> Drop for Arbiter<'_, L> {
     fn drop(&mut self) {
-        // After this nobody answers any more.
+        // From here on this process's helper answers no member.
         drop(self.helped.take());
-        // In a section that failed nobody asks.
-        let _ = self.board.write(self.registers.ended(), &[]);
     }
 }

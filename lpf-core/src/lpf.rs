@@ -11,6 +11,7 @@ use crate::machine::Machine;
 use crate::messages::Traffic;
 use crate::program::Program;
 use crate::slot::{GlobalSlot, LocalSlot, Registrant, Slot};
+use crate::waits::Consult;
 
 /// What [`Lpf::poll`] is asked about.
 #[derive(Clone, Copy, Debug)]
@@ -315,6 +316,18 @@ pub unsafe trait Lpf: Sized + Send {
     /// *Fatal* where the section failed, or a message carries another stamp than the call that
     /// awaits it.
     fn poll(&mut self, awaited: Awaited<'_>) -> Result<bool>;
+
+    /// Waits until `found` finds what it looks for on the [board](Lpf::board): the one wait for what no
+    /// message announces. It publishes itself as every wait does, so that a disagreement ends it, and makes
+    /// progress on everything. `found` is called again and again, `wait.absent` only if the wait is long.
+    ///
+    /// # Errors
+    /// Those of `found`; *fatal* where the section failed, or the wait never ends.
+    fn consult<R>(
+        &mut self,
+        wait: Consult<'_>,
+        found: impl FnMut() -> Result<Option<R>>,
+    ) -> Result<R>;
 
     /// Message `nth` (counted from 0 over the link's life), once awaited and until released.
     ///

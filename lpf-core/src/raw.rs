@@ -8,6 +8,7 @@ use crate::attr::{GetAttr, PutAttr, SyncAttr};
 use crate::error::{Cause, Error, Result};
 use crate::lpf::{Awaited, Lpf};
 use crate::slot::{GlobalSlot, LocalSlot, Registrant, Slot};
+use crate::waits::Consult;
 
 /// A context's backend, without the right to replace it: exchanging the backends of two contexts
 /// would give one section's areas to the other.
@@ -171,6 +172,18 @@ impl<'a, L: Lpf> Raw<'a, L> {
         bytes: usize,
     ) -> Result<u64> {
         self.0.offer(link, slot.into(), offset, bytes)
+    }
+
+    /// See [`Lpf::consult`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn consult<R>(
+        &mut self,
+        wait: Consult<'_>,
+        found: impl FnMut() -> Result<Option<R>>,
+    ) -> Result<R> {
+        self.0.consult(wait, found)
     }
 
     forward! {

@@ -7,14 +7,14 @@
 //!
 //! # When a wait is hopeless
 //! Everything a wait needs is a cumulative count at the awaited process: puts made, messages
-//! released, landings offered, ends opened and closed. Where that count has reached what is needed, the rest is under way,
+//! released, landings offered, ends opened and closed, calls joined. Where that count has reached what is needed, the rest is under way,
 //! and the wait goes on whatever else the awaited process does. Where it is short, the wait is
 //! hopeless if the awaited process
 //!
 //! - has left the section;
 //! - is in a full sync that the asker has not come to: it makes no put before the asker joins it;
 //! - is in the same call of the same group with another stamp, or in a later one (this
-//!   counts for messages and offers alone: releases, openings and closings may come from any call);
+//!   counts for messages, offers and joining alone: releases, openings and closings may come from any call);
 //! - waits itself, and so on round to the asker, who thereby waits for itself. A cycle counts when
 //!   it is seen twice.
 //!
@@ -84,6 +84,11 @@ impl Stream {
     pub fn new(from: Pid, to: Pid, inbox: InboxSlot, ring: u32) -> Self {
         Stream { from, to, inbox: inbox.number(), ring }
     }
+
+    /// What stands for a process's calls of a group that consult the board. It carries no messages.
+    fn of_calls(pid: Pid, group: u64) -> Self {
+        Stream { from: pid, to: pid, inbox: group as usize, ring: u32::MAX }
+    }
 }
 
 /// What a process did on a stream so far: as its sender, and as its receiver. Who is only one of them
@@ -151,6 +156,12 @@ pub enum What {
     Opening,
     /// The closing of the ring's last link by its sender: the asker flushes and is next.
     Closing,
+    /// The process's part in the asker's call: the asker [consults](Consult) the board. `need` is the call's
+    /// number, `have` how many calls of its group that consult the board the asker has made, this one included.
+    Joining,
+    /// An answer on the board by a process's helper thread, which answers whatever its process does. No
+    /// count tells of it, so it accuses no process.
+    Answer,
 }
 
 /// One count that a process waits for.
@@ -170,7 +181,7 @@ impl Want {
     /// The process that has to act.
     pub fn awaited(&self) -> Pid {
         match self.what {
-            What::Messages | What::Closing => self.stream.from,
+            What::Messages | What::Closing | What::Joining | What::Answer => self.stream.from,
             What::Releases | What::Offers | What::Opening => self.stream.to,
         }
     }
@@ -179,6 +190,41 @@ impl Want {
     /// equal needs mean the same wait.
     fn is_still(&self, other: &Want) -> bool {
         (self.what, self.stream, self.need) == (other.what, other.stream, other.need)
+    }
+}
+
+/// A wait for what no message announces: a record of the board. See [`Lpf::consult`](crate::Lpf::consult).
+#[derive(Clone, Copy)]
+pub struct Consult<'a> {
+    /// The process whose helper thread writes the record.
+    pub from: Pid,
+    /// Members that take part in the call that was entered last, and of which the board tells that they
+    /// have not come to it. Empty if the record waits for none.
+    pub absent: &'a dyn Fn() -> Vec<Pid>,
+    /// The longest sleep between two looks.
+    pub look_every: Duration,
+}
+
+impl std::fmt::Debug for Consult<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Consult").field("from", &self.from).finish_non_exhaustive()
+    }
+}
+
+impl Consult<'_> {
+    /// What the process that `status` is of waits for in call `call`.
+    pub fn wants(&self, call: Call, status: &Status) -> Vec<Want> {
+        let made = status.joined(call.group).calls;
+        let wants = (self.absent)().into_iter().map(|absent| {
+            let stream = Stream::of_calls(absent, call.group);
+            Want { what: What::Joining, stream, have: made, need: u64::from(call.number) }
+        });
+        let wants: Vec<Want> = wants.filter(|want| want.need > 0).collect();
+        if !wants.is_empty() {
+            return wants;
+        }
+        let stream = Stream::of_calls(self.from, call.group);
+        vec![Want { what: What::Answer, stream, have: 0, need: 1 }]
     }
 }
 
@@ -196,6 +242,15 @@ pub enum Doing {
     Left,
 }
 
+/// The calls of a group in which a process has consulted the board.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Joined {
+    /// The number of the last one.
+    pub last: u64,
+    /// How many there were.
+    pub calls: u64,
+}
+
 /// What a process publishes about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
@@ -211,12 +266,32 @@ pub struct Status {
     pub place: Option<Place>,
     /// Its counts, by stream.
     pub counts: Vec<(Stream, Counts)>,
+    /// Its calls that consult the board, by group.
+    pub joined: Vec<(u64, Joined)>,
 }
 
 impl Status {
     /// What it is in.
     pub fn enter(&mut self, call: Call) {
         (self.group, self.call, self.place) = (call.group, call, call.place.map(Place::from));
+    }
+
+    /// Notes that its process takes part in `call`, in which it consults the board. To be noted before it
+    /// does anything after the call.
+    pub fn join(&mut self, call: Call) {
+        let last = u64::from(call.number);
+        match self.joined.iter_mut().find(|(group, _)| *group == call.group) {
+            _ if last == 0 => {}
+            Some((_, joined)) if joined.last == last => {}
+            Some((_, joined)) => *joined = Joined { last, calls: joined.calls + 1 },
+            None => self.joined.push((call.group, Joined { last, calls: 1 })),
+        }
+    }
+
+    /// Its calls of a group that have consulted the board.
+    fn joined(&self, group: u64) -> Joined {
+        let found = self.joined.iter().find(|(of, _)| *of == group);
+        found.map(|(_, joined)| *joined).unwrap_or_default()
     }
 
     /// Its counts on a stream.
@@ -244,6 +319,15 @@ impl Status {
             What::Offers => counts.received.offered,
             What::Opening => counts.received.opened,
             What::Closing => counts.sent.closed,
+            What::Joining => {
+                let Joined { last, calls } = self.joined(want.stream.inbox as u64);
+                // A process in a later call was in this one, too, if it has made more of them than the asker.
+                match last == want.need || last > want.need && calls > want.have {
+                    true => want.need,
+                    false => last.min(want.need.saturating_sub(1)),
+                }
+            }
+            What::Answer => u64::MAX,
         }
     }
 

@@ -6,6 +6,7 @@ use lpf_core::arrivals::{Arrival, Call, Expect, InboxShape, InboxSlot, Link, Tra
 use lpf_core::error::AtCaller;
 use lpf_core::request::{Recent, Requests, Way};
 use lpf_core::slot::SlotTable;
+use lpf_core::waits::Consult;
 use lpf_core::{
     Args, Awaited, Cause, Context, Error, GetAttr, GlobalSlot, Leaving, LocalSlot, Lpf, Machine,
     Pid, Program, PutAttr, Registrant, Result, SharedMemory, Slot, SyncAttr,
@@ -366,6 +367,14 @@ unsafe impl Lpf for Threads {
             self.report_releases();
         }
         Ok(is_there)
+    }
+
+    fn consult<R>(
+        &mut self,
+        wait: Consult<'_>,
+        found: impl FnMut() -> Result<Option<R>>,
+    ) -> Result<R> {
+        self.consult_board(wait, found)
     }
 
     fn arrival(&self, link: Link, nth: u64) -> Result<Arrival> {

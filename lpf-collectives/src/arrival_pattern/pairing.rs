@@ -146,26 +146,6 @@ impl Pairs {
         Some([from, to])
     }
 
-    /// Who waits is promised to somebody who has not come: so it waits for somebody, and no more for whoever comes
-    /// first. The root, which only receives, last.
-    pub(crate) fn promise(&mut self) -> Option<[usize; 2]> {
-        let members = || 0..self.states.len();
-        let (state, root) = (&*self, self.root);
-        let is = |of| move |&member: &usize| state.states[member] == of;
-        let pairs = members().filter(is(State::Waits)).flat_map(|waits| {
-            let (any, near) = match state.growth {
-                Growth::Any => (Some(members()), [None; 2]),
-                Growth::Neighbours => (None, state.partners(waits)),
-            };
-            let partners = any.into_iter().flatten().chain(near.into_iter().flatten());
-            partners.filter(is(State::Away)).map(move |away| (away == root, away, waits))
-        });
-        let (_, away, waits) = pairs.min()?;
-        let [from, to] = if away == self.root { [waits, away] } else { [away, waits] };
-        self.join(from, to);
-        Some([from, to])
-    }
-
     /// Who holds what is before and behind that of a member.
     fn partners(&self, member: usize) -> [Option<usize>; 2] {
         let holds = |&other: &usize| self.states[other] != State::Gone;
@@ -212,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_too_long_is_promised_to_somebody_who_is_away() {
+    fn members_that_are_idle_in_any_order_become_a_tree() {
         let mut random = Random(6);
         for _ in 0..20_000 {
             let members = 2 + random.below(9) as usize;
@@ -220,27 +200,20 @@ mod tests {
             let growth = BOTH[random.below(2) as usize];
             let mut state = Pairs::new(growth, members, root);
             let mut pairs: Vec<[u32; 2]> = Vec::new();
-            // Each does what its pairs say, in their order, and is idle before each.
+            // Each member does what its pairs say, in their order, and is idle before each.
             let mut idle = vec![0; members];
             let mut steps = 0;
             while pairs.len() + 1 < members {
                 steps += 1;
                 assert!(steps < 10_000, "{growth:?} to {root}: stuck with {pairs:?}");
-                let made = if random.below(3) == 0 {
-                    state.promise()
-                } else {
-                    let member = random.below(members as u64) as usize;
-                    let own = pairs.iter().filter(|pair| pair.contains(&(member as u32)));
-                    let is_gone = own.clone().any(|pair| pair[0] == member as u32);
-                    if is_gone || idle[member] > own.count() {
-                        continue;
-                    }
-                    idle[member] += 1;
-                    let own = pairs.iter().filter(|pair| pair.contains(&(member as u32)));
-                    // What it was promised it need not ask for.
-                    if idle[member] <= own.count() { None } else { state.idle(member) }
-                };
-                pairs.extend(made.map(|pair| pair.map(|member| member as u32)));
+                let member = random.below(members as u64) as usize;
+                let own = pairs.iter().filter(|pair| pair.contains(&(member as u32)));
+                let is_gone = own.clone().any(|pair| pair[0] == member as u32);
+                if is_gone || idle[member] > own.count() {
+                    continue;
+                }
+                idle[member] += 1;
+                pairs.extend(state.idle(member).map(|pair| pair.map(|member| member as u32)));
             }
             assert_eq!(state.left(), 1);
             let tree = Pairing::new(growth, members, root, pairs);

@@ -57,7 +57,7 @@ case! {
                     monitor.edge(0.1);
                 }
                 late(ms * 9 / 10);
-                let arrivals = monitor.finish()?;
+                let arrivals = monitor.finish(ctx)?;
                 is_agreed(ctx, &mut c, &arrivals)?;
                 // A machine may be so busy that some phase comes out otherwise, but not most of them.
                 let spread = arrivals.spread_ns();
@@ -100,13 +100,13 @@ case! {
                 }
                 monitor.edge(0.5);
             }
-            let arrivals = monitor.finish()?;
+            let arrivals = monitor.finish(ctx)?;
             c.reduce_by_arrival(ctx, &arrivals, phase % c.len(), &Sum, &x, &mut y)?;
             told.push(arrivals);
             if phase % 5 == 0 {
                 part.begin();
                 part.edge(0.9);
-                let arrivals = part.finish()?;
+                let arrivals = part.finish(ctx)?;
                 half.allreduce_in_place_by_arrival(ctx, &arrivals, &Sum, &mut y)?;
                 is_agreed(ctx, &mut half, &arrivals)?;
             }
@@ -134,7 +134,7 @@ case! {
             } else {
                 monitor.edge(0.5);
             }
-            let arrivals = monitor.finish()?;
+            let arrivals = monitor.finish(ctx)?;
             if c.me() != silent {
                 assert_in_time(start.elapsed(), Duration::from_millis(250));
                 assert_eq!(arrivals.spread_ns(), 0, "somebody knew when process {silent} comes");
@@ -178,7 +178,7 @@ case! {
             again(said)?;
             again(said)?;
             late(ms - ms / 10 - ms / 2);
-            let arrivals = monitor.finish()?;
+            let arrivals = monitor.finish(ctx)?;
             is_agreed(ctx, &mut c, &arrivals)?;
             said = Some(Topic(mixed(arrivals.site(), 0)));
             let spread = arrivals.spread_ns();
@@ -216,7 +216,7 @@ case! {
                 let start = Instant::now();
                 match &mut monitor {
                     Some(monitor) => {
-                        let arrivals = monitor.finish()?;
+                        let arrivals = monitor.finish(ctx)?;
                         // What it said before it went is known.
                         assert!(phase < 3 || arrivals.spread_ns() == 0, "{phase}: {arrivals:?}");
                         c.allreduce_in_place_by_arrival(ctx, &Estimates::together(c.len()), &Sum, &mut x)?;
@@ -245,7 +245,7 @@ case! {
                 if edges {
                     monitor.edge(0.5);
                 }
-                let arrivals = monitor.finish()?;
+                let arrivals = monitor.finish(inner)?;
                 c.allreduce_in_place_by_arrival(inner, &arrivals, &Sum, &mut x)
             });
         }
@@ -266,7 +266,7 @@ case! {
                     return Err(Error::program("done on purpose"));
                 }
                 let start = Instant::now();
-                let end = monitor.finish().and_then(|arrivals| {
+                let end = monitor.finish(inner).and_then(|arrivals| {
                     c.allreduce_in_place_by_arrival(inner, &arrivals, &Sum, &mut x)
                 });
                 let error = end.err().unwrap_or_else(|| sync_until_fatal(inner));

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lpf_core::board::{Board, Topic};
-use lpf_core::wait::{Patience, Waiter};
+use lpf_core::waits::Consult;
 use lpf_core::{Cause, Context, Error, Lpf, Pid, Result};
 use parking_lot::Mutex;
 
@@ -195,7 +195,7 @@ impl<B: Board> Work for Watch<B> {
 ///     // Some of the work …
 ///     monitor.edge(0.4);
 ///     // … and the rest of it.
-///     let arrivals = monitor.finish()?;
+///     let arrivals = monitor.finish(ctx)?;
 ///     all.allreduce_in_place_by_arrival(ctx, &arrivals, &Sum, &mut gradient)?;
 /// }
 /// # Ok(())
@@ -222,7 +222,6 @@ pub struct Monitor<'s, L: Lpf> {
     totals: Box<dyn Estimator>,
     beyond: Box<dyn Estimator>,
     foreseen: [Option<f64>; 2],
-    patience: Patience,
     helped: Option<Helped>,
     section: PhantomData<fn(&'s ()) -> &'s ()>,
 }
@@ -265,7 +264,6 @@ impl<'s, L: Lpf> Monitor<'s, L> {
         let (members, is_first) = (c.members().to_vec(), c.me() == 0);
         let phase = Arc::new(Mutex::new(Phase { next: 1, ..Phase::default() }));
         let board = ctx.raw().board();
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let mut monitor = Monitor {
             board: board.clone(),
             registers,
@@ -282,7 +280,6 @@ impl<'s, L: Lpf> Monitor<'s, L> {
             totals: estimator(),
             beyond: estimator(),
             foreseen: [None; 2],
-            patience: Patience::for_processes(ctx.nprocs() as usize, cores),
             helped: None,
             section: PhantomData,
         };
@@ -347,7 +344,7 @@ impl<'s, L: Lpf> Monitor<'s, L> {
     /// # Errors
     /// *Fatal* where the section failed.
     #[track_caller]
-    pub fn finish(&mut self) -> Result<Estimates> {
+    pub fn finish(&mut self, ctx: &mut Context<'s, L>) -> Result<Estimates> {
         if !self.computes {
             self.begin();
         }
@@ -364,13 +361,14 @@ impl<'s, L: Lpf> Monitor<'s, L> {
         if let Some(edge_ns) = self.edge_ns {
             self.beyond.add(took / edge_ns.saturating_sub(self.began_ns).max(1) as f64);
         }
-        let times = self.agreed(now)?.arrivals.filter(|all| all.times_ns().len() == self.members);
+        let times =
+            self.agreed(ctx, now)?.arrivals.filter(|all| all.times_ns().len() == self.members);
         let times = times.unwrap_or_else(|| Estimates::together(self.members));
         Ok(times.at(self.registers.id))
     }
 
     /// The agreement on this call, which is asked for where it is not there.
-    fn agreed(&self, now: u64) -> Result<Agreement> {
+    fn agreed(&self, ctx: &mut Context<'s, L>, now: u64) -> Result<Agreement> {
         let (board, registers, call) = (&self.board, self.registers, self.call);
         if let Some(agreed) = closed(board, registers, self.first, call)? {
             return Ok(agreed);
@@ -379,15 +377,8 @@ impl<'s, L: Lpf> Monitor<'s, L> {
         board.write(registers.asked(), &here.to_bytes())?;
         // Of another member's, too, where this process has more than one.
         wake_all();
-        let mut waiter = Waiter::new(self.patience);
-        loop {
-            if let Some(agreed) = closed(board, registers, self.first, call)? {
-                return Ok(agreed);
-            }
-            if let Some(sleep) = waiter.pause() {
-                std::thread::sleep(sleep.min(ASK));
-            }
-        }
+        let wait = Consult { from: self.first, absent: &Vec::new, look_every: ASK };
+        ctx.raw().consult(wait, || closed(board, registers, self.first, call))
     }
 }
 

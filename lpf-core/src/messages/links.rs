@@ -15,6 +15,7 @@ mod send;
 mod unread;
 
 use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
 
 use super::local::Local;
 use super::memory::Memory;
@@ -27,7 +28,7 @@ use crate::error::Result;
 use crate::lpf::Awaited;
 use crate::slot::Slot;
 use crate::waits::{
-    Doing, QueuedLanding, ReceiverCounts, SenderCounts, Status, Stream, Want, What,
+    Consult, Doing, QueuedLanding, ReceiverCounts, SenderCounts, Status, Stream, Want, What,
 };
 use control::{Early, Postbox};
 use inboxes::Inbox;
@@ -452,7 +453,69 @@ impl Waiting for InExpected<'_> {
     }
 }
 
+/// A process that waits for a record of the board, as its waits see it.
+struct InConsulting<'a> {
+    local: &'a Local,
+    links: &'a mut Links,
+    wait: Consult<'a>,
+}
+
+impl Waiting for InConsulting<'_> {
+    fn status(&self) -> Status {
+        let mut status = self.links.status(self.local);
+        status.doing = Doing::Waiting(self.wait.wants(self.links.call, &status));
+        status
+    }
+
+    fn missing(&self) -> Pid {
+        self.wait.from
+    }
+
+    fn look_every(&self) -> Duration {
+        self.wait.look_every
+    }
+
+    fn superstep(&self) -> u64 {
+        self.local.superstep
+    }
+}
+
 impl<T: Transport> Process<T> {
+    /// Waits until `found` finds what it looks for on the board.
+    pub(super) fn consult_board<R>(
+        &mut self,
+        wait: Consult<'_>,
+        mut found: impl FnMut() -> Result<Option<R>>,
+    ) -> Result<R> {
+        self.alive()?;
+        let network = self.network.clone();
+        let mut shared = network.lock();
+        let Process { local, links, watch, .. } = self;
+        links.known.join(links.call);
+        let mut what = InConsulting { local, links, wait };
+        let (mut answer, mut looks) = (None, 0);
+        let waited = watch.wait(&mut shared.net, &mut what, |what, net| {
+            match found() {
+                Ok(None) => {}
+                Err(error) if error.is_fatal() => return Err(Stop::Fatal(error)),
+                other => {
+                    answer = Some(other);
+                    return Ok(true);
+                }
+            }
+            what.links.progress(net, what.local)?;
+            looks += 1;
+            if looks >= SHORT_WAIT {
+                what.links.report_all(net)?;
+            }
+            Ok(false)
+        });
+        drop(shared);
+        waited.map_err(|error| self.end_with(error))?;
+        let answer = answer.transpose()?.flatten();
+        answer.ok_or_else(|| unreachable!("the wait ends with an answer or an error"))
+    }
+
     /// Waits until `awaited` is there.
     pub(super) fn wait_for(&mut self, awaited: Awaited<'_>) -> Result<()> {
         self.alive()?;

@@ -25,6 +25,7 @@ use crate::program::Program;
 use crate::request;
 use crate::slot::{GlobalSlot, LocalSlot, Registrant, Slot};
 use crate::wait::Patience;
+use crate::waits::Consult;
 use crate::{Args, Pid};
 
 /// What all processes of a section have in common: process 0's settings, sent with the order to
@@ -447,6 +448,14 @@ unsafe impl<T: Transport> Lpf for Process<T> {
 
     fn poll(&mut self, awaited: Awaited<'_>) -> Result<bool> {
         self.poll_for(awaited)
+    }
+
+    fn consult<R>(
+        &mut self,
+        wait: Consult<'_>,
+        found: impl FnMut() -> Result<Option<R>>,
+    ) -> Result<R> {
+        self.consult_board(wait, found)
     }
 
     fn arrival(&self, link: Link, nth: u64) -> Result<Arrival> {

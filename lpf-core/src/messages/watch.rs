@@ -8,7 +8,7 @@ use super::control::{Control, SectionId};
 use super::transport::{Broken, Rank, Transport};
 use crate::Pid;
 use crate::error::{Cause, Error, Result};
-use crate::wait::{Patience, Step, Waiter};
+use crate::wait::{LONGEST_SLEEP, Patience, Step, Waiter};
 use crate::waits::Status;
 
 /// A wait this long is published, so that whoever asks learns of it.
@@ -35,6 +35,11 @@ pub(super) trait Waiting {
 
     /// A process that has not done what is awaited.
     fn missing(&self) -> Pid;
+
+    /// The longest sleep between two looks.
+    fn look_every(&self) -> Duration {
+        LONGEST_SLEEP
+    }
 
     /// The superstep, for the report of a failure.
     fn superstep(&self) -> u64;
@@ -144,7 +149,7 @@ impl Watch {
                 Step::Spin => {}
                 Step::Yield => std::thread::yield_now(),
                 Step::Sleep(time) => {
-                    net.idle(time);
+                    net.idle(time.min(what.look_every()));
                     long.look(self, net, what)?;
                 }
             }

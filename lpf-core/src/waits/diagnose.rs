@@ -134,7 +134,7 @@ fn never_comes(own: &Status, want: &Want, peer: &Status) -> Option<String> {
     let comparable = own.group == peer.group
         && ours.number > 0
         && theirs.number > 0
-        && matches!(want.what, What::Messages | What::Offers);
+        && matches!(want.what, What::Messages | What::Offers | What::Joining);
     let reason = match peer.doing {
         Doing::Left => format!("has left the section in superstep {}", peer.superstep),
         Doing::FullSync(superstep) if superstep >= own.superstep => {
@@ -159,6 +159,8 @@ fn never_comes(own: &Status, want: &Want, peer: &Status) -> Option<String> {
         What::Offers => format!("having offered {count}"),
         What::Opening => format!("having opened the link {count} times"),
         What::Closing => format!("having closed the link {count} times"),
+        What::Joining => return Some(format!("{reason} and has not taken part")),
+        What::Answer => return None,
     };
     Some(format!("{reason}, {did}"))
 }
@@ -201,6 +203,8 @@ fn describe(pid: Pid, own: &Status, status: &Status, want: &Want) -> String {
         }
         What::Offers => format!("offer {need} of process {awaited} ({have} have come)"),
         What::Opening => format!("process {awaited} to open its end of their link"),
+        What::Joining => format!("process {awaited} to take part in it"),
+        What::Answer => format!("an answer of the helper thread of process {awaited}"),
         What::Closing => format!(
             "process {awaited} to close the link that still has ring {} at process {}",
             want.stream.ring, want.stream.to

@@ -395,3 +395,119 @@ fn nobody_is_asked_twice_in_a_round() {
     });
     assert!(asked[0] == 0 && asked[1..].iter().all(|&n| n == 1));
 }
+
+/// Where the sources of the workspace may sleep, yield, spin or poll, and why such a loop is no wait of a process for
+/// another one, or publishes itself.
+const MAY_PAUSE: &[(&str, &str)] = &[
+    ("lpf-core/src/wait.rs", "the pauses of all waits"),
+    ("lpf-core/src/messages/watch.rs", "the one wait between processes"),
+    ("lpf-core/src/messages/links/near.rs", "a peer is between two stores"),
+    ("lpf-mpi/src/bells.rs", "the sleep of the one wait"),
+    ("lpf-mpi/src/library.rs", "MPI begins or ends"),
+    ("lpf-mpi/src/network.rs", "the sleep of the one wait"),
+    ("lpf-mpi/src/network/giving_up.rs", "MPI ends what was cancelled"),
+    ("lpf-mpi/src/start.rs", "the job begins"),
+    ("lpf-pthreads/src/barrier.rs", "the one wait of a barrier"),
+    ("lpf-pthreads/src/futex.rs", "the sleep of the waits, where the system has no futex"),
+    ("lpf-pthreads/src/links/loans.rs", "a peer is between two stores"),
+    ("lpf-pthreads/src/links/receive.rs", "a peer is between two stores"),
+    ("lpf-pthreads/src/links/waiting.rs", "the one wait on links and on the board"),
+    ("lpf-pthreads/src/long_wait.rs", "a peer is between two stores"),
+    ("lpf-pthreads/src/pool.rs", "threads between sections"),
+    ("lpf-pthreads/src/sync.rs", "names for loom"),
+    ("lpf-tcp/src/control/helper.rs", "the helper thread"),
+];
+
+/// What a loop does that waits.
+const PAUSES: &[&str] =
+    &["Waiter::new", "thread::sleep", "yield_now", "spin_loop", "thread::park", ".poll(Awaited"];
+
+/// The sources below a folder without tests and models.
+fn sources(folder: &std::path::Path, into: &mut Vec<std::path::PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder of sources").flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_test = name.starts_with("tests") || name.starts_with("models");
+        match path.is_dir() {
+            _ if is_test || name.starts_with("conformance") => {}
+            true => sources(&path, into),
+            false if name.ends_with(".rs") => into.push(path),
+            false => {}
+        }
+    }
+}
+
+/// A wait that does not publish itself lets processes that disagree wait for ever. So a library waits by `sync`, `expect`
+/// or [`Lpf::consult`](crate::Lpf::consult), and no loop of its own sleeps or polls.
+#[test]
+fn no_loop_waits_outside_the_wait_that_publishes_itself() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+    let mut files = Vec::new();
+    for package in ["lpf-core", "lpf-collectives", "lpf-pthreads", "lpf-tcp", "lpf-mpi", "lpf"] {
+        sources(&root.join(package).join("src"), &mut files);
+    }
+    let mut pausing = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("a source");
+        let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or("");
+        let is_code = |line: &&str| !line.trim_start().starts_with("//");
+        let pauses = |line: &str| PAUSES.iter().any(|pause| line.contains(pause));
+        if code.lines().filter(is_code).any(pauses) {
+            let name = file.strip_prefix(root).expect("below the root");
+            pausing.push(name.to_string_lossy().into_owned());
+        }
+    }
+    for name in &pausing {
+        let may = MAY_PAUSE.iter().any(|(file, _)| file == name);
+        assert!(
+            may,
+            "{name} sleeps, yields, spins or polls: let it wait by sync, expect or consult, or say in \
+             MAY_PAUSE why that is no wait for another process"
+        );
+    }
+    for (file, _) in MAY_PAUSE {
+        assert!(pausing.iter().any(|name| name == file), "{file} no longer pauses: drop its line");
+    }
+}
+
+/// What a process in call `number` publishes while it waits for `absent` to come to it, its `calls`-th.
+fn joining(number: u32, calls: u64, absent: &[Pid]) -> Status {
+    let call = Call { group: 1, ..call(number, 0xa1) };
+    let mut own =
+        Status { joined: vec![(1, Joined { last: number.into(), calls })], ..computing() };
+    own.enter(Call { group: 1, ..call });
+    let absent = || absent.to_vec();
+    let wait = Consult { from: 0, absent: &absent, look_every: std::time::Duration::ZERO };
+    own.doing = Doing::Waiting(wait.wants(call, &own));
+    own
+}
+
+#[test]
+fn a_member_that_comes_to_another_call_lets_no_member_wait_for_ever() {
+    let own = joining(7, 2, &[1]);
+    let text = |peer: Status| ask_often(&[own.clone(), peer]);
+    let scan = Status { call: call(7, 0xc2), ..computing() };
+    assert_eq!(
+        text(scan.clone()).unwrap(),
+        "process 1: process 0, in call 7 (broadcast), waits for process 1 to take part in it, but process 1 is in \
+         call 7 (reduce) and has not taken part"
+    );
+    let past = Status { call: call(8, 0xc1), ..computing() };
+    assert!(text(past).unwrap().contains("has gone on to call 8"));
+    let gone = Status { doing: Doing::Left, ..computing() };
+    assert!(text(gone.clone()).unwrap().contains("has left the section"));
+    // It took part, or was in this call before it came to a later one.
+    let joined = |status: &Status, last, calls| {
+        let joined = vec![(1, Joined { last, calls })];
+        text(Status { joined, ..status.clone() })
+    };
+    assert_eq!(joined(&gone, 7, 2), None);
+    assert_eq!(joined(&gone, 9, 3), None);
+    // It left this call out.
+    assert!(joined(&gone, 9, 2).is_some());
+    assert!(joined(&gone, 6, 1).is_some());
+    // Each waits for the other to come to its call.
+    assert!(text(joining(8, 2, &[0])).is_some());
+    let third = [own.clone(), joining(7, 2, &[2]), computing()];
+    assert_eq!(ask_often(&third), None, "process 2 computes");
+}

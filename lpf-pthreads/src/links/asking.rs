@@ -25,21 +25,25 @@ pub(super) struct Asking {
 
 impl Asking {
     /// Called after each sleep of the wait.
-    pub(super) fn look(&mut self, process: &mut Threads, awaited: Awaited<'_>) -> Result<()> {
+    pub(super) fn look(
+        &mut self,
+        process: &mut Threads,
+        wants: &dyn Fn(&Threads) -> Vec<Want>,
+    ) -> Result<()> {
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
         if waited >= PUBLISH_AFTER && !self.published {
-            process.publish(Doing::Waiting(process.wants(awaited)));
+            process.publish(Doing::Waiting(wants(process)));
             self.published = true;
         }
         if let Some(limit) = process.comm.environment.timeout.filter(|&limit| waited >= limit) {
-            return Err(process.late(awaited, limit));
+            return Err(process.late(&wants(process), limit));
         }
         if waited < self.asked + ASK_AFTER {
             return Ok(());
         }
         self.asked = waited;
         // What came meanwhile is no longer wanted.
-        process.publish(Doing::Waiting(process.wants(awaited)));
+        process.publish(Doing::Waiting(wants(process)));
         let comm = process.comm.clone();
         let own = comm.peers[process.pid as usize].lock_status().clone();
         let fetch = |pid: Pid| Some(comm.peers[pid as usize].lock_status().clone());
@@ -136,7 +140,7 @@ impl Threads {
     }
 
     /// What a wait needs that is not there.
-    fn wants(&self, awaited: Awaited<'_>) -> Vec<Want> {
+    pub(super) fn wants(&self, awaited: Awaited<'_>) -> Vec<Want> {
         let pid = self.pid;
         match awaited {
             Awaited::Flushed => self.open_links().filter_map(|l| l.wants_to_send(pid)).collect(),
@@ -158,8 +162,8 @@ impl Threads {
 
     /// The wait has taken longer than `LPF_TIMEOUT`.
     #[cold]
-    fn late(&mut self, awaited: Awaited<'_>, limit: Duration) -> Error {
-        let missing = self.wants(awaited).first().map_or(self.pid, Want::awaited);
+    fn late(&mut self, wants: &[Want], limit: Duration) -> Error {
+        let missing = wants.first().map_or(self.pid, Want::awaited);
         let state = format!("awaited by process {} and computing", self.pid);
         let cause = Cause::Late { limit, state };
         self.fail_before(self.meeting + 1, Error::fatal(missing, self.superstep, cause))

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lpf_core::wait::{Patience, Waiter};
+use lpf_core::waits::Consult;
 use lpf_core::{Awaited, Result};
 
 use super::asking::Asking;
@@ -57,10 +58,47 @@ impl Threads {
         loop {
             if let Some(time) = waiter.pause() {
                 self.sleep_for_bell(awaited, time)?;
-                asking.look(self, awaited)?;
+                asking.look(self, &|process| process.wants(awaited))?;
             }
             if self.poll_links(awaited)? {
                 return Ok(());
+            }
+        }
+    }
+
+    /// Waits until `found` finds what it looks for on the board.
+    pub(crate) fn consult_board<R>(
+        &mut self,
+        wait: Consult<'_>,
+        mut found: impl FnMut() -> Result<Option<R>>,
+    ) -> Result<R> {
+        if let Some(dead) = &self.dead {
+            return Err(dead.clone());
+        }
+        let (pid, call) = (self.pid, self.links.call);
+        let comm = self.comm.clone();
+        let status = || comm.peers[pid as usize].lock_status();
+        status().join(call);
+        let mut waiter = Waiter::new(self.patience());
+        let mut asking = Asking::default();
+        loop {
+            match found() {
+                Ok(Some(found)) => return Ok(found),
+                Ok(None) => {}
+                Err(error) if error.is_fatal() => return Err(self.die()),
+                Err(error) => return Err(error),
+            }
+            self.progress()?;
+            if comm.failure.is_set() {
+                return Err(self.die());
+            }
+            if let Some(time) = waiter.pause() {
+                self.report_releases();
+                std::thread::sleep(time.min(wait.look_every));
+                asking.look(self, &|_| {
+                    let own = status().clone();
+                    wait.wants(call, &own)
+                })?;
             }
         }
     }

@@ -141,7 +141,8 @@ fn is_readable(status: &Status) -> bool {
     // Openings are counted from 1.
     let holders = status.counts.iter().filter_map(|(_, counts)| counts.received.held_by);
     let exist = holders.map(|(_, opening)| opening).all(|opening| opening > 0);
-    wants <= MOST_WANTS && status.counts.len() <= MOST_COUNTS && exist
+    let bounded = status.counts.len() <= MOST_COUNTS && status.joined.len() <= MOST_COUNTS;
+    wants <= MOST_WANTS && bounded && exist
 }
 
 #[cfg(test)]

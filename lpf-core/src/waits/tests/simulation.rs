@@ -223,7 +223,8 @@ impl Machine {
     fn status(&self, pid: Pid) -> Status {
         let Process { doing, superstep, call, .. } = &self.processes[pid as usize];
         let (doing, superstep, call) = (doing.clone(), *superstep, *call);
-        Status { doing, superstep, group: 1, call, counts: self.counts(pid), place: None }
+        let counts = self.counts(pid);
+        Status { doing, superstep, group: 1, call, counts, ..Status::default() }
     }
 
     /// A process's status as another sees it.
