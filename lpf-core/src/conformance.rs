@@ -299,6 +299,7 @@ macro_rules! conformance {
                 the_next_exec_works_after_a_fatal_one,
                 a_failed_section_is_not_mistaken_for_a_later_one,
                 a_superstep_over_its_time_limit_is_fatal,
+                the_time_limit_names_the_process_that_waits_for_none,
             ]
             sections: [
                 exec_hands_input_to_process_0_and_returns_its_output,

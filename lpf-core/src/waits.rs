@@ -52,7 +52,7 @@ mod tests;
 
 mod diagnose;
 
-pub use diagnose::{Fault, Suspicion};
+pub use diagnose::{Fault, Suspicion, last_of_chain};
 
 use std::time::Duration;
 
@@ -64,6 +64,16 @@ use crate::check::Place;
 
 /// How long a process waits before it asks, and then between two questions.
 pub const ASK_AFTER: Duration = Duration::from_millis(250);
+
+/// A wait of this length has been published. A time limit (`LPF_TIMEOUT`) that is over is reported so much later: then
+/// the waits that had begun by its end are known, and no waiting process passes for a computing one.
+pub const KNOWN_AFTER: Duration = Duration::from_millis(150);
+
+/// When a wait is published: well before others ask, well after what a superstep takes, and before a time limit ends.
+pub fn publish_after(limit: Option<Duration>) -> Duration {
+    const PUBLISH_AFTER: Duration = Duration::from_millis(100);
+    limit.map_or(PUBLISH_AFTER, |limit| PUBLISH_AFTER.min(limit / 2))
+}
 
 /// The messages of one process to one other: a direction of a link, under the name that both ends
 /// know.

@@ -32,13 +32,15 @@ impl Failure {
         }
     }
 
-    /// Says that this process will not reach `meeting`. The first report stands.
-    pub(crate) fn declare(&self, meeting: u64, report: Error) {
+    /// Says that this process will not reach `meeting`. The first report stands; true if it is this one.
+    pub(crate) fn declare(&self, meeting: u64, report: Error) -> bool {
         let mut first = lock(&self.report);
+        let is_first = first.is_none();
         first.get_or_insert(report);
         self.missing.fetch_min(meeting, Ordering::SeqCst);
         #[cfg(loom)]
         crate::models::futex::something_happened();
+        is_first
     }
 
     /// Decides, under a time-out, whether the meeting of `epoch` takes place: as this process says,

@@ -1,18 +1,20 @@
 //! What a process does about a meeting that takes long: it says so, and gives up after
 //! `LPF_TIMEOUT`.
 
+use std::io::Write;
 use std::time::{Duration, Instant};
 
-use lpf_core::waits::Doing;
+use lpf_core::waits::{Doing, KNOWN_AFTER, Status, last_of_chain, publish_after};
 use lpf_core::{Cause, Error, Pid};
 
 use crate::superstep::bits;
 use crate::sync::yield_now;
 use crate::threads::Threads;
 
-/// A wait this long is published, so that whoever asks learns of it. Well under the time after
-/// which others ask, well over what a superstep takes.
-pub(crate) const PUBLISH_AFTER: Duration = Duration::from_millis(100);
+/// Whether a time limit is over. In models time stands still: there it is over at once.
+pub(crate) fn is_over(waited: Duration, limit: Duration) -> bool {
+    waited >= limit + if cfg!(loom) { Duration::ZERO } else { KNOWN_AFTER }
+}
 
 pub(crate) struct LongWait<'a> {
     process: &'a Threads,
@@ -31,18 +33,20 @@ impl<'a> LongWait<'a> {
     #[cold]
     pub(crate) fn look(&mut self) {
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
-        if waited >= PUBLISH_AFTER && !self.published {
-            let left = self.kind & bits::CLOSE != 0;
-            self.process.publish(if left {
-                Doing::Left
-            } else {
-                Doing::FullSync(self.process.superstep)
-            });
+        let limit = self.process.comm.environment.timeout;
+        if waited >= publish_after(limit) && !self.published && !cfg!(loom) {
+            self.process.publish(self.doing());
             self.published = true;
         }
-        if let Some(limit) = self.process.comm.environment.timeout.filter(|&limit| waited >= limit)
-        {
+        if let Some(limit) = limit.filter(|&limit| is_over(waited, limit)) {
             self.give_up(limit);
+        }
+    }
+
+    fn doing(&self) -> Doing {
+        match self.kind & bits::CLOSE != 0 {
+            true => Doing::Left,
+            false => Doing::FullSync(self.process.superstep),
         }
     }
 
@@ -52,15 +56,29 @@ impl<'a> LongWait<'a> {
             return;
         }
         let absent = |who: &usize| *who != *pid as usize && !self.has_arrived(*who);
-        let missing = (0..comm.processes()).find(absent).unwrap_or(*pid as usize);
-        let cause = Cause::Late { limit, state: "computing".into() };
-        comm.failure.declare(*meeting, Error::fatal(missing as Pid, *superstep, cause));
-        comm.ring_all();
+        let missing = (0..comm.processes()).find(absent).unwrap_or(*pid as usize) as Pid;
+        // The barrier knows better than a status who has arrived.
+        let status = |of: Pid| match self.has_arrived(of as usize) {
+            true => Some(Status { doing: self.doing(), ..Status::default() }),
+            false => Some(comm.peers[of as usize].lock_status().clone()),
+        };
+        let own = Status { doing: self.doing(), superstep: *superstep, ..Status::default() };
+        let processes = if cfg!(loom) { 0 } else { comm.processes() as Pid };
+        let last = last_of_chain(*pid, &own, processes, status).unwrap_or(missing);
+        self.process.declare_late(*meeting, last, limit);
     }
 
     fn has_arrived(&self, who: usize) -> bool {
         let epoch = self.process.epoch;
         self.process.comm.barrier.line(who, epoch).has_reached(epoch)
+    }
+
+    /// The wait is over, and what was published of it. A process that has left has left for good.
+    #[inline]
+    pub(crate) fn end(&self) {
+        if self.published && self.kind & bits::CLOSE == 0 {
+            self.process.publish(Doing::Computing);
+        }
     }
 
     /// Whether this meeting, which is complete, was given up by somebody before anybody departed.
@@ -75,5 +93,23 @@ impl<'a> LongWait<'a> {
             yield_now();
         }
         true
+    }
+}
+
+impl Threads {
+    /// Process `late` has not come within `limit`. It is a thread, which cannot be ended: so long as it goes on, the
+    /// call that started the section does not return, and its error is not seen. So one line says it at once.
+    #[cold]
+    pub(crate) fn declare_late(&self, meeting: u64, late: Pid, limit: Duration) {
+        let cause = Cause::Late { limit, state: "computing".into() };
+        let error = Error::fatal(late, self.superstep, cause);
+        if self.comm.failure.declare(meeting, error.clone()) && !cfg!(loom) {
+            // Nothing else can be done about a standard error that is closed.
+            let _ = writeln!(
+                std::io::stderr(),
+                "lpf: {error}; the section ends when this process returns"
+            );
+        }
+        self.comm.ring_all();
     }
 }

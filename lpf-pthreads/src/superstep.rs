@@ -117,6 +117,7 @@ impl Threads {
             comm.barrier.meet(self.pid as usize, self.epoch, mine, watch, &mut || long.look());
         match met {
             Ok(all) if !long.was_given_up() => {
+                long.end();
                 if (all & bits::KINDS).is_power_of_two() {
                     return Ok(all);
                 }

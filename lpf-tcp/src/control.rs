@@ -309,6 +309,20 @@ impl Control for ControlPlane {
         self.shared().look(|state| state.member.publish(section, status, Instant::now()));
     }
 
+    fn statuses(&self, section: SectionId) -> Vec<Option<Status>> {
+        let answers = self.shared().wait(
+            |state| {
+                let words = state.member.survey(section);
+                words.into_iter().for_each(|word| state.say(word));
+            },
+            |state| state.member.surveyed(section, false),
+            Instant::now().checked_add(WORD),
+        );
+        answers
+            .or_else(|| self.shared().look(|state| state.member.surveyed(section, true)))
+            .unwrap_or_default()
+    }
+
     fn board(&self, section: SectionId, pid: Pid, processes: Pid) -> ControlBoard {
         ControlBoard::new(self.clone(), section, pid, processes)
     }

@@ -4,13 +4,16 @@ use std::time::{Duration, Instant};
 
 use crate::args::Args;
 use crate::attr::{GetAttr, PutAttr};
+use crate::conformance::arrivals::{Mesh, expect};
 use crate::conformance::memory::Buffer;
 use crate::conformance::runner::{alone, section, watched};
 use crate::conformance::verdict::{
     assert_fatal_naming, assert_in_time, failing_rehook, refused, room, sync_until_fatal,
 };
 use crate::conformance::{Harness, Mode};
-use crate::error::{Cause, Error};
+use crate::context::Context;
+use crate::error::{Cause, Error, Result};
+use crate::lpf::Lpf;
 
 case! {
     /// Local ranges are checked at the call, by arithmetic that does not wrap.
@@ -296,6 +299,57 @@ crate::program! {
             args.output.copy_from_slice(&waited.to_le_bytes());
         }
         result
+    }
+}
+
+/// The time limit of [`wait_for_the_last`]: processes that begin take some time, too.
+const CHAIN_LIMIT: Duration = Duration::from_secs(1);
+
+/// The last process computes for longer than the time limit, and the one before it waits for its message. The others
+/// wait in a full sync, or in a chain each for a message of the next.
+fn wait_for_the_last<L: Lpf>(ctx: &mut Context<'_, L>, chain: bool) -> Result<()> {
+    let (pid, last) = (ctx.pid(), ctx.nprocs() - 1);
+    let mesh = Mesh::open(ctx, 1, 4, 2, 64)?;
+    ctx.sync()?;
+    if pid == last {
+        std::thread::sleep(3 * CHAIN_LIMIT);
+    } else if chain || pid == last - 1 {
+        expect(ctx, &[(mesh.with(pid + 1), 1)])?;
+    }
+    ctx.sync()
+}
+
+crate::program! {
+    fn WaitsInASync(ctx, _args) {
+        wait_for_the_last(ctx, false)
+    }
+}
+
+crate::program! {
+    fn WaitsInAChain(ctx, _args) {
+        wait_for_the_last(ctx, true)
+    }
+}
+
+/// Whatever the processes wait in, the report names the one that computes, and not one that waits for it itself.
+pub fn the_time_limit_names_the_process_that_waits_for_none<H: Harness>(harness: &H) {
+    let case = "the_time_limit_names_the_process_that_waits_for_none";
+    let limited = Mode { timeout: Some(CHAIN_LIMIT), ..Mode::default() };
+    for (procs, chain) in [(3, false), (3, true), (5, false), (5, true)] {
+        let run = || {
+            let result = watched(case, || match chain {
+                false => harness.exec(limited, procs, WaitsInASync, Args::none()),
+                true => harness.exec(limited, procs, WaitsInAChain, Args::none()),
+            });
+            refused!(result, Fatal, Late { .. })
+        };
+        alone(|| {
+            // On a busy machine a process may be late when it begins: then it is named.
+            let mut errors = std::iter::repeat_with(run).take(5);
+            let error = errors.find(|error| error.superstep() >= Some(2));
+            let error = error.expect("the processes begin within the limit");
+            assert_eq!(error.process(), Some(procs - 1), "{error}");
+        });
     }
 }
 

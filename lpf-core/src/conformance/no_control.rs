@@ -29,6 +29,9 @@ impl Control for NoControl {
         error
     }
     fn publish(&self, _: SectionId, _: Status) {}
+    fn statuses(&self, _: SectionId) -> Vec<Option<Status>> {
+        Vec::new()
+    }
     fn board(&self, _: SectionId, _: Pid, _: Pid) -> NoControl {
         NoControl
     }

@@ -68,6 +68,10 @@ pub trait Control: Clone + Send + Sync + 'static {
     /// [`ASK_AFTER`](crate::waits::ASK_AFTER), and declares what it finds.
     fn publish(&self, section: SectionId, status: Status);
 
+    /// What the processes of a section have published, by process; `None` for one that did not answer. Takes at
+    /// most a second, and a message to each of them: for a wait that is given up.
+    fn statuses(&self, section: SectionId) -> Vec<Option<Status>>;
+
     /// The board of a section, as process `pid` of `processes` has it.
     fn board(&self, section: SectionId, pid: Pid, processes: Pid) -> Self::Board;
 

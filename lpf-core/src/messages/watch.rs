@@ -9,10 +9,7 @@ use super::transport::{Broken, Rank, Transport};
 use crate::Pid;
 use crate::error::{Cause, Error, Result};
 use crate::wait::{LONGEST_SLEEP, Patience, Step, Waiter};
-use crate::waits::Status;
-
-/// A wait this long is published, so that whoever asks learns of it.
-const PUBLISH_AFTER: Duration = Duration::from_millis(100);
+use crate::waits::{KNOWN_AFTER, Status, last_of_chain, publish_after};
 
 /// The section as its waits see it.
 #[derive(Debug)]
@@ -74,6 +71,15 @@ impl Watch {
     pub(super) fn pid_of(&self, rank: Rank) -> Pid {
         let at = self.members.iter().position(|&member| member == rank);
         at.map_or(self.pid, |pid| pid as Pid)
+    }
+
+    /// The process that the others wait for, and that waits for none itself.
+    #[cold]
+    fn latest<T: Transport, W: Waiting>(&self, net: &T, what: &W) -> Pid {
+        let statuses = net.control().statuses(self.section);
+        let fetch = |pid: Pid| statuses.get(pid as usize).cloned().flatten();
+        let last = last_of_chain(self.pid, &what.status(), self.members.len() as Pid, fetch);
+        last.unwrap_or_else(|| what.missing())
     }
 
     /// The report that ends the section, if there is one. One load where nothing has happened.
@@ -198,15 +204,16 @@ impl Long {
     #[cold]
     fn look<T: Transport, W: Waiting>(&mut self, watch: &Watch, net: &T, what: &W) -> Result<()> {
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
-        if waited >= PUBLISH_AFTER && waited >= self.again {
+        let publish_after = publish_after(watch.timeout);
+        if waited >= publish_after && waited >= self.again {
             // Again from time to time: what came meanwhile is no longer wanted.
             net.control().publish(watch.section, what.status());
             self.published = true;
-            self.again = waited + PUBLISH_AFTER;
+            self.again = waited + publish_after;
         }
-        if let Some(limit) = watch.timeout.filter(|&limit| waited >= limit) {
+        if let Some(limit) = watch.timeout.filter(|&limit| waited >= limit + KNOWN_AFTER) {
             let cause = Cause::Late { limit, state: "computing".into() };
-            let error = Error::fatal(what.missing(), what.superstep(), cause);
+            let error = Error::fatal(watch.latest(net, what), what.superstep(), cause);
             return Err(net.control().declare(watch.section, error));
         }
         Ok(())

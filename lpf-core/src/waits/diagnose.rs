@@ -1,6 +1,6 @@
 //! The questions and the verdict; see the module above for the rules.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{Doing, Status, Stream, Want, What};
 use crate::Pid;
@@ -125,6 +125,63 @@ impl Suspicion {
         let text = format!("a cycle of waits: {}", edges.collect::<Vec<_>>().join("; "));
         Fault { process: cycle[0].waits, cause: Cause::Deadlock(text) }
     }
+}
+
+/// The process at the end of the chain of waits that begins at `asker`: the one that the others wait for and that waits
+/// for none itself. `None` if no such process is known.
+///
+/// `own` is what the asker waits in, a full sync or an expected one. `fetch` is asked at most once for each of the
+/// `processes`, and gives `None` for one that did not answer; such a process is named only if no other one is found.
+pub fn last_of_chain(
+    asker: Pid,
+    own: &Status,
+    processes: Pid,
+    fetch: impl FnMut(Pid) -> Option<Status>,
+) -> Option<Pid> {
+    let mut round = Round { asker, own, fetch, answers: BTreeMap::new() };
+    let (mut queue, mut silent) = (VecDeque::from([asker]), None);
+    let mut seen = BTreeSet::from([asker]);
+    while let Some(pid) = queue.pop_front() {
+        let Some(status) = round.status(pid).cloned() else {
+            silent = silent.or(Some(pid));
+            continue;
+        };
+        let awaited: Vec<Pid> = match &status.doing {
+            Doing::Computing => Vec::new(),
+            // The asker has come out of this full sync, so the process has, too.
+            Doing::FullSync(superstep) if *superstep < own.superstep => Vec::new(),
+            Doing::FullSync(superstep) => {
+                let is_absent = |pid: &Pid| match round.status(*pid).map(|status| &status.doing) {
+                    Some(Doing::FullSync(other)) => other < superstep,
+                    Some(Doing::Left) => false,
+                    _ => true,
+                };
+                (0..processes).filter(is_absent).collect()
+            }
+            Doing::Left => {
+                let is_absent =
+                    |pid: &Pid| round.status(*pid).is_none_or(|status| status.doing != Doing::Left);
+                (0..processes).filter(is_absent).collect()
+            }
+            Doing::Waiting(wants) => {
+                let mut awaited = Vec::new();
+                for want in wants.iter().filter(|want| want.awaited() < processes) {
+                    let want = round.settle(want);
+                    // What has been done is under way. A process that did not answer has an unknown count.
+                    let is_silent = round.status(want.awaited()).is_none();
+                    if want.what == What::Answer || is_silent || round.short(&want).is_some() {
+                        awaited.push(want.awaited());
+                    }
+                }
+                awaited
+            }
+        };
+        if awaited.is_empty() && pid != asker {
+            return Some(pid);
+        }
+        queue.extend(awaited.into_iter().filter(|&next| seen.insert(next)));
+    }
+    silent
 }
 
 /// Why a count that is short at `peer` stays short, other than by a cycle.

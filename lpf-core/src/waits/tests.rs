@@ -511,3 +511,49 @@ fn a_member_that_comes_to_another_call_lets_no_member_wait_for_ever() {
     let third = [own.clone(), joining(7, 2, &[2]), computing()];
     assert_eq!(ask_often(&third), None, "process 2 computes");
 }
+
+/// The end of the chain of waits that begins at process 0, where process q has status `all[q]`.
+fn last(all: &[Status]) -> Option<Pid> {
+    last_of_chain(0, &all[0], all.len() as Pid, |pid| Some(all[pid as usize].clone()))
+}
+
+#[test]
+fn a_chain_of_waits_ends_at_the_process_that_waits_for_none() {
+    let syncing = || Status { doing: Doing::FullSync(3), ..computing() };
+    let chain =
+        [syncing(), waiting(&[message(2, 1, 1)]), waiting(&[message(3, 2, 1)]), computing()];
+    assert_eq!(last(&chain), Some(3));
+    let [sync, one, two, _] = chain.clone();
+    // Process 3 has sent what process 2 waits for, so process 2 goes on; process 3 waits for it in the full sync.
+    let sent = made(syncing(), 3, 2, 1);
+    assert_eq!(last(&[sync, one.clone(), two.clone(), sent]), Some(2));
+    // A full sync that the asker has come out of is over for its process, too.
+    let old = Status { doing: Doing::FullSync(2), superstep: 2, ..computing() };
+    assert_eq!(last(&[syncing(), syncing(), old]), Some(2));
+    // A process that left waits for those that have not.
+    let left = Status { doing: Doing::Left, ..computing() };
+    assert_eq!(last(&[left.clone(), left, one, computing()]), Some(3));
+    // A helper thread that does not answer is its process's.
+    let absent = || Vec::new();
+    let wait = Consult { from: 1, absent: &absent, look_every: std::time::Duration::ZERO };
+    let own = Status { doing: Doing::Waiting(wait.wants(call(7, 1), &computing())), ..computing() };
+    assert_eq!(last(&[own, computing()]), Some(1));
+}
+
+#[test]
+fn a_silent_process_is_named_only_if_no_other_one_computes() {
+    let own = waiting(&[message(1, 0, 1), message(2, 0, 1)]);
+    let fetch = |others: bool| {
+        move |pid| match pid {
+            1 => None,
+            _ => {
+                Some(if others { computing() } else { made(waiting(&[message(1, 2, 1)]), 2, 0, 1) })
+            }
+        }
+    };
+    assert_eq!(last_of_chain(0, &own, 3, fetch(true)), Some(2));
+    assert_eq!(last_of_chain(0, &own, 3, fetch(false)), Some(1));
+    // A cycle has no end; what a stranger writes about processes that do not exist is left alone.
+    let cycle = [waiting(&[message(1, 0, 1)]), waiting(&[message(0, 1, 1), message(9, 1, 1)])];
+    assert_eq!(last(&cycle), None);
+}

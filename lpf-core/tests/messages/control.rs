@@ -142,6 +142,14 @@ impl Control for MemoryControl {
         self.with(|state| fail(state, section, error))
     }
 
+    fn statuses(&self, section: SectionId) -> Vec<Option<Status>> {
+        self.with(|state| {
+            let section = state.sections.entry(section).or_default();
+            let of = |rank| Some(section.statuses.get(rank).cloned().unwrap_or_default().0);
+            section.members.iter().map(of).collect()
+        })
+    }
+
     fn publish(&self, section: SectionId, status: Status) {
         let rank = self.rank;
         self.with(|state| {

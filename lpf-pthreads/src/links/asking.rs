@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use lpf_core::waits::{
     ASK_AFTER, Doing, QueuedLanding, ReceiverCounts, SenderCounts, Status, Stream, Suspicion, Want,
-    What,
+    What, last_of_chain, publish_after,
 };
-use lpf_core::{Awaited, Cause, Error, InboxSlot, Link, Pid, Result};
+use lpf_core::{Awaited, Error, InboxSlot, Link, Pid, Result};
 
 use super::OpenLink;
 use super::ring::{FREE, end, process_of};
-use crate::long_wait::PUBLISH_AFTER;
+use crate::long_wait::is_over;
 use crate::sync::Ordering;
 use crate::threads::Threads;
 
@@ -31,11 +31,13 @@ impl Asking {
         wants: &dyn Fn(&Threads) -> Vec<Want>,
     ) -> Result<()> {
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
-        if waited >= PUBLISH_AFTER && !self.published {
+        let limit = process.comm.environment.timeout;
+        if waited >= publish_after(limit) && !self.published {
             process.publish(Doing::Waiting(wants(process)));
             self.published = true;
         }
-        if let Some(limit) = process.comm.environment.timeout.filter(|&limit| waited >= limit) {
+        if let Some(limit) = limit.filter(|&limit| is_over(waited, limit)) {
+            process.publish(Doing::Waiting(wants(process)));
             return Err(process.late(&wants(process), limit));
         }
         if waited < self.asked + ASK_AFTER {
@@ -53,6 +55,16 @@ impl Asking {
                 let error = Error::fatal(fault.process, process.superstep, fault.cause);
                 Err(process.fail_before(process.meeting + 1, error))
             }
+        }
+    }
+}
+
+impl Asking {
+    /// The wait is over, and what was published of it.
+    #[inline]
+    pub(super) fn end(&self, process: &Threads) {
+        if self.published {
+            process.publish(Doing::Computing);
         }
     }
 }
@@ -164,9 +176,11 @@ impl Threads {
     #[cold]
     fn late(&mut self, wants: &[Want], limit: Duration) -> Error {
         let missing = wants.first().map_or(self.pid, Want::awaited);
-        let state = format!("awaited by process {} and computing", self.pid);
-        let cause = Cause::Late { limit, state };
-        self.fail_before(self.meeting + 1, Error::fatal(missing, self.superstep, cause))
+        let status = |of: Pid| Some(self.comm.peers[of as usize].lock_status().clone());
+        let own = status(self.pid).unwrap_or_default();
+        let last = last_of_chain(self.pid, &own, self.nprocs, status).unwrap_or(missing);
+        self.declare_late(self.meeting + 1, last, limit);
+        self.die()
     }
 
     /// Says what this process is in, for those who ask.

@@ -61,6 +61,7 @@ impl Threads {
                 asking.look(self, &|process| process.wants(awaited))?;
             }
             if self.poll_links(awaited)? {
+                asking.end(self);
                 return Ok(());
             }
         }
@@ -83,7 +84,10 @@ impl Threads {
         let mut asking = Asking::default();
         loop {
             match found() {
-                Ok(Some(found)) => return Ok(found),
+                Ok(Some(found)) => {
+                    asking.end(self);
+                    return Ok(found);
+                }
                 Ok(None) => {}
                 Err(error) if error.is_fatal() => return Err(self.die()),
                 Err(error) => return Err(error),

@@ -14,7 +14,7 @@ use lpf_core::waits::Status;
 use lpf_core::{Cause, Error, Pid};
 
 use super::hub::{Garbled, MOST_SECTIONS, fault_of};
-use super::questions::Next;
+use super::questions::{Next, is_readable};
 use super::words::{
     Decision, Down, LONGEST_ORDER, Up, is_report, longest_record, reportable, tellable,
 };
@@ -37,6 +37,9 @@ impl End {
         matches!(self, End::Gone(_))
     }
 }
+
+/// The round of questions that belong to no round of a wait.
+const SURVEY: u64 = 0;
 
 /// One process's memory.
 #[derive(Debug)]
@@ -187,6 +190,33 @@ impl Member {
         }
     }
 
+    /// Asks all others of a section for what they have published.
+    pub(crate) fn survey(&mut self, section: SectionId) -> Vec<Up> {
+        let Some(known) = self.open(section) else { return Vec::new() };
+        let (own, processes) = (known.pid, known.processes());
+        let mut answers = BTreeMap::new();
+        answers.insert(own, Some(known.status.clone()));
+        known.survey = Some(answers);
+        let others = (0..processes).filter(|&of| of != own);
+        others.map(|of| Up::Ask { section, of, round: SURVEY }).collect()
+    }
+
+    /// What they have answered, if all have, or the section has failed; or those that have.
+    pub(crate) fn surveyed(
+        &mut self,
+        section: SectionId,
+        partly: bool,
+    ) -> Option<Vec<Option<Status>>> {
+        let Some(known) = self.sections.get_mut(&section) else { return Some(Vec::new()) };
+        let answers = known.survey.as_ref()?;
+        let is_over = answers.len() == known.members.len() || known.failure.is_some();
+        if !is_over && !partly {
+            return None;
+        }
+        let answers = known.survey.take()?;
+        Some((0..known.processes()).map(|of| answers.get(&of).cloned().flatten()).collect())
+    }
+
     /// A new wish to close an agreement.
     pub(crate) fn wish(&mut self) -> u64 {
         self.questions += 1;
@@ -309,6 +339,10 @@ impl Member {
             Down::Answered { section, of, round, status } => {
                 let Some(known) = self.open(section) else { return Ok(()) };
                 let ends = (known.pid, known.processes());
+                if let Some(answers) = known.survey.as_mut().filter(|_| of < ends.1) {
+                    let status = status.clone().filter(is_readable);
+                    answers.insert(of, status);
+                }
                 let next = known.questions.answered(ends, &known.status, of, round, status);
                 let mut faults = Vec::new();
                 act(section, known, next, says, &mut faults);

@@ -133,7 +133,7 @@ impl Questions {
 }
 
 /// Whether a status is one that a process may have, and looking through it takes a bounded time.
-fn is_readable(status: &Status) -> bool {
+pub(super) fn is_readable(status: &Status) -> bool {
     let wants = match &status.doing {
         Doing::Waiting(wants) => wants.len(),
         _ => 0,

@@ -1,6 +1,6 @@
 //! What a process keeps of a section that it is in.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,6 +31,8 @@ pub(crate) struct Section {
     /// Counted where the section runs.
     pub(super) supersteps: Arc<AtomicU64>,
     pub(super) questions: Questions,
+    /// Answers of all, for a wait that is given up.
+    pub(super) survey: Option<BTreeMap<Pid, Option<Status>>>,
     records: HashMap<(Pid, Topic), Record>,
     /// Bytes of each member's records.
     written: Vec<usize>,
@@ -49,6 +51,7 @@ impl Section {
             status: Status::default(),
             supersteps: Arc::default(),
             questions: Questions::default(),
+            survey: None,
             records: HashMap::new(),
             agreements: HashMap::new(),
             agreed: 0,
