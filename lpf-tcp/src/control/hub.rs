@@ -91,6 +91,8 @@ impl Hub {
                 if !is_report(&error, known.members().len()) {
                     return Err("it reported a failure that is none".into());
                 }
+                let error = self.by_death(section, error);
+                let known = self.section_of(from, section)?;
                 self.kept -= known.fail(section, error, mail);
             }
             Up::Record { section, topic, record } => {
@@ -137,6 +139,28 @@ impl Hub {
             }
         }
         Ok(())
+    }
+
+    /// The report of a broken connection, with the death that is behind it. A process that gives up its section shuts
+    /// its connections, and after a death nobody calls MPI: both look like the end of a process that is here. The dead
+    /// process may have left this section before it died, so its death alone has not ended the section.
+    fn by_death(&self, section: SectionId, error: Error) -> Error {
+        let Some(known) = self.sections.get(&section) else { return error };
+        let dead = |rank: Rank| match &self.presence[rank as usize] {
+            Presence::Dead(reason) => Some(reason),
+            _ => None,
+        };
+        let named = error.process().and_then(|pid| known.members().get(pid as usize));
+        let is_death = matches!(error.cause(), Cause::Died { .. });
+        if !is_death || named.is_some_and(|&rank| dead(rank).is_some()) {
+            return error;
+        }
+        let mut members = known.members().iter().zip(0..);
+        let found = members.find_map(|(&rank, pid)| Some((pid, dead(rank)?)));
+        found.map_or(error, |(pid, reason)| {
+            let cause = Cause::Died { reason: reason.clone() };
+            Error::fatal(pid, known.superstep(pid), cause)
+        })
     }
 
     /// Ends a section for which there is no memory.

@@ -328,6 +328,54 @@ fn a_wait_for_one_that_left_is_found_by_asking() {
     }
 }
 
+/// Process 2 has left the section and then died; the others are still leaving. One finds its own network switched off, or
+/// the connection to a survivor that has given up.
+#[test]
+fn a_broken_connection_is_reported_as_the_death_behind_it() {
+    let broken = |pid| {
+        let cause = Cause::Died { reason: "its connection was closed".into() };
+        Up::Declare { section: S, error: Error::fatal(pid, 0, cause) }
+    };
+    for named in [1, 3] {
+        let mut job = Job::in_section(4);
+        job.leave(2, S);
+        job.carry();
+        job.cut(2);
+        job.carry();
+        assert_eq!(job.failure(1), None, "process 2 owes this section nothing");
+        job.say(1, broken(named));
+        job.carry();
+        for rank in [0, 1, 3] {
+            let failure = job.failure(rank).expect("the section has failed");
+            assert!(failure.starts_with("fatal: process 2"), "process {rank}: {failure}");
+        }
+    }
+    // While no process is dead the report stands as it is.
+    let mut job = Job::in_section(4);
+    job.say(1, broken(3));
+    job.carry();
+    assert!(job.failure(0).expect("it has failed").starts_with("fatal: process 3"));
+}
+
+#[test]
+fn a_wait_that_is_given_up_learns_what_all_others_do() {
+    let mut job = Job::in_section(3);
+    let left = Status { doing: Doing::Left, superstep: 7, ..Status::default() };
+    job.at(2).member.publish(S, left.clone(), Instant::now());
+    let words = job.at(1).member.survey(S);
+    assert_eq!(job.at(1).member.surveyed(S, false), None, "no answer is there");
+    words.into_iter().for_each(|word| job.say(1, word));
+    job.carry();
+    let computing = Some(Status::default());
+    let all = vec![computing.clone(), computing, Some(left)];
+    assert_eq!(job.at(1).member.surveyed(S, false), Some(all));
+    // A process that does not answer is unknown, and a section that this process is not in has no members.
+    job.at(1).member.survey(S);
+    let own = vec![None, Some(Status::default()), None];
+    assert_eq!(job.at(1).member.surveyed(S, true), Some(own));
+    assert_eq!(job.at(1).member.surveyed(SectionId(77), false), Some(Vec::new()));
+}
+
 /// What happens to process 1 of a job of three, and that nobody else is harmed.
 fn is_refused(hostile: impl Fn(&mut Job), reason: &str) {
     let mut job = Job::in_section(3);
