@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use crate::Pid;
 use crate::args::Args;
-use crate::conformance::verdict::{LATE, SLOWDOWN, allowed};
+use crate::conformance::verdict::{LATE, SLOWDOWN, contention, harness};
 use crate::conformance::{Harness, Mode};
 use crate::context::panic_text;
 use crate::error::Result;
 use crate::program::Program;
 
-/// How long a case may take before it counts as hanging, and by how much longer on the slowest harness.
+/// How long a case may take before it counts as hanging, and by how much longer at most on a slow harness.
 const LIMIT: Duration = Duration::from_secs(60);
 const SLOWEST: u32 = 3;
 
@@ -32,15 +32,14 @@ impl Drop for Ended<'_> {
     }
 }
 
-/// Runs `f`; where it takes longer than `LIMIT`, says which case hangs and ends the process:
+/// Runs `f`; if it takes longer than `LIMIT`, as widened for harness and load, says which case hangs and ends the process:
 /// nothing less stops processes that wait for each other.
 pub fn watched<R>(case: &str, f: impl FnOnce() -> R) -> R {
-    let limit = LIMIT * SLOWDOWN;
-    let limit = allowed(limit).min(SLOWEST * limit);
     let (ended, start) = (AtomicBool::new(false), Instant::now());
     std::thread::scope(|scope| {
         let watchdog = scope.spawn(|| {
             while !ended.load(Ordering::Acquire) {
+                let limit = LIMIT * SLOWDOWN * harness().min(SLOWEST) * contention();
                 if start.elapsed() >= limit {
                     // Written past the capture of test output, which is lost with the process.
                     let seconds = limit.as_secs();

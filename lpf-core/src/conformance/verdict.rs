@@ -24,7 +24,11 @@ pub(super) fn slow_down(factor: u32) {
 /// Every test that bounds a time from above uses it: the bound is that of a machine with a core for each process, and
 /// the machine may be shared with other programs.
 pub fn allowed(bound: Duration) -> Duration {
-    bound * HARNESS.load(Ordering::Relaxed) * contention()
+    bound * harness() * contention()
+}
+
+pub(super) fn harness() -> u32 {
+    HARNESS.load(Ordering::Relaxed)
 }
 
 /// 1 if there is a core for each thread that is ready to run, else twice the number of such threads per core: a thread
@@ -32,7 +36,7 @@ pub fn allowed(bound: Duration) -> Duration {
 ///
 /// The threads are those of all programs: the number at this moment, or the average over the last minute if that is
 /// larger.
-fn contention() -> u32 {
+pub(super) fn contention() -> u32 {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     // Without this file (on other systems than Linux) nothing is known, and bounds are those of a busy machine.
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
