@@ -3,7 +3,7 @@
 # a network in memory. All of them at once: a suite computes for a tenth of its time.
 #
 # BRIEF=1 leaves out variants: on threads the barriers of a larger machine, level by level, and of processes that share
-# a pinned core; over TCP the second algorithm of the first exchange, and collectives.
+# a pinned core; over TCP the second algorithm of the first exchange, and collectives; and the network in memory.
 source "$(dirname "$0")/common.sh"
 programs="$(programs "${workspace[@]}")"
 
@@ -21,13 +21,13 @@ suite() {
 }
 beside suite lpf-pthreads conformance
 beside suite lpf-pthreads collectives
-beside suite lpf-core messages
-beside suite lpf-core collectives
 if [ "${BRIEF:-0}" = 1 ]; then
     beside suite lpf-tcp conformance -- direct:: serve
 else
     beside suite lpf-tcp conformance
     beside suite lpf-tcp collectives
+    beside suite lpf-core messages
+    beside suite lpf-core collectives
     beside suite lpf-pthreads conformance LPF_TOPOLOGY=2x2x2
     beside suite lpf-pthreads conformance LPF_PIN=compact
 fi
