@@ -111,6 +111,7 @@ macro_rules! conformance {
                 hundreds_of_trees_back_to_back,
                 members_that_are_in_no_tree_are_fatal_and_named,
                 what_differs_in_a_tree_is_said,
+                the_time_limit_names_the_member_that_does_not_come_to_a_tree,
                 the_error_or_panic_that_drops_an_arbiter_is_what_others_learn,
                 a_member_that_calls_twice_or_something_else_is_fatal_and_named,
                 misuse_of_trees_is_found_at_the_call,

@@ -3,8 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use lpf_core::conformance::tools::{BOUND, assert_in_time, failing_rehook};
-use lpf_core::{Context, Lpf, Result, case};
+use lpf_core::conformance::tools::{BOUND, alone, assert_in_time, failing_rehook, watched};
+use lpf_core::conformance::{Harness, Mode as Section};
+use lpf_core::{Args, Cause, Context, Lpf, Result, case, program};
 
 use super::elements::{Element, word};
 use super::mismatches::differ;
@@ -198,6 +199,44 @@ case! {
             });
             assert_in_time(start.elapsed(), 2 * BOUND);
         }
+    }
+}
+
+/// The time limit of [`GrowsWithoutTheLast`].
+const LIMIT: Duration = Duration::from_secs(1);
+
+program! {
+    /// The last member computes for longer than the time limit; the others, the root among them, are in the call.
+    fn GrowsWithoutTheLast(ctx, _args) {
+        let mut c = world(ctx, 4, 0)?;
+        let mut arbiter = Arbiter::new(ctx, &mut c, Growth::Any)?;
+        let (x, mut y) = (ctx.local::<u64>(9)?, ctx.local::<u64>(9)?);
+        ctx.sync()?;
+        if c.me() + 1 == c.len() {
+            std::thread::sleep(3 * LIMIT);
+        }
+        c.reduce_as_they_come(ctx, &mut arbiter, 0, &Sum, &x, &mut y)?;
+        ctx.sync()
+    }
+}
+
+/// A member that does not come to a tree within the time limit is named, and not the root that waits for it.
+pub fn the_time_limit_names_the_member_that_does_not_come_to_a_tree<H: Harness>(harness: &H) {
+    let case = "the_time_limit_names_the_member_that_does_not_come_to_a_tree";
+    let limited = Section { timeout: Some(LIMIT), ..Section::default() };
+    for procs in [2, 3, 5] {
+        let run = || {
+            let run = || harness.exec(limited, procs, GrowsWithoutTheLast, Args::none());
+            watched(case, run).expect_err("the last member is late")
+        };
+        alone(|| {
+            // On a busy machine a process may be late when it begins: then it is named.
+            let mut errors = std::iter::repeat_with(run).take(5);
+            let error = errors.find(|error| error.superstep() >= Some(3));
+            let error = error.expect("the processes begin within the limit");
+            assert!(matches!(error.cause(), Cause::Late { .. }), "{error}");
+            assert_eq!(error.process(), Some(procs - 1), "{error}");
+        });
     }
 }
 
