@@ -65,6 +65,15 @@ Over TCP each process finds LPF_RANK, LPF_SIZE, LPF_MEET, LPF_SECRET, LPF_JOB an
 environment, process 0 also LPF_MEET_FD.")]
     Run(Run),
 
+    /// Print a random secret of 128 bits, for LPF_SECRET.
+    ///
+    /// All processes of a job on several machines need the same one. Hand it over in a file that nobody
+    /// else can read.
+    #[command(after_help = "Examples:
+  (umask 077; lpf secret >~/lpf-secret)
+  export LPF_SECRET=$(lpf secret)")]
+    Secret,
+
     /// Look after one process that an MPI's launcher starts.
     #[command(hide = true)]
     Shepherd(Shepherd),

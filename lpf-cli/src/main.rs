@@ -29,6 +29,12 @@ use std::process::ExitCode;
 use crate::args::Command;
 use crate::failure::Failure;
 
+fn secret() -> failure::Result<()> {
+    let secret = lpf::tcp::rendezvous::Secret::random();
+    println!("{}", secret.map_err(|error| Failure::Failed(error.to_string()))?.text());
+    Ok(())
+}
+
 fn main() -> ExitCode {
     let done = args::parse().and_then(|command| {
         if !command.is_hidden() && place::speaks() {
@@ -36,6 +42,7 @@ fn main() -> ExitCode {
         }
         match command {
             Command::Run(options) => run::run(&options),
+            Command::Secret => secret(),
             Command::Shepherd(options) => run::shepherd(&options),
             Command::Measure => place::answer_orders(),
             #[cfg(feature = "mpi")]

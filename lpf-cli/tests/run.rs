@@ -1041,3 +1041,17 @@ fn more_than_two_gibibytes_are_put_and_got_at_once() {
         assert_eq!(out.matches("all of it has arrived").count(), 1, "{backend}: {out}{said}");
     }
 }
+
+#[test]
+fn a_secret_is_random_and_one_that_a_job_takes() {
+    let secrets = [(); 2].map(|()| {
+        let output = Command::new(env!("CARGO_BIN_EXE_lpf")).arg("secret").output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        stdout(&output).trim().to_owned()
+    });
+    assert_ne!(secrets[0], secrets[1]);
+    for secret in secrets {
+        assert!(secret.len() == 32 && secret.chars().all(|c| c.is_ascii_hexdigit()), "{secret}");
+        assert!(lpf::tcp::rendezvous::Secret::new(secret).is_ok());
+    }
+}

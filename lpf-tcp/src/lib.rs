@@ -12,6 +12,7 @@ pub mod control;
 mod inherited;
 mod job;
 pub mod rendezvous;
+mod seal;
 pub mod sockets;
 
 pub use at_exit::at_exit;

@@ -29,13 +29,14 @@
 //!
 //! # Strangers
 //! A connection has five seconds for its handshake, at most 512 bytes a frame, and no effect on others:
-//! one thread serves all of them, and waits for none. Who sends anything else, belongs to another job, has
-//! another secret, size, version or build, comes [by](By) other means, or has a rank that is taken is
-//! refused, is told why if it speaks this protocol, and the meeting goes on. A caller that is refused fails at once; one that finds
-//! nobody, or somebody else, tries again until its time is up.
+//! one thread serves all of them, and waits for none. A connection that does not prove that it knows the
+//! secret is closed without an answer. A process that knows it, but belongs to another job, has another size,
+//! version or build, comes [by](By) other means, or has a rank that is taken is refused, and is told why. It
+//! fails at once. One that finds nobody, or an answer without proof of the secret, tries again until its time
+//! is up.
 //!
-//! The handshake keeps strangers out. It neither hides nor seals what follows: who can change packets on
-//! the way between two processes is not kept from it. Use a network that you trust, or a tunnel.
+//! The control plane is sealed with keys that come of the handshake. Data is not: use a network that you
+//! trust for it, or a tunnel.
 //!
 //! # The end
 //! When the time is up, process 0 tells those who came who is missing, by rank, and what it saw of them,

@@ -7,6 +7,7 @@ use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 
 use super::frame::{Inflow, TooLong};
+use crate::seal::{self, Altered, Seal};
 
 /// Read from one connection before others have their turn.
 const TURN: usize = 256 << 10;
@@ -25,6 +26,19 @@ pub(crate) enum Filled {
     Closed(String),
 }
 
+/// What a connection needs if it is sealed.
+#[derive(Debug)]
+struct Sealed {
+    seal: Seal,
+    /// What has come of a record that is not there as a whole.
+    came: Vec<u8>,
+    /// What a record is opened into.
+    opened: Vec<u8>,
+    /// Records that have not left, from `sent` on.
+    records: Vec<u8>,
+    sent: usize,
+}
+
 /// A connection and what is under way on it.
 #[derive(Debug)]
 pub(crate) struct Wire {
@@ -32,6 +46,7 @@ pub(crate) struct Wire {
     inflow: Inflow,
     out: Vec<u8>,
     sent: usize,
+    sealed: Option<Box<Sealed>>,
     /// Edges: what the system said and was not used up yet.
     readable: bool,
     writable: bool,
@@ -48,6 +63,7 @@ impl Wire {
             inflow: Inflow::default(),
             out: Vec::new(),
             sent: 0,
+            sealed: None,
             readable: true,
             writable: true,
             heard: false,
@@ -90,10 +106,25 @@ impl Wire {
         self.stream.peer_addr()
     }
 
+    /// From now on everything is sealed. False if something is under way that is not.
+    pub(crate) fn seal(&mut self, seal: Seal) -> bool {
+        let is_quiet = self.is_quiet();
+        let (came, opened, records) = Default::default();
+        self.sealed = Some(Box::new(Sealed { seal, came, opened, records, sent: 0 }));
+        is_quiet
+    }
+
+    fn is_quiet(&self) -> bool {
+        let is_sealed_quiet =
+            |sealed: &Sealed| sealed.came.is_empty() && sealed.sent == sealed.records.len();
+        self.inflow.is_empty()
+            && self.sent == self.out.len()
+            && self.sealed.as_deref().is_none_or(is_sealed_quiet)
+    }
+
     /// The stream itself, where nothing is under way on it.
     pub(crate) fn into_stream(self) -> Option<std::net::TcpStream> {
-        let is_quiet = self.inflow.is_empty() && self.sent == self.out.len();
-        is_quiet.then(|| self.stream.into())
+        self.is_quiet().then(|| self.stream.into())
     }
 
     /// The system says that something can be read or written.
@@ -120,9 +151,18 @@ impl Wire {
                 // It stays readable: who reads on behalf of others must not keep the end to itself.
                 Ok(0) => return Filled::Closed("its connection was closed".into()),
                 Ok(bytes) => {
-                    self.inflow.extend(&buffer[..bytes]);
-                    self.heard = true;
                     taken += bytes;
+                    let came = &buffer[..bytes];
+                    match &mut self.sealed {
+                        None => {
+                            self.inflow.extend(came);
+                            self.heard = true;
+                        }
+                        Some(sealed) => match sealed.open(came, &mut self.inflow) {
+                            Ok(is_any) => self.heard |= is_any,
+                            Err(altered) => return Filled::Closed(altered.to_string()),
+                        },
+                    }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.readable = false;
@@ -151,15 +191,66 @@ impl Wire {
 
     /// Writes as much as the socket takes. True when everything has left.
     pub(crate) fn flush(&mut self) -> Result<bool, String> {
-        while self.writable && self.sent < self.out.len() {
-            match self.stream.write(&self.out[self.sent..]) {
-                Ok(bytes) => self.sent += bytes,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => self.writable = false,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(broken(&error)),
+        let (stream, writable) = (&self.stream, &mut self.writable);
+        let Some(sealed) = &mut self.sealed else {
+            return write(stream, writable, &self.out, &mut self.sent);
+        };
+        loop {
+            let all = write(stream, writable, &sealed.records, &mut sealed.sent)?;
+            if !all || self.sent == self.out.len() {
+                return Ok(all);
             }
+            sealed.take(&self.out[self.sent..]);
+            self.sent = self.out.len();
         }
-        Ok(self.sent == self.out.len())
+    }
+}
+
+/// Writes what is not sent yet, as much as the socket takes; whether that is all.
+fn write(
+    mut stream: &TcpStream,
+    writable: &mut bool,
+    bytes: &[u8],
+    sent: &mut usize,
+) -> Result<bool, String> {
+    while *writable && *sent < bytes.len() {
+        match stream.write(&bytes[*sent..]) {
+            Ok(written) => *sent += written,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => *writable = false,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(broken(&error)),
+        }
+    }
+    Ok(*sent == bytes.len())
+}
+
+impl Sealed {
+    /// Opens what is there as whole records; whether that is any.
+    fn open(&mut self, came: &[u8], into: &mut Inflow) -> Result<bool, Altered> {
+        self.came.extend_from_slice(came);
+        let mut rest = &self.came[..];
+        while let Some((record, later)) = seal::first_record(rest) {
+            if self.opened.len() < record.len() {
+                self.opened.resize(record.len(), 0);
+            }
+            let bytes = self.seal.open(record, &mut self.opened)?;
+            into.extend(&self.opened[..bytes]);
+            rest = later;
+        }
+        let done = self.came.len() - rest.len();
+        self.came.drain(..done);
+        Ok(done > 0)
+    }
+
+    /// Makes records of bytes, where all earlier ones have left.
+    fn take(&mut self, bytes: &[u8]) {
+        let pieces = bytes.chunks(seal::MOST);
+        self.records.resize(bytes.len() + pieces.len() * (seal::HEAD + seal::TAG), 0);
+        let mut length = 0;
+        for piece in pieces {
+            length += self.seal.seal(piece, &mut self.records[length..]);
+        }
+        self.sent = 0;
     }
 }
 

@@ -140,12 +140,7 @@ impl Call {
     }
 
     /// Does what can be done now.
-    pub(super) fn step(
-        &mut self,
-        registry: &Registry,
-        secret: Option<&Secret>,
-        now: Instant,
-    ) -> Progress {
+    pub(super) fn step(&mut self, registry: &Registry, now: Instant) -> Progress {
         match std::mem::replace(&mut self.stage, Stage::Done) {
             Stage::Pausing(due) if now < due => {
                 self.stage = Stage::Pausing(due);
@@ -157,7 +152,7 @@ impl Call {
                 self.stage = Stage::Connected(wire);
                 Progress::Pending
             }
-            Stage::Greeting(wire, caller, due) => self.hear(wire, caller, due, secret, now),
+            Stage::Greeting(wire, caller, due) => self.hear(wire, caller, due, now),
             Stage::Done => Progress::Pending,
         }
     }
@@ -219,24 +214,23 @@ impl Call {
     }
 
     /// Says hello on the connection that stands.
-    pub(super) fn greet(&mut self, hello: &Hello, now: Instant) {
+    pub(super) fn greet(&mut self, hello: &Hello, secret: Option<&Secret>, now: Instant) {
         let Stage::Connected(mut wire) = std::mem::replace(&mut self.stage, Stage::Done) else {
             return;
         };
-        let (caller, first) = Caller::new(hello, self.wanted);
-        frame::append(wire.out(), &first);
-        self.stage = Stage::Greeting(wire, caller, now + self.patience());
+        match Caller::new(hello, self.wanted, secret) {
+            Ok((caller, first)) => {
+                frame::append(wire.out(), &first);
+                self.stage = Stage::Greeting(wire, caller, now + self.patience());
+            }
+            Err(reason) => {
+                self.fail(reason, now);
+            }
+        }
     }
 
     /// Takes what came.
-    fn hear(
-        &mut self,
-        mut wire: Wire,
-        mut caller: Caller,
-        due: Instant,
-        secret: Option<&Secret>,
-        now: Instant,
-    ) -> Progress {
+    fn hear(&mut self, mut wire: Wire, mut caller: Caller, due: Instant, now: Instant) -> Progress {
         if let Err(reason) = wire.flush() {
             return self.fail(reason, now);
         }
@@ -244,13 +238,17 @@ impl Call {
         loop {
             let heard = match wire.next(LONGEST_GREETING) {
                 Ok(None) => break,
-                Ok(Some(frame)) => caller.hear(frame, secret),
+                Ok(Some(frame)) => caller.hear(frame),
                 Err(_) => Err(Fault::Stranger("what answers there is no process of LPF".into())),
             };
             match heard {
                 Ok(Called::Welcome) => return Progress::Welcome(wire),
-                Ok(Called::Answer(answer)) => {
-                    frame::append(wire.out(), &answer);
+                Ok(Called::Answer(seal)) => {
+                    if !wire.seal(seal) {
+                        return self
+                            .fail("what answers there does not keep to the protocol".into(), now);
+                    }
+                    frame::append(wire.out(), &[]);
                     if let Err(reason) = wire.flush() {
                         return self.fail(reason, now);
                     }
@@ -260,7 +258,10 @@ impl Call {
             }
         }
         match filled {
-            Filled::Closed(_) => self.fail("the connection was closed there".into(), now),
+            Filled::Closed(_) => {
+                let text = "the connection was closed there; is it process 0 of this job, and LPF_SECRET the same?";
+                self.fail(text.into(), now)
+            }
             _ if now >= due => self.fail("what answers there says nothing".into(), now),
             _ => {
                 self.stage = Stage::Greeting(wire, caller, due);

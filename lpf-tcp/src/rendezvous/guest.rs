@@ -10,7 +10,6 @@ use super::address::{Names, address_of, announced, listen_for_pairs, may_use};
 use super::call::{Call, Progress};
 use super::handshake::Refusal;
 use super::reception::{Arrival, Reception};
-use super::secret::Nonce;
 use super::words::{
     Hello, LONGEST_ANSWER, LONGEST_PLACE, MOST_ADDRESSES, Place, Purpose, ToGuest, ToHost,
     already_there, printable, short,
@@ -144,15 +143,14 @@ impl<'a> Guest<'a> {
         Ok(None)
     }
 
-    fn hello(&self, purpose: Purpose) -> Result<Hello, MeetError> {
+    fn hello(&self, purpose: Purpose) -> Hello {
         let me = &self.plan.me;
-        Ok(Hello {
+        Hello {
             purpose,
             rank: me.rank,
             size: me.size,
             job: me.job,
             by: me.by,
-            secret: me.secret.is_some(),
             streams: me.streams,
             build: me.build.clone(),
             port: self.port.filter(|_| purpose == Purpose::Control),
@@ -160,17 +158,15 @@ impl<'a> Guest<'a> {
                 Some(_) if purpose == Purpose::Control && me.secret.is_some() => announced(),
                 _ => Vec::new(),
             },
-            nonce: Nonce::new()?,
-        })
+        }
     }
 
     fn call_host(&mut self, now: Instant) -> Result<(), MeetError> {
-        let secret = self.plan.me.secret.as_ref();
-        match self.call.step(self.poll.registry(), secret, now) {
+        match self.call.step(self.poll.registry(), now) {
             Progress::Pending => {}
             Progress::Connected(local) => {
                 self.open_reception(local)?;
-                self.call.greet(&self.hello(Purpose::Control)?, now);
+                self.call.greet(&self.hello(Purpose::Control), self.plan.me.secret.as_ref(), now);
                 return self.call_host(now);
             }
             Progress::Welcome(wire) => {
@@ -265,10 +261,10 @@ impl<'a> Guest<'a> {
     fn call_others(&mut self, now: Instant) -> Result<(), MeetError> {
         for mut call in std::mem::take(&mut self.calls) {
             let secret = self.plan.me.secret.as_ref();
-            let mut progress = call.step(self.poll.registry(), secret, now);
+            let mut progress = call.step(self.poll.registry(), now);
             if let Progress::Connected(_) = progress {
-                call.greet(&self.hello(Purpose::Data)?, now);
-                progress = call.step(self.poll.registry(), secret, now);
+                call.greet(&self.hello(Purpose::Data), secret, now);
+                progress = call.step(self.poll.registry(), now);
             }
             match progress {
                 Progress::Pending | Progress::Connected(_) => self.calls.push(call),

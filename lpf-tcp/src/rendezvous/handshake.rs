@@ -1,33 +1,74 @@
 //! Two processes recognise each other, without a socket: frames go in, frames come out.
 //!
 //! ```text
-//! caller                                 acceptor
-//!   Hello: who, of which job, nonce  ──▶
-//!                                    ◀──  Challenge: who, nonce
-//!   Proof: HMAC as caller            ──▶
-//!                                    ◀──  Welcome: HMAC as acceptor
+//! caller                                            acceptor
+//!   first message of Noise: who, of which job   ──▶
+//!                                               ◀──  second message of Noise: who
+//!   sealed: a word                              ──▶
+//!                                               ◀──  sealed: welcome, or why not
 //! ```
 //!
-//! Each HMAC is over both first frames. The caller proves first, so that nobody who merely connects gets
-//! an HMAC to try secrets on. At any place the acceptor may answer `Refused`, in words.
+//! This is `NNpsk0` of the Noise protocol framework: fresh keys of both sides, mixed with a key that is made
+//! of the secret. Who does not know the secret cannot read or make any of these messages, so strangers get no
+//! answer, and what a stranger answers is not believed. With the third one the caller shows that it has read
+//! the second: the first alone may be one that was heard earlier. What follows on a connection is sealed
+//! with the keys that come of the handshake.
+//!
+//! The first message is made with the secret alone, so that guesses at the secret can be tried on it.
 
 use lpf_core::messages::Rank;
+use snow::{Builder, HandshakeState};
 
-use super::secret::{Nonce, Secret, Side, Tag};
+use super::secret::{Secret, key};
 use super::words::{
-    By, Hello, Proof, Reply, Unsealed, VERSION, already_there, printable, sealed, short, unsealed,
+    By, Hello, LONGEST_GREETING, Purpose, Reply, Unread, already_there, printable, read, written,
 };
+use crate::seal::Seal;
 
-/// Why a connection is not taken, in words for the other side.
+/// The pattern, and what it is made of.
+const NOISE: &str = "Noise_NNpsk0_25519_AESGCM_SHA256";
+
+/// What both sides have to say the handshake is for.
+const PROLOGUE: &[u8] = b"lpf rendezvous";
+
+/// Why a connection is not taken, in words.
 pub(super) type Refusal = String;
 
-/// What an acceptor says next.
+pub(super) fn begin(secret: Option<&Secret>, calls: bool) -> Result<HandshakeState, snow::Error> {
+    let params = NOISE.parse()?;
+    let key = key(secret);
+    let builder = Builder::new(params).psk(0, &key)?.prologue(PROLOGUE)?;
+    if calls { builder.build_initiator() } else { builder.build_responder() }
+}
+
+/// The next message of a handshake, with a word.
+pub(super) fn say(noise: &mut HandshakeState, word: &[u8]) -> Result<Vec<u8>, snow::Error> {
+    let mut message = vec![0; LONGEST_GREETING];
+    let bytes = noise.write_message(word, &mut message)?;
+    message.truncate(bytes);
+    Ok(message)
+}
+
+/// The word in a message of the other side.
+pub(super) fn understand(
+    noise: &mut HandshakeState,
+    message: &[u8],
+) -> Result<Vec<u8>, snow::Error> {
+    let mut word = vec![0; message.len()];
+    let bytes = noise.read_message(message, &mut word)?;
+    word.truncate(bytes);
+    Ok(word)
+}
+
+/// What an acceptor does next.
 #[derive(Debug)]
 pub(super) enum Heard {
-    /// Send this, and hear on.
-    Answer(Vec<u8>),
+    /// Send this as it is; all that follows is sealed. Hear on.
+    Answer(Vec<u8>, Seal),
+    /// Send this as it is, and close: the caller knows the secret, and is not taken.
+    Refuse(Vec<u8>, Refusal),
     /// The caller knows the secret. Once it is admitted, send the welcome.
-    Proven { hello: Hello, welcome: Vec<u8> },
+    Proven(Hello),
 }
 
 /// Who accepts, and what is asked of those who call.
@@ -46,69 +87,61 @@ pub(super) struct Identity {
 #[derive(Debug)]
 pub(super) enum Acceptor {
     Fresh,
-    Challenged { hello: Hello, hello_frame: Vec<u8>, challenge: Vec<u8> },
+    Answered(Hello),
     Done,
 }
 
 impl Acceptor {
-    /// Takes a frame.
+    /// Takes a frame, which after the first is one that was sealed.
+    ///
+    /// # Errors
+    /// Why the caller is a stranger, who gets no answer.
     pub(super) fn hear(&mut self, frame: &[u8], me: &Identity) -> Result<Heard, Refusal> {
         match std::mem::replace(self, Acceptor::Done) {
             Acceptor::Fresh => {
-                let hello: Hello = open(frame)?;
-                before_proof(&hello, me)?;
-                let nonce = Nonce::new().map_err(|error| error.to_string())?;
-                let challenge = sealed(&Reply::Challenge { rank: me.rank, nonce });
-                let hello_frame = frame.to_vec();
-                *self = Acceptor::Challenged { hello, hello_frame, challenge: challenge.clone() };
-                Ok(Heard::Answer(challenge))
-            }
-            Acceptor::Challenged { hello, hello_frame, challenge } => {
-                let Proof(tag) = open(frame)?;
-                let secret = me.secret.as_ref();
-                if !tag.verify(secret, Side::Caller, &hello_frame, &challenge) {
-                    return Err("the secrets differ".into());
+                let own = |error: snow::Error| format!("this process cannot answer: {error}");
+                let mut noise = begin(me.secret.as_ref(), false).map_err(own)?;
+                let word = understand(&mut noise, frame);
+                let word =
+                    word.map_err(|_| "it does not prove that it knows the secret".to_owned())?;
+                match read::<Hello>(&word) {
+                    Ok(hello) => {
+                        let reply = written(&Reply::Challenge { rank: me.rank });
+                        let answer = say(&mut noise, &reply).map_err(own)?;
+                        let seal = Seal::new(noise.into_transport_mode().map_err(own)?);
+                        *self = Acceptor::Answered(hello);
+                        Ok(Heard::Answer(answer, seal))
+                    }
+                    Err(fault) => {
+                        let reason = fault.of("it");
+                        let reply = written(&Reply::refused(&reason));
+                        Ok(Heard::Refuse(say(&mut noise, &reply).map_err(own)?, reason))
+                    }
                 }
-                after_proof(&hello, me)?;
-                let tag = Tag::new(secret, Side::Acceptor, &hello_frame, &challenge);
-                Ok(Heard::Proven { hello, welcome: sealed(&Reply::Welcome(tag)) })
             }
-            Acceptor::Done => Err("nothing more was to be said".into()),
+            Acceptor::Answered(hello) if frame.is_empty() => Ok(Heard::Proven(hello)),
+            Acceptor::Answered(_) | Acceptor::Done => {
+                Err("it does not keep to the protocol".into())
+            }
         }
     }
 
-    /// The words of a refusal.
-    pub(super) fn refuse(reason: &str) -> Vec<u8> {
-        sealed(&Reply::Refused(short(reason)))
+    /// Whether the caller has shown that it knows the secret, or has heard somebody who does.
+    pub(super) fn has_answered(&self) -> bool {
+        matches!(self, Acceptor::Answered(_))
     }
 }
 
-fn open<T: for<'de> serde::Deserialize<'de>>(frame: &[u8]) -> Result<T, Refusal> {
-    unsealed(frame).map_err(|fault| match fault {
-        Unsealed::Stranger => "it does not speak the protocol of this rendezvous".into(),
-        Unsealed::Version(other) => {
-            format!("it speaks version {other} of the protocol, and this is version {VERSION}")
-        }
-    })
-}
-
-/// What a stranger may learn: that it is one.
-fn before_proof(hello: &Hello, me: &Identity) -> Result<(), Refusal> {
-    match (hello.secret, &me.secret) {
-        _ if hello.job != me.job => {
-            Err("another job meets here (LPF_JOB differs); choose another port, \
-                                         or wait until it has met"
-                .into())
-        }
-        (false, Some(_)) => Err("this meeting has a secret, and it has none (LPF_SECRET)".into()),
-        (true, None) => Err("this meeting has no secret, and it has one (LPF_SECRET)".into()),
-        _ => Ok(()),
-    }
-}
-
-/// What does not fit of one who knows the secret.
-fn after_proof(hello: &Hello, me: &Identity) -> Result<(), Refusal> {
+/// Whether one who knows the secret fits into the job.
+///
+/// # Errors
+/// What does not fit.
+pub(super) fn fits(hello: &Hello, me: &Identity) -> Result<(), Refusal> {
     let Identity { size, rank, .. } = *me;
+    if hello.job != me.job {
+        return Err("another job meets here (LPF_JOB differs); choose another port, or wait until it has met"
+            .into());
+    }
     if hello.size != size {
         return Err(format!("the job has {size} processes here and {} there", hello.size));
     }
@@ -127,6 +160,13 @@ fn after_proof(hello: &Hello, me: &Identity) -> Result<(), Refusal> {
     if hello.streams != me.streams {
         return Err("one side connects pairs, and the other does not".into());
     }
+    let is_called = hello.rank + 1 < size && hello.purpose == Purpose::Control;
+    if me.streams && is_called && hello.port.is_none() {
+        return Err(format!(
+            "process {} announces no port, and processes of higher rank call it",
+            hello.rank
+        ));
+    }
     match (&hello.build, &me.build) {
         (Some(theirs), Some(ours)) if theirs != ours => {
             Err("it is another build of the program".into())
@@ -136,10 +176,10 @@ fn after_proof(hello: &Hello, me: &Identity) -> Result<(), Refusal> {
 }
 
 /// What a caller does next.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Called {
-    /// Send this, and hear on.
-    Answer(Vec<u8>),
+    /// All that follows is sealed; send an empty frame, and hear on.
+    Answer(Seal),
     /// Both know the secret.
     Welcome,
 }
@@ -147,7 +187,7 @@ pub(super) enum Called {
 /// Why a call fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// The other side refused, in these words.
+    /// The other side, which knows the secret, refuses in these words.
     Refused(String),
     /// What answers is not who was called.
     Stranger(String),
@@ -156,47 +196,58 @@ pub(super) enum Fault {
 /// The caller's side of one handshake.
 #[derive(Debug)]
 pub(super) struct Caller {
-    hello: Vec<u8>,
-    challenge: Option<Vec<u8>>,
+    /// Until the other side has answered.
+    noise: Option<Box<HandshakeState>>,
     wanted: Rank,
 }
 
 impl Caller {
     /// Calls process `wanted`; the first frame.
-    pub(super) fn new(hello: &Hello, wanted: Rank) -> (Self, Vec<u8>) {
-        let hello = sealed(hello);
-        (Caller { hello: hello.clone(), challenge: None, wanted }, hello)
+    ///
+    /// # Errors
+    /// Where the system has no random numbers.
+    pub(super) fn new(
+        hello: &Hello,
+        wanted: Rank,
+        secret: Option<&Secret>,
+    ) -> Result<(Self, Vec<u8>), String> {
+        let own = |error: snow::Error| format!("this process cannot call: {error}");
+        let mut noise = begin(secret, true).map_err(own)?;
+        let first = say(&mut noise, &written(hello)).map_err(own)?;
+        Ok((Caller { noise: Some(Box::new(noise)), wanted }, first))
     }
 
-    /// Takes a frame.
-    pub(super) fn hear(&mut self, frame: &[u8], secret: Option<&Secret>) -> Result<Called, Fault> {
-        let reply: Reply = unsealed(frame).map_err(|fault| match fault {
-            Unsealed::Stranger => Fault::Stranger("what answers there is no process of LPF".into()),
-            Unsealed::Version(other) => Fault::Stranger(format!(
-                "what answers there speaks version {other} of the protocol, and this is version \
-                 {VERSION}"
-            )),
+    /// Takes a frame, which after the first is one that was sealed.
+    pub(super) fn hear(&mut self, frame: &[u8]) -> Result<Called, Fault> {
+        let stranger = |text: &str| Fault::Stranger(text.into());
+        let Some(mut noise) = self.noise.take() else {
+            return match reply(frame)? {
+                Reply::Welcome => Ok(Called::Welcome),
+                _ => Err(stranger("what answers there does not keep to the protocol")),
+            };
+        };
+        let word = understand(&mut noise, frame).map_err(|_| {
+            stranger("what answers there does not know the secret, or is no process of LPF")
         })?;
-        match (reply, &self.challenge) {
-            (Reply::Refused(reason), _) => Err(Fault::Refused(printable(&reason))),
-            (Reply::Challenge { rank, .. }, None) if rank == self.wanted => {
-                let tag = Tag::new(secret, Side::Caller, &self.hello, frame);
-                self.challenge = Some(frame.to_vec());
-                Ok(Called::Answer(sealed(&Proof(tag))))
+        match reply(&word)? {
+            Reply::Challenge { rank } if rank == self.wanted => {
+                let keys = noise.into_transport_mode();
+                keys.map(|keys| Called::Answer(Seal::new(keys)))
+                    .map_err(|error| Fault::Stranger(error.to_string()))
             }
-            (Reply::Challenge { rank, .. }, None) => {
+            Reply::Challenge { rank } => {
                 let wanted = self.wanted;
                 Err(Fault::Stranger(format!("process {rank} answers where {wanted} should")))
             }
-            (Reply::Welcome(tag), Some(challenge)) => {
-                match tag.verify(secret, Side::Acceptor, &self.hello, challenge) {
-                    true => Ok(Called::Welcome),
-                    false => {
-                        Err(Fault::Stranger("what answers there does not know the secret".into()))
-                    }
-                }
-            }
-            _ => Err(Fault::Stranger("what answers there does not keep to the protocol".into())),
+            _ => Err(stranger("what answers there does not keep to the protocol")),
         }
+    }
+}
+
+/// What one who knows the secret replies, unless it refuses.
+fn reply(word: &[u8]) -> Result<Reply, Fault> {
+    match read(word).map_err(|fault: Unread| Fault::Stranger(fault.of("what answers there")))? {
+        Reply::Refused(reason) => Err(Fault::Refused(printable(&reason))),
+        reply => Ok(reply),
     }
 }

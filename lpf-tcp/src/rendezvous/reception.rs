@@ -6,22 +6,30 @@ use std::net::{SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
 use mio::{Interest, Registry, Token};
+use nix::sys::resource::{Resource, getrlimit};
 
 use super::MeetError;
 use super::address::widen;
-use super::handshake::{Acceptor, Heard, Identity, Refusal};
-use super::words::{Hello, LONGEST_GREETING, canonical};
+use super::handshake::{Acceptor, Heard, Identity, Refusal, fits};
+use super::words::{Hello, LONGEST_GREETING, Reply, canonical, written};
 use crate::control::frame;
 use crate::control::wire::{Filled, Wire};
 
 /// A handshake takes at most so long.
 pub(super) const HANDSHAKE: Duration = Duration::from_secs(5);
 
-/// So many handshakes may be under way; for one more the oldest is given up. A process of ours needs two
-/// round trips, so only who opens as many connections in that time keeps it out, and it comes again.
-const MOST_PENDING: usize = 1024;
+/// So many handshakes may be under way; less where this process may have few descriptors. For one more the
+/// oldest are given up, first of those who have not shown that they know the secret: such a process does so
+/// with the first that it says, so no number of others keeps it out.
+const MOST_PENDING: usize = 256;
 
-/// A pause where the system has no more sockets.
+/// The part of the descriptors that handshakes may take.
+const SHARE: usize = 8;
+
+/// So many callers are accepted before those are heard who have said something.
+const AT_ONCE: usize = 32;
+
+/// A pause where the system has no more sockets, and nobody here can be given up for one.
 const SHORT_OF_SOCKETS: Duration = Duration::from_millis(20);
 
 /// The tokens of listeners and of connections that are not let in yet are greater.
@@ -57,6 +65,7 @@ pub(super) struct Reception {
     me: Identity,
     pending: BTreeMap<usize, Pending>,
     next: usize,
+    most_pending: usize,
     pause: Option<Instant>,
     last_refusal: Option<String>,
 }
@@ -68,6 +77,7 @@ impl Reception {
             me,
             pending: BTreeMap::new(),
             next: FIRST,
+            most_pending: most_pending(),
             pause: None,
             last_refusal: None,
         }
@@ -126,25 +136,30 @@ impl Reception {
 
     /// When something has to be done though nothing comes.
     pub(super) fn due(&self) -> Option<Instant> {
+        if self.pause.is_some() {
+            return self.pause;
+        }
+        let has_more = self.doors.iter().any(|door| door.acceptable);
         let deadlines = self.pending.values().map(|pending| pending.deadline);
-        deadlines.chain(self.pause).min()
+        deadlines.chain(has_more.then(Instant::now)).min()
     }
 
-    /// Takes the connections that are there.
+    /// Takes connections that are there, up to a few.
     fn accept(&mut self, registry: &Registry, now: Instant) {
         if self.pause.is_some_and(|until| now < until) {
             return;
         }
         self.pause = None;
-        while let Some(door) = self.doors.iter_mut().find(|door| door.acceptable) {
+        for _ in 0..AT_ONCE {
+            let Some(door) = self.doors.iter_mut().find(|door| door.acceptable) else { return };
             match door.listener.accept() {
                 Ok((stream, from)) => self.greet(Wire::new(stream), from, registry, now),
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => door.acceptable = false,
                     ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
-                    // Short of sockets or memory: the one that waits longest has to go.
+                    // Short of sockets or memory: those who wait longest have to go.
+                    _ if self.make_room() => {}
                     _ => {
-                        self.pending.pop_first();
                         self.pause = Some(now + SHORT_OF_SOCKETS);
                         return;
                     }
@@ -158,11 +173,21 @@ impl Reception {
         if wire.register(registry, Token(token)).is_err() {
             return;
         }
-        if self.pending.len() >= MOST_PENDING {
-            self.pending.pop_first();
+        if self.pending.len() >= self.most_pending {
+            self.make_room();
         }
         let deadline = now + HANDSHAKE;
         self.pending.insert(token, Pending { wire, acceptor: Acceptor::Fresh, deadline, from });
+    }
+
+    /// Gives up the oldest quarter of the handshakes, strangers first; whether there was any.
+    fn make_room(&mut self) -> bool {
+        let (known, strangers): (Vec<_>, Vec<_>) =
+            self.pending.iter().partition(|(_, pending)| pending.acceptor.has_answered());
+        let oldest = strangers.into_iter().chain(known).map(|(&token, _)| token);
+        let oldest: Vec<usize> = oldest.take(self.pending.len().div_ceil(4)).collect();
+        oldest.iter().for_each(|token| drop(self.pending.remove(token)));
+        !oldest.is_empty()
     }
 
     /// The next that was let in; `admit` is asked when one has shown that it knows the secret.
@@ -194,6 +219,12 @@ impl Reception {
     }
 }
 
+/// How many handshakes may be under way in this process.
+fn most_pending() -> usize {
+    let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(soft, _)| soft as usize);
+    (descriptors / SHARE).clamp(16, MOST_PENDING)
+}
+
 impl Pending {
     /// Takes what came. The process, once it is let in; an error ends the connection.
     fn hear(
@@ -206,15 +237,27 @@ impl Pending {
             let frame = match self.wire.next(LONGEST_GREETING) {
                 Ok(None) => break,
                 Ok(Some(frame)) => frame.to_vec(),
-                Err(_) => return self.refuse("it does not speak the protocol of this rendezvous"),
+                Err(_) => return Err("it does not speak the protocol of this rendezvous".into()),
             };
             let heard = match self.acceptor.hear(&frame, me) {
-                Ok(Heard::Answer(frame)) => self.send(&frame).map(|()| None),
-                Ok(Heard::Proven { hello, welcome }) => match admit(&hello) {
-                    Ok(()) => self.send(&welcome).map(|()| Some(hello)),
-                    Err(reason) => return self.refuse(&reason),
+                Ok(Heard::Answer(frame, seal)) => {
+                    let is_quiet = self.send(&frame)? && self.wire.seal(seal);
+                    if is_quiet { Ok(None) } else { Err("it does not keep to the protocol".into()) }
+                }
+                Ok(Heard::Refuse(frame, reason)) => {
+                    // Whether it hears that or not, it is not let in.
+                    let _ = self.send(&frame);
+                    Err(reason)
+                }
+                Ok(Heard::Proven(hello)) => match fits(&hello, me).and_then(|()| admit(&hello)) {
+                    Ok(()) => self.send(&written(&Reply::Welcome)).map(|_| Some(hello)),
+                    Err(reason) => {
+                        let _ = self.send(&written(&Reply::refused(&reason)));
+                        Err(reason)
+                    }
                 },
-                Err(reason) => return self.refuse(&reason),
+                // A stranger is told nothing.
+                Err(reason) => Err(reason),
             };
             if let Some(hello) = heard? {
                 return Ok(Some(hello));
@@ -222,20 +265,14 @@ impl Pending {
         }
         match filled {
             Filled::All => Ok(None),
-            Filled::Some => self.refuse("it says more than anybody has to say"),
+            Filled::Some => Err("it says more than anybody has to say".into()),
             Filled::Closed(reason) => Err(reason),
         }
     }
 
-    fn send(&mut self, payload: &[u8]) -> Result<(), Refusal> {
+    /// Sends a frame, and says whether all of it has left: a fresh connection takes these few bytes at once.
+    fn send(&mut self, payload: &[u8]) -> Result<bool, Refusal> {
         frame::append(self.wire.out(), payload);
-        // A fresh connection takes these few bytes at once.
-        self.wire.flush().map(|_| ())
-    }
-
-    fn refuse<T>(&mut self, reason: &str) -> Result<T, Refusal> {
-        // Whether it hears that or not, it is not let in.
-        let _ = self.send(&Acceptor::refuse(reason));
-        Err(reason.into())
+        self.wire.flush()
     }
 }

@@ -1,10 +1,8 @@
-//! The shared secret, and how two processes show each other that they know it.
+//! The shared secret.
 
 use std::fmt;
 
-use hmac::{Hmac, KeyInit, Mac};
-use serde::{Deserialize, Serialize};
-use sha2::Sha256;
+use ring::digest::{Context, SHA256};
 
 use super::MeetError;
 
@@ -14,6 +12,9 @@ const SHORTEST: usize = 16;
 /// What the processes of a job know and strangers do not: text, so that it can travel in an environment
 /// variable or a file. Two processes that hold it may order each other to run any function of the
 /// program.
+///
+/// Take a random one ([`random`](Self::random), `lpf secret`): who hears a handshake, or is called by
+/// mistake, can try guesses at the secret as fast as their machines compute.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -26,19 +27,23 @@ impl Secret {
         let text = text.into();
         if text.len() < SHORTEST {
             let (bytes, least) = (text.len(), SHORTEST);
-            let text =
-                format!("the secret (LPF_SECRET) has {bytes} bytes; it needs at least {least}");
+            let text = format!(
+                "the secret (LPF_SECRET) has {bytes} bytes; it needs at least {least} (lpf secret prints one)"
+            );
             return Err(MeetError::Setting(text));
         }
         Ok(Secret(text))
     }
 
-    /// A new secret of 256 random bits, in hexadecimal digits.
+    /// A new secret of 128 random bits, in hexadecimal digits.
     ///
     /// # Errors
     /// Where the system has no random numbers.
     pub fn random() -> Result<Self, MeetError> {
-        Ok(Secret(Nonce::new()?.0.iter().map(|byte| format!("{byte:02x}")).collect()))
+        let mut bytes = [0_u8; 16];
+        let filled = getrandom::fill(&mut bytes);
+        filled.map_err(|error| MeetError::System(format!("no random numbers: {error}")))?;
+        Ok(Secret(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
     /// The text, to be handed to the other processes.
@@ -53,63 +58,12 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A number used once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Nonce([u8; 32]);
-
-impl Nonce {
-    pub(super) fn new() -> Result<Self, MeetError> {
-        let mut bytes = [0; 32];
-        let filled = getrandom::fill(&mut bytes);
-        filled.map_err(|error| MeetError::System(format!("no random numbers: {error}")))?;
-        Ok(Nonce(bytes))
-    }
-}
-
-/// Who speaks. A tag of one side is never one of the other, so nothing can be sent back as an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
-    /// Who opened the connection.
-    Caller,
-    /// Who accepted it.
-    Acceptor,
-}
-
-/// That its writer knows the secret, and has read the same two first frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Tag([u8; 32]);
-
-/// HMAC-SHA-256 over the side and both first frames, which hold both fresh numbers, the ranks, the job
-/// and the purpose. Without a secret the key is empty, and a tag shows only that the frames are whole.
-fn mac(secret: Option<&Secret>, side: Side, hello: &[u8], challenge: &[u8]) -> Hmac<Sha256> {
-    let key = secret.map_or(&[][..], |secret| secret.0.as_bytes());
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
-    mac.update(match side {
-        Side::Caller => b"lpf rendezvous: caller  ",
-        Side::Acceptor => b"lpf rendezvous: acceptor",
-    });
-    for frame in [hello, challenge] {
-        mac.update(&(frame.len() as u64).to_le_bytes());
-        mac.update(frame);
-    }
-    mac
-}
-
-impl Tag {
-    pub(super) fn new(secret: Option<&Secret>, side: Side, hello: &[u8], challenge: &[u8]) -> Self {
-        Tag(mac(secret, side, hello, challenge).finalize().into_bytes().into())
-    }
-
-    /// Whether it is what [`new`](Self::new) makes of the same; takes equally long either way.
-    pub(super) fn verify(
-        &self,
-        secret: Option<&Secret>,
-        side: Side,
-        hello: &[u8],
-        challenge: &[u8],
-    ) -> bool {
-        mac(secret, side, hello, challenge).verify_slice(&self.0).is_ok()
-    }
+/// The key that both ends of a handshake have to have. Without a secret it is one that everybody knows.
+pub(super) fn key(secret: Option<&Secret>) -> [u8; 32] {
+    let mut context = Context::new(&SHA256);
+    context.update(b"lpf rendezvous");
+    context.update(secret.map_or("", Secret::text).as_bytes());
+    context.finish().as_ref().try_into().expect("SHA-256 has 32 bytes")
 }
 
 #[cfg(test)]
@@ -117,24 +71,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_is_good_for_its_side_its_frames_and_its_secret_alone() {
-        let secret = Secret::new("correct horse battery staple").unwrap();
-        let other = Secret::random().unwrap();
-        let tag = Tag::new(Some(&secret), Side::Caller, b"hello", b"challenge");
-        assert!(tag.verify(Some(&secret), Side::Caller, b"hello", b"challenge"));
-        assert!(!tag.verify(Some(&secret), Side::Acceptor, b"hello", b"challenge"));
-        assert!(!tag.verify(Some(&other), Side::Caller, b"hello", b"challenge"));
-        assert!(!tag.verify(None, Side::Caller, b"hello", b"challenge"));
-        assert!(!tag.verify(Some(&secret), Side::Caller, b"hellochall", b"enge"));
-    }
-
-    #[test]
     fn a_secret_is_not_printed_and_not_short() {
         let secret = Secret::random().unwrap();
-        assert_eq!(secret.text().len(), 64);
+        assert_eq!(secret.text().len(), 32);
         assert_eq!(format!("{secret:?}"), "Secret(..)");
         assert_ne!(secret, Secret::random().unwrap());
-        let error = Secret::new("password").unwrap_err();
-        assert_eq!(error.to_string(), "the secret (LPF_SECRET) has 8 bytes; it needs at least 16");
+        assert_ne!(key(Some(&secret)), key(None));
+        let error = Secret::new("password").unwrap_err().to_string();
+        assert!(error.starts_with("the secret (LPF_SECRET) has 8 bytes; it needs at least 16"));
     }
 }

@@ -1,18 +1,18 @@
 //! Handshakes without a socket: right ones, wrong ones, and a million's share of nonsense. Then processes
 //! that are let in and do not keep to the course.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::net::SocketAddr;
 use std::thread;
 
 use super::error::names;
-use super::handshake::{Acceptor, Called, Caller, Fault, Heard};
+use super::handshake::{Acceptor, Called, Caller, Fault, Heard, begin, fits, say, understand};
 use super::reception::{HANDSHAKE, Reception};
-use super::secret::{Nonce, Side, Tag};
-use super::words::{Hello, MAGIC, Place, Proof, Purpose, Reply, ToGuest, ToHost, VERSION, sealed};
+use super::words::{Hello, Place, Purpose, Reply, ToGuest, ToHost, VERSION, read, written};
 use super::*;
 use crate::control::frame::{append, decode, encode};
 use crate::control::tests::hostile::Random;
+use crate::control::wire::Filled;
 
 /// Byte strings for each of the places where a stranger is listened to.
 const STRINGS: usize = 100_000;
@@ -30,56 +30,56 @@ fn hello() -> Hello {
         size: 4,
         job: 9,
         by: By::Member,
-        secret: true,
         streams: true,
         build: Some(b"build".to_vec()),
         port: Some(4000),
         addresses: Vec::new(),
-        nonce: Nonce::new().unwrap(),
     }
 }
 
 /// What comes of a handshake: what the acceptor says of the caller, else what the caller says.
 fn shake(hello: &Hello, caller: &Identity, acceptor: &Identity) -> Result<(), String> {
-    let (mut calls, mut frame) = Caller::new(hello, 0);
+    let (mut calls, first) = Caller::new(hello, 0, caller.secret.as_ref()).unwrap();
     let mut accepts = Acceptor::Fresh;
-    loop {
-        let (answer, is_in) = match accepts.hear(&frame, acceptor)? {
-            Heard::Answer(answer) => (answer, false),
-            Heard::Proven { hello: heard, welcome } => {
-                assert_eq!(&heard, hello);
-                (welcome, true)
-            }
-        };
-        match calls.hear(&answer, caller.secret.as_ref()) {
-            Ok(Called::Answer(proof)) => frame = proof,
-            Ok(Called::Welcome) => {
-                assert!(is_in);
-                return Ok(());
-            }
-            Err(Fault::Refused(reason) | Fault::Stranger(reason)) => return Err(reason),
+    let (answer, mut one) = match accepts.hear(&first, acceptor)? {
+        Heard::Answer(answer, seal) => (answer, seal),
+        Heard::Refuse(answer, reason) => {
+            assert!(calls.hear(&answer).is_err());
+            return Err(reason);
         }
-    }
+        Heard::Proven(_) => panic!("nothing was shown"),
+    };
+    let mut other = match calls.hear(&answer) {
+        Ok(Called::Answer(seal)) => seal,
+        Ok(Called::Welcome) => panic!("nothing was shown"),
+        Err(Fault::Refused(reason) | Fault::Stranger(reason)) => return Err(reason),
+    };
+    let (mut record, mut into) = ([0; 64], [0; 64]);
+    let length = other.seal(&[], &mut record);
+    assert_eq!(one.open(&record[2..length], &mut into), Ok(0), "both have the same keys");
+    let Heard::Proven(heard) = accepts.hear(&[], acceptor)? else { panic!("it was shown") };
+    assert_eq!(&heard, hello);
+    fits(&heard, acceptor)?;
+    assert!(matches!(calls.hear(&written(&Reply::Welcome)), Ok(Called::Welcome)));
+    Ok(())
 }
 
 fn refusal(hello: Hello) -> String {
     shake(&hello, &me(2), &me(0)).expect_err("it is refused")
 }
 
+const UNPROVEN: &str = "it does not prove that it knows the secret";
+
 #[test]
 fn two_of_one_job_recognise_each_other() {
     shake(&hello(), &me(2), &me(0)).unwrap();
     let nobodys = |rank| Identity { secret: None, build: None, ..me(rank) };
-    shake(&Hello { secret: false, ..hello() }, &nobodys(2), &nobodys(0)).unwrap();
+    shake(&hello(), &nobodys(2), &nobodys(0)).unwrap();
 }
 
 #[test]
 fn whatever_does_not_fit_is_named() {
-    let other = Identity { secret: Some(Secret::random().unwrap()), ..me(2) };
-    assert_eq!(shake(&hello(), &other, &me(0)).unwrap_err(), "the secrets differ");
     assert!(refusal(Hello { job: 8, ..hello() }).starts_with("another job meets here (LPF_JOB"));
-    let text = refusal(Hello { secret: false, ..hello() });
-    assert_eq!(text, "this meeting has a secret, and it has none (LPF_SECRET)");
     let text = refusal(Hello { size: 5, ..hello() });
     assert_eq!(text, "the job has 4 processes here and 5 there");
     assert_eq!(refusal(Hello { rank: 4, ..hello() }), "rank 4 is none of 0 to 3");
@@ -91,114 +91,134 @@ fn whatever_does_not_fit_is_named() {
     );
     let text = refusal(Hello { streams: false, ..hello() });
     assert_eq!(text, "one side connects pairs, and the other does not");
+    let text = refusal(Hello { port: None, ..hello() });
+    assert_eq!(text, "process 2 announces no port, and processes of higher rank call it");
     let text = refusal(Hello { build: Some(b"other".to_vec()), ..hello() });
     assert_eq!(text, "it is another build of the program");
 }
 
 #[test]
-fn size_rank_and_build_are_told_to_those_who_know_the_secret_alone() {
-    let other = Identity { secret: Some(Secret::random().unwrap()), ..me(2) };
-    let hello = Hello { size: 77, rank: 50, build: None, ..hello() };
-    assert_eq!(shake(&hello, &other, &me(0)).unwrap_err(), "the secrets differ");
+fn the_last_process_needs_no_port_and_for_data_none_does() {
+    shake(&Hello { rank: 3, port: None, ..hello() }, &me(3), &me(0)).unwrap();
+    shake(&Hello { purpose: Purpose::Data, port: None, ..hello() }, &me(2), &me(0)).unwrap();
+}
+
+#[test]
+fn who_does_not_know_the_secret_learns_nothing() {
+    let other = Some(Secret::random().unwrap());
+    for secret in [None, other] {
+        let stranger = Identity { secret, ..me(2) };
+        assert_eq!(shake(&hello(), &stranger, &me(0)).unwrap_err(), UNPROVEN);
+        let without = Identity { secret: None, ..me(0) };
+        if stranger.secret.is_some() {
+            assert_eq!(shake(&hello(), &stranger, &without).unwrap_err(), UNPROVEN);
+        }
+    }
+}
+
+/// The two ends of a handshake that has not begun, with the caller's first message.
+fn begun(word: &[u8], secret: Option<&Secret>) -> (snow::HandshakeState, Vec<u8>) {
+    let mut noise = begin(secret, true).unwrap();
+    let first = say(&mut noise, word).unwrap();
+    (noise, first)
 }
 
 #[test]
 fn another_version_is_named_on_both_sides() {
-    let mut frame = sealed(&hello());
-    frame[8..12].copy_from_slice(&7u32.to_le_bytes());
-    let text = Acceptor::Fresh.hear(&frame, &me(0)).unwrap_err();
+    let me = me(0);
+    let mut word = written(&hello());
+    word[..4].copy_from_slice(&7_u32.to_le_bytes());
+    let (mut noise, first) = begun(&word, me.secret.as_ref());
+    let heard = Acceptor::Fresh.hear(&first, &me).unwrap();
+    let Heard::Refuse(answer, text) = heard else { panic!("another version is taken") };
     assert_eq!(text, format!("it speaks version 7 of the protocol, and this is version {VERSION}"));
-    let (mut caller, _) = Caller::new(&hello(), 0);
-    let mut frame = Acceptor::refuse("no");
-    frame[8..12].copy_from_slice(&7u32.to_le_bytes());
-    let Err(Fault::Stranger(text)) = caller.hear(&frame, None) else { panic!() };
-    assert!(text.contains("speaks version 7"), "{text}");
+    let reply = read::<Reply>(&understand(&mut noise, &answer).unwrap()).unwrap();
+    assert_eq!(reply, Reply::Refused(text));
+
+    let (mut caller, first) = Caller::new(&hello(), 0, me.secret.as_ref()).unwrap();
+    let mut noise = begin(me.secret.as_ref(), false).unwrap();
+    understand(&mut noise, &first).unwrap();
+    let mut word = written(&Reply::Challenge { rank: 0 });
+    word[..4].copy_from_slice(&7_u32.to_le_bytes());
+    let answer = say(&mut noise, &word).unwrap();
+    let Err(Fault::Stranger(text)) = caller.hear(&answer) else { panic!() };
+    assert!(text.starts_with("what answers there speaks version 7"), "{text}");
+}
+
+#[test]
+fn a_first_message_that_was_heard_earlier_is_answered_and_goes_no_further() {
+    let me = me(0);
+    let (_, first) = Caller::new(&hello(), 0, me.secret.as_ref()).unwrap();
+    let answers = [(); 2].map(|()| match Acceptor::Fresh.hear(&first, &me) {
+        Ok(Heard::Answer(answer, _)) => answer,
+        _ => panic!("it is answered"),
+    });
+    // What the first caller would say next is sealed with other keys, so who repeats it says nothing.
+    assert_ne!(answers[0], answers[1]);
+    let mut acceptor = Acceptor::Fresh;
+    acceptor.hear(&first, &me).unwrap();
+    assert!(acceptor.hear(b"?", &me).is_err());
+    assert!(acceptor.hear(&[], &me).is_err(), "it has one try");
 }
 
 #[test]
 fn what_one_side_says_is_no_answer_of_the_other() {
-    // The caller's own proof, sent back to it as a welcome.
-    let me = me(2);
-    let (mut caller, first) = Caller::new(&hello(), 0);
-    let challenge = sealed(&Reply::Challenge { rank: 0, nonce: Nonce::new().unwrap() });
-    caller.hear(&challenge, me.secret.as_ref()).unwrap();
-    let own = Tag::new(me.secret.as_ref(), Side::Caller, &first, &challenge);
-    let reflected = caller.hear(&sealed(&Reply::Welcome(own)), me.secret.as_ref());
-    let text = "what answers there does not know the secret";
-    assert_eq!(reflected, Err(Fault::Stranger(text.into())));
+    let (mut caller, first) = Caller::new(&hello(), 0, me(2).secret.as_ref()).unwrap();
+    assert!(matches!(caller.hear(&first), Err(Fault::Stranger(_))));
+}
+
+/// What a caller hears of one who knows the secret.
+fn heard_of(reply: &Reply, wanted: Rank) -> Result<Called, Fault> {
+    let secret = me(0).secret;
+    let (mut caller, first) = Caller::new(&hello(), wanted, secret.as_ref()).unwrap();
+    let mut noise = begin(secret.as_ref(), false).unwrap();
+    understand(&mut noise, &first).unwrap();
+    caller.hear(&say(&mut noise, &written(reply)).unwrap())
 }
 
 #[test]
-fn a_proof_is_good_once() {
-    let me = me(0);
-    let (mut caller, first) = Caller::new(&hello(), 0);
-    let mut acceptor = Acceptor::Fresh;
-    let Ok(Heard::Answer(challenge)) = acceptor.hear(&first, &me) else { panic!() };
-    let Ok(Called::Answer(proof)) = caller.hear(&challenge, me.secret.as_ref()) else { panic!() };
-    assert!(matches!(acceptor.hear(&proof, &me), Ok(Heard::Proven { .. })));
-    let mut replayed = Acceptor::Fresh;
-    replayed.hear(&first, &me).unwrap();
-    assert_eq!(replayed.hear(&proof, &me).unwrap_err(), "the secrets differ");
-}
-
-#[test]
-fn a_welcome_before_the_proof_is_none() {
-    let (mut caller, first) = Caller::new(&hello(), 0);
-    let tag = Tag::new(None, Side::Acceptor, &first, &[]);
-    let text = "what answers there does not keep to the protocol";
-    let heard = caller.hear(&sealed(&Reply::Welcome(tag)), None);
-    assert_eq!(heard, Err(Fault::Stranger(text.into())));
+fn a_welcome_before_anything_was_shown_is_none() {
+    let Err(Fault::Stranger(text)) = heard_of(&Reply::Welcome, 0) else { panic!("it is believed") };
+    assert_eq!(text, "what answers there does not keep to the protocol");
 }
 
 #[test]
 fn a_call_that_ends_at_another_process_is_noticed() {
-    let (mut caller, _) = Caller::new(&hello(), 1);
-    let challenge = sealed(&Reply::Challenge { rank: 3, nonce: Nonce::new().unwrap() });
-    let text = "process 3 answers where 1 should";
-    assert_eq!(caller.hear(&challenge, None), Err(Fault::Stranger(text.into())));
+    let Err(Fault::Stranger(text)) = heard_of(&Reply::Challenge { rank: 3 }, 1) else { panic!() };
+    assert_eq!(text, "process 3 answers where 1 should");
 }
 
 #[test]
-fn a_reason_cannot_paint_the_terminal() {
-    let (mut caller, _) = Caller::new(&hello(), 0);
-    let heard = caller.hear(&Acceptor::refuse("\x1b[31mred\x07\n"), None);
-    assert_eq!(heard, Err(Fault::Refused("[31mred".into())));
+fn a_refusal_is_believed_of_one_who_knows_the_secret_and_cannot_paint_the_terminal() {
+    let refused = heard_of(&Reply::refused("\x1b[31mred\x07\n"), 0);
+    assert_eq!(refused.map(|_| ()).unwrap_err(), Fault::Refused("[31mred".into()));
+    let (mut caller, _) = Caller::new(&hello(), 0, me(2).secret.as_ref()).unwrap();
+    let stranger = written(&Reply::refused("no"));
+    assert!(matches!(caller.hear(&stranger), Err(Fault::Stranger(_))));
 }
 
 #[test]
 fn strangers_are_refused_whatever_they_send() {
     let (mut random, me) = (Random::new(1), me(0));
-    let tag = Tag::new(None, Side::Caller, &[], &[]);
-    let corpus =
-        [sealed(&hello()), sealed(&Proof(tag)), MAGIC.to_vec(), b"GET / HTTP/1.1".to_vec()];
+    let (_, first) = Caller::new(&hello(), 0, None).unwrap();
+    let corpus = [first, written(&hello()), b"GET / HTTP/1.1".to_vec()];
     for _ in 0..STRINGS {
-        let mut acceptor = Acceptor::Fresh;
-        for _ in 0..2 {
-            match acceptor.hear(&random.string(&corpus, 2), &me) {
-                Ok(Heard::Answer(_)) => {}
-                Ok(Heard::Proven { .. }) => panic!("a stranger got in"),
-                Err(_) => break,
-            }
-        }
+        assert!(Acceptor::Fresh.hear(&random.string(&corpus, 2), &me).is_err(), "it got in");
     }
 }
 
 #[test]
 fn a_stranger_that_is_called_is_not_believed() {
     let (mut random, me) = (Random::new(2), me(2));
-    let nonce = Nonce::new().unwrap();
-    let challenge = sealed(&Reply::Challenge { rank: 0, nonce });
-    let welcome = sealed(&Reply::Welcome(Tag::new(None, Side::Acceptor, &[], &challenge)));
-    let corpus = [challenge, welcome, Acceptor::refuse("no"), b"HTTP/1.1 200 OK".to_vec()];
-    for _ in 0..STRINGS {
-        let (mut caller, _) = Caller::new(&hello(), 0);
-        for _ in 0..2 {
-            match caller.hear(&random.string(&corpus, 2), me.secret.as_ref()) {
-                Ok(Called::Answer(_)) => {}
-                Ok(Called::Welcome) => panic!("a stranger was believed"),
-                Err(_) => break,
-            }
-        }
+    let mut noise = begin(None, false).unwrap();
+    understand(&mut noise, &Caller::new(&hello(), 0, None).unwrap().1).unwrap();
+    let answer = say(&mut noise, &written(&Reply::Challenge { rank: 0 })).unwrap();
+    let corpus = [answer, written(&Reply::Welcome), b"HTTP/1.1 200 OK".to_vec()];
+    // A new call for each takes its time.
+    for _ in 0..STRINGS / 100 {
+        let (mut caller, _) = Caller::new(&hello(), 0, me.secret.as_ref()).unwrap();
+        let heard = caller.hear(&random.string(&corpus, 2));
+        assert!(matches!(heard, Err(Fault::Stranger(_))), "it was believed");
     }
 }
 
@@ -237,45 +257,61 @@ fn those_who_are_missing_are_named_by_number() {
     assert!(text(&every_other).ends_with("30 and 84 more ranges have"));
 }
 
-/// Reads a frame of one who keeps to the protocol.
-fn read_frame(stream: &mut TcpStream) -> Vec<u8> {
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let mut length = [0; 4];
-    stream.read_exact(&mut length).unwrap();
-    let mut frame = vec![0; u32::from_le_bytes(length) as usize];
-    stream.read_exact(&mut frame).unwrap();
-    frame
-}
+/// One end of a connection, by hand: it waits for what it is to read.
+struct Line(Wire);
 
-fn write_frame(stream: &mut TcpStream, payload: &[u8]) {
-    let mut frame = Vec::new();
-    append(&mut frame, payload);
-    stream.write_all(&frame).unwrap();
+impl Line {
+    fn new(stream: TcpStream) -> Self {
+        stream.set_nonblocking(true).unwrap();
+        Line(Wire::new(mio::net::TcpStream::from_std(stream)))
+    }
+
+    fn read(&mut self) -> Vec<u8> {
+        let began = Instant::now();
+        loop {
+            if let Some(frame) = self.0.next(1 << 20).unwrap() {
+                return frame.to_vec();
+            }
+            assert!(began.elapsed() < Duration::from_secs(20), "it says nothing");
+            thread::sleep(Duration::from_millis(1));
+            assert!(!matches!(self.0.fill(), Filled::Closed(_)), "it was closed");
+        }
+    }
+
+    fn write(&mut self, payload: &[u8]) {
+        append(self.0.out(), payload);
+        self.0.flush().unwrap();
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) {
+        self.0.out().extend_from_slice(bytes);
+        self.0.flush().unwrap();
+    }
 }
 
 /// Process `rank` of three, let in by process 0, that goes no further by itself.
-fn enter(address: SocketAddr, rank: Rank) -> TcpStream {
+fn enter(address: SocketAddr, rank: Rank) -> Line {
     enter_for(address, rank, true)
 }
 
-fn enter_for(address: SocketAddr, rank: Rank, streams: bool) -> TcpStream {
+fn enter_for(address: SocketAddr, rank: Rank, streams: bool) -> Line {
     enter_as(address, Hello { rank, streams, ..hello() })
 }
 
-fn enter_as(address: SocketAddr, hello: Hello) -> TcpStream {
-    let mut stream = TcpStream::connect(address).unwrap();
-    let hello = Hello { size: 3, job: 0, secret: false, build: None, ..hello };
-    let (mut caller, first) = Caller::new(&hello, 0);
-    write_frame(&mut stream, &first);
-    let challenge = read_frame(&mut stream);
-    let Ok(Called::Answer(proof)) = caller.hear(&challenge, None) else { panic!() };
-    write_frame(&mut stream, &proof);
-    assert_eq!(caller.hear(&read_frame(&mut stream), None), Ok(Called::Welcome));
-    stream
+fn enter_as(address: SocketAddr, hello: Hello) -> Line {
+    let mut line = Line::new(TcpStream::connect(address).unwrap());
+    let hello = Hello { size: 3, job: 0, build: None, ..hello };
+    let (mut caller, first) = Caller::new(&hello, 0, None).unwrap();
+    line.write(&first);
+    let Ok(Called::Answer(seal)) = caller.hear(&line.read()) else { panic!() };
+    assert!(line.0.seal(seal));
+    line.write(&[]);
+    assert!(matches!(caller.hear(&line.read()), Ok(Called::Welcome)));
+    line
 }
 
 /// What processes 0 and 1 of three say when process 2 does `what` once all are there.
-fn with_a_third(time: Duration, what: impl FnOnce(TcpStream)) -> [MeetError; 2] {
+fn with_a_third(time: Duration, what: impl FnOnce(Line)) -> [MeetError; 2] {
     let listener = bind_first("127.0.0.1").unwrap();
     let address = listener.local_addr().unwrap();
     let start = |rank, listener| {
@@ -285,7 +321,7 @@ fn with_a_third(time: Duration, what: impl FnOnce(TcpStream)) -> [MeetError; 2] 
     };
     let processes = [start(0, Some(listener)), start(1, None)];
     let mut third = enter(address, 2);
-    assert!(matches!(decode(&read_frame(&mut third)), Some(ToGuest::Roster(_))));
+    assert!(matches!(decode(&third.read()), Some(ToGuest::Roster(_))));
     what(third);
     processes.map(|process| process.join().unwrap().map(|joined| joined.rank).unwrap_err())
 }
@@ -298,7 +334,7 @@ fn who_ends_while_pairs_are_connected_ends_the_meeting_for_all() {
     assert_eq!(errors[1], MeetError::Failed(ended.into()));
 
     let errors = with_a_third(Duration::from_secs(20), |mut stream| {
-        write_frame(&mut stream, b"nonsense");
+        stream.write(b"nonsense");
         thread::sleep(Duration::from_millis(100));
     });
     assert!(errors[0].to_string().ends_with("it did not keep to the protocol"), "{}", errors[0]);
@@ -364,25 +400,22 @@ fn who_does_not_reach_whom_is_said_with_the_address_and_the_reason() {
 }
 
 /// What process 1 of two says of a process 0 that lets it in and then does `what`.
-fn with_a_host(time: Duration, what: impl FnOnce(TcpStream)) -> String {
+fn with_a_host(time: Duration, what: impl FnOnce(Line)) -> String {
     let listener = bind_first("127.0.0.1").unwrap();
     listener.set_nonblocking(false).unwrap();
     let mut meeting = Meeting::new(listener.local_addr().unwrap().to_string(), 1, 2);
     meeting.time = time;
     let process = thread::spawn(|| meeting.join());
     let me = Identity { rank: 0, size: 2, job: 0, secret: None, build: None, ..me(0) };
-    let (mut stream, _) = listener.accept().unwrap();
+    let (stream, _) = listener.accept().unwrap();
+    let mut line = Line::new(stream);
     let mut acceptor = Acceptor::Fresh;
-    loop {
-        match acceptor.hear(&read_frame(&mut stream), &me).unwrap() {
-            Heard::Answer(answer) => write_frame(&mut stream, &answer),
-            Heard::Proven { welcome, .. } => {
-                write_frame(&mut stream, &welcome);
-                break;
-            }
-        }
-    }
-    what(stream);
+    let Ok(Heard::Answer(answer, seal)) = acceptor.hear(&line.read(), &me) else { panic!() };
+    line.write(&answer);
+    assert!(line.0.seal(seal));
+    assert!(matches!(acceptor.hear(&line.read(), &me), Ok(Heard::Proven(_))));
+    line.write(&written(&Reply::Welcome));
+    what(line);
     process.join().unwrap().map(|joined| joined.rank).unwrap_err().to_string()
 }
 
@@ -390,17 +423,16 @@ fn with_a_host(time: Duration, what: impl FnOnce(TcpStream)) -> String {
 fn a_process_0_that_does_not_keep_to_the_course_is_left() {
     let time = Duration::from_secs(6);
     let garbled = "process 0 ended during the rendezvous: it did not keep to the protocol";
-    assert_eq!(with_a_host(time, |mut stream| write_frame(&mut stream, b"nonsense")), garbled);
-    let word = |word: ToGuest| {
-        with_a_host(time, move |mut stream| stream.write_all(&encode(&word)).unwrap())
-    };
+    assert_eq!(with_a_host(time, |mut stream| stream.write(b"nonsense")), garbled);
+    let word =
+        |word: ToGuest| with_a_host(time, move |mut stream| stream.write_all(&encode(&word)));
     assert_eq!(word(ToGuest::Go { beats: true }), garbled, "before anybody is connected");
     assert_eq!(word(ToGuest::Roster(Vec::new())), garbled, "without anybody on it");
     let closed = "process 0 ended during the rendezvous: its connection was closed";
     assert_eq!(with_a_host(time, drop), closed);
     let place = Place::At("10.1.2.3".parse().unwrap(), 4000);
-    let roster = |mut stream: TcpStream| {
-        stream.write_all(&encode(&ToGuest::Roster(vec![vec![place]]))).unwrap();
+    let roster = |mut stream: Line| {
+        stream.write_all(&encode(&ToGuest::Roster(vec![vec![place]])));
     };
     // Roster and end may come in one piece, and with the welcome.
     let began = Instant::now();
@@ -427,14 +459,14 @@ fn who_is_in_and_then_speaks_nonsense_is_dead_to_the_others_who_go_on() {
     };
     let processes = [start(0, Some(listener)), start(1, None)];
     let mut third = enter_for(address, 2, false);
-    assert!(matches!(decode(&read_frame(&mut third)), Some(ToGuest::Roster(_))));
-    third.write_all(&encode(&ToHost::Ready)).unwrap();
-    assert_eq!(decode(&read_frame(&mut third)), Some(ToGuest::Go { beats: true }));
+    assert!(matches!(decode(&third.read()), Some(ToGuest::Roster(_))));
+    third.write_all(&encode(&ToHost::Ready));
+    assert_eq!(decode(&third.read()), Some(ToGuest::Go { beats: true }));
     let planes = processes.map(|process| process.join().unwrap().unwrap().control);
     let mut random = Random::new(4);
     let nonsense: Vec<u8> = (0..1 << 20).map(|_| random.next() as u8).collect();
     // It may be cut off before all of it is said.
-    let _ = third.write_all(&nonsense);
+    third.write_all(&nonsense);
     let began = Instant::now();
     for plane in &planes {
         while plane.death(2).is_none() {

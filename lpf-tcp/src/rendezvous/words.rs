@@ -6,13 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 use lpf_core::messages::Rank;
 use serde::{Deserialize, Serialize};
 
-use super::secret::{Nonce, Tag};
-
-/// What the first frames begin with, so that neither side takes a stranger for one of us.
-pub(super) const MAGIC: [u8; 8] = *b"LPF/meet";
-
 /// The version of this protocol and of what follows it, the control plane and the data network.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
 /// The longest frame of a handshake.
 pub(super) const LONGEST_GREETING: usize = 512;
@@ -68,8 +63,6 @@ pub(super) struct Hello {
     pub(super) size: Rank,
     pub(super) job: u64,
     pub(super) by: By,
-    /// Whether there is a secret.
-    pub(super) secret: bool,
     /// Whether pairs are to be connected.
     pub(super) streams: bool,
     pub(super) build: Option<Vec<u8>>,
@@ -77,23 +70,25 @@ pub(super) struct Hello {
     pub(super) port: Option<u16>,
     /// and at which addresses of its machine, beside the one that process 0 sees.
     pub(super) addresses: Vec<IpAddr>,
-    pub(super) nonce: Nonce,
 }
 
-/// The answer of who accepts.
+/// The answers of who accepts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Reply {
-    /// Show that you know the secret; I am this process.
-    Challenge { rank: Rank, nonce: Nonce },
-    /// You are in, and I know the secret too.
-    Welcome(Tag),
+    /// Show that you can read this; I am this process.
+    Challenge { rank: Rank },
+    /// You are in.
+    Welcome,
     /// You are not.
     Refused(String),
 }
 
-/// The second word of who calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Proof(pub(super) Tag);
+impl Reply {
+    /// A refusal that is no longer than may be told.
+    pub(super) fn refused(reason: &str) -> Self {
+        Reply::Refused(short(reason))
+    }
+}
 
 /// Where a process is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,29 +128,41 @@ pub(super) enum ToHost {
     GaveUp(String),
 }
 
-/// A frame of a handshake: magic, version, word.
-pub(super) fn sealed<T: Serialize>(word: &T) -> Vec<u8> {
-    let mut payload = MAGIC.to_vec();
-    payload.extend_from_slice(&VERSION.to_le_bytes());
+/// A word of a handshake: version, word.
+pub(super) fn written<T: Serialize>(word: &T) -> Vec<u8> {
+    let payload = VERSION.to_le_bytes().to_vec();
     postcard::to_extend(word, payload).expect("every word can be written")
 }
 
-/// Why a frame is none of a handshake.
+/// Why a word of a handshake cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unsealed {
-    /// It comes from something else.
-    Stranger,
-    /// It comes from another version.
+pub(super) enum Unread {
+    /// It is no word.
+    Nonsense,
+    /// It is of another version.
     Version(u32),
 }
 
-/// The word in a frame of a handshake.
-pub(super) fn unsealed<T: for<'de> Deserialize<'de>>(payload: &[u8]) -> Result<T, Unsealed> {
-    let rest = payload.strip_prefix(&MAGIC).ok_or(Unsealed::Stranger)?;
-    let (version, word) = rest.split_first_chunk::<4>().ok_or(Unsealed::Stranger)?;
+impl Unread {
+    /// Why the other side cannot be understood.
+    pub(super) fn of(self, who: &str) -> String {
+        match self {
+            Unread::Nonsense => format!("{who} does not keep to the protocol"),
+            Unread::Version(other) => {
+                format!(
+                    "{who} speaks version {other} of the protocol, and this is version {VERSION}"
+                )
+            }
+        }
+    }
+}
+
+/// A word of a handshake.
+pub(super) fn read<T: for<'de> Deserialize<'de>>(payload: &[u8]) -> Result<T, Unread> {
+    let (version, word) = payload.split_first_chunk::<4>().ok_or(Unread::Nonsense)?;
     match u32::from_le_bytes(*version) {
-        VERSION => crate::control::frame::decode(word).ok_or(Unsealed::Stranger),
-        other => Err(Unsealed::Version(other)),
+        VERSION => crate::control::frame::decode(word).ok_or(Unread::Nonsense),
+        other => Err(Unread::Version(other)),
     }
 }
 
