@@ -302,7 +302,7 @@ fn a_rank_that_is_taken_is_refused_and_the_first_joins() {
     // One of the two is refused, at once; the other waits for process 2.
     let began = Instant::now();
     while !first.is_finished() && !second.is_finished() {
-        assert!(began.elapsed() < GENEROUS);
+        assert_in_time(began.elapsed(), GENEROUS);
         thread::sleep(Duration::from_millis(1));
     }
     let (refused, waiting) = if first.is_finished() { (first, second) } else { (second, first) };
@@ -364,14 +364,17 @@ fn who_is_missing_is_named_on_every_side() {
         let text = format!("processes 2, 3 and 5 have not come to {address} within");
         assert!(error.to_string().starts_with(&text), "{error}");
     }
-    assert!(began.elapsed() < GENEROUS, "nobody waits much longer than process 0");
+    assert_in_time(began.elapsed(), GENEROUS);
 }
 
 #[test]
 fn who_gives_up_earlier_asks_who_is_missing() {
     let (short, long) = (allowed(Duration::from_millis(300)), allowed(Duration::from_secs(2)));
     let (address, host) = host(4, |meeting| meeting.time = long);
-    let patient = guest(&address, 1, 4);
+    // `allowed` may be more than the usual time of a process.
+    let mut patient = meeting(&address, 1, 4);
+    patient.time = 2 * long;
+    let patient = thread::spawn(|| patient.join());
     thread::sleep(short);
     let mut hasty = meeting(&address, 2, 4);
     hasty.time = short;
