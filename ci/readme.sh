@@ -41,9 +41,8 @@ block toml >>"$scratch/hello/Cargo.toml"
 block rust >"$scratch/hello/src/main.rs"
 cp Cargo.lock "$scratch/hello/Cargo.lock"
 echo "\$ cargo run   # the program, in a package of its own"
-# Four processes, whatever the machine has, as the output in the README. --offline: what the
-# workspace was built with is enough.
-out="$(cd "$scratch/hello" && CARGO_TARGET_DIR="$target_root/readme" LPF_PROCS=4 \
+# --offline: what the workspace was built with is enough.
+out="$(cd "$scratch/hello" && CARGO_TARGET_DIR="$target_root/readme" \
     timeout 300 cargo run --quiet --offline | LC_ALL=C sort)" || failed=1
 diff <(echo "$out") <(block text | LC_ALL=C sort) || { echo "the program printed something else"; failed=1; }
 exit "$failed"

@@ -181,8 +181,9 @@ impl<'s, L: Lpf> Context<'s, L> {
         Ok(())
     }
 
-    /// Runs a program on up to `procs` new processes, this one being process 0 of them. Entry
-    /// O(P + Ng + l), exit O(Ng + l).
+    /// Runs a program on up to `procs` new processes, this one being process 0 of them: on at most this
+    /// process's share of the machine, which [`probe`](Self::probe) gives as
+    /// [`free_p`](crate::Machine::free_p). Entry O(P + Ng + l), exit O(Ng + l).
     ///
     /// # Errors
     /// *Mitigable* where processes are refused, *fatal* where the new section failed: this one

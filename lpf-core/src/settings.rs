@@ -69,7 +69,8 @@ pub enum Pin {
 /// What a user may set; all of it has defaults.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// `LPF_PROCS`: the machine's size. Default: the cores this process may use.
+    /// `LPF_PROCS`: the most processes that exec starts on threads. By default there is no limit, and the value is
+    /// the number of cores that this process may use.
     pub procs: Setting<Pid>,
     /// `LPF_PIN`: none, compact, scatter or auto.
     pub pin: Setting<Pin>,

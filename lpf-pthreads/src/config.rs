@@ -1,11 +1,12 @@
 //! How sections of threads are started.
 
-use std::sync::Arc;
+use std::io::Write;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use lpf_core::machine::{Growth, Parameters};
-use lpf_core::settings::{Pin, Settings, cores};
-use lpf_core::{Args, Context, Pid, Program, Result};
+use lpf_core::settings::{MAX_PROCS, Pin, Setting, Settings, Source, cores};
+use lpf_core::{Args, Context, Error, MAX_P, Pid, Program, Result};
 
 use crate::comm::Comm;
 use crate::hook::Team;
@@ -16,7 +17,7 @@ use crate::threads::Threads;
 /// configurations share one pool of threads.
 #[derive(Clone, Debug)]
 pub struct Config {
-    procs: Pid,
+    procs: Setting<Pid>,
     pin: Pin,
     topology: Option<Vec<usize>>,
     timeout: Option<Duration>,
@@ -36,7 +37,7 @@ impl Config {
     /// cores, g and l guessed.
     pub fn new() -> Self {
         Config {
-            procs: cores() as Pid,
+            procs: Setting::default_of(cores() as Pid),
             pin: Pin::Auto,
             topology: None,
             timeout: None,
@@ -57,7 +58,7 @@ impl Config {
     /// The given settings.
     pub fn from_settings(settings: &Settings) -> Self {
         Config {
-            procs: settings.procs.value,
+            procs: settings.procs.clone(),
             pin: settings.pin.value.clone(),
             topology: settings.topology.value.clone(),
             timeout: settings.timeout.value,
@@ -67,10 +68,20 @@ impl Config {
         }
     }
 
-    /// The machine's size: `exec` uses at most this many processes. More than cores is allowed.
+    /// The machine's size: what [`MAX_P`] stands for, and the most processes that `exec` starts. It may
+    /// exceed the number of cores. Without it, as without `LPF_PROCS`, `MAX_P` stands for the cores, and
+    /// `exec` starts as many processes as it is asked for.
     pub fn procs(mut self, procs: Pid) -> Self {
-        self.procs = procs.max(1);
+        self.procs = Setting::argument(procs.max(1));
         self
+    }
+
+    /// The number of processes that `exec(procs, …)` starts.
+    pub fn grant(&self, procs: Pid) -> Pid {
+        match self.procs.source {
+            Source::Default if procs != MAX_P => procs,
+            _ => procs.min(self.procs.value),
+        }
     }
 
     /// Where threads run.
@@ -109,10 +120,12 @@ impl Config {
         self
     }
 
-    pub(crate) fn environment(&self) -> Arc<Environment> {
+    /// What the sections of this configuration have in common, on a machine that has room for `procs`
+    /// processes.
+    fn environment(&self, procs: Pid) -> Arc<Environment> {
         let _ = crate::pin::machine();
         Arc::new(Environment {
-            procs: self.procs,
+            procs: procs.max(self.procs.value),
             cores: cores(),
             pin: self.pin.clone(),
             topology: self.topology.clone(),
@@ -123,17 +136,32 @@ impl Config {
         })
     }
 
-    /// Runs `f` on up to `procs` processes; [`MAX_P`](lpf_core::MAX_P) for all of the machine. This thread is
-    /// process 0; `args` goes to it as [`Args`] says.
+    /// Runs `f` on `procs` processes, which may exceed the number of cores; [`MAX_P`] stands for as many as the
+    /// machine has. This thread is process 0; `args` goes to it as [`Args`] says.
+    ///
+    /// A machine whose size was set ([`procs`](Self::procs), `LPF_PROCS`) starts at most that many. If
+    /// `LPF_PROCS` is less than `procs`, a line on standard error says so, once in a program.
     ///
     /// # Errors
-    /// *Mitigable* where the system refuses threads or memory: nothing has run. *Fatal* where any
-    /// process panicked, returned an error, or left after fewer syncs than others.
+    /// *Misuse* for no process or more than 65536. *Mitigable* where the system refuses threads or memory:
+    /// nothing has run. *Fatal* where any process panicked, returned an error, or left after fewer syncs than
+    /// others.
     pub fn exec<F>(&self, procs: Pid, args: Args<'_>, f: F) -> Result<()>
     where
         F: for<'s> Fn(&mut Context<'s, Threads>, Args<'_>) -> Result<()> + Sync,
     {
-        section::exec(&self.environment(), procs.min(self.procs), self.procs, false, args, f)
+        let granted = self.grant(procs);
+        if granted == 0 || granted > MAX_PROCS {
+            let text = format!(
+                "exec was asked for {procs} processes; it takes 1 to {MAX_PROCS}, or MAX_P for as many as the machine has"
+            );
+            return Err(Error::setting(text));
+        }
+        if granted < procs && procs != MAX_P && self.procs.source == Source::Environment {
+            tell_of_limit(procs, granted);
+        }
+        let environment = self.environment(granted);
+        section::exec(&environment, granted, environment.procs, false, args, f)
     }
 
     /// As [`exec`](Self::exec), for a program that runs on any backend.
@@ -154,8 +182,9 @@ impl Config {
         &self,
         f: impl for<'s> FnOnce(&mut Context<'s, Threads>) -> Result<R>,
     ) -> Result<R> {
-        let environment = self.environment();
-        let root = Threads::new(Comm::new(1, &environment, &Pin::None)?, 0, self.procs)?.enter();
+        let environment = self.environment(1);
+        let comm = Comm::new(1, &environment, &Pin::None)?;
+        let root = Threads::new(comm, 0, environment.procs)?.enter();
         let mut value = None;
         lpf_core::run_section(root, Args::none(), |ctx, _args| {
             value = Some(f(ctx)?);
@@ -169,11 +198,23 @@ impl Config {
     /// # Errors
     /// *Mitigable* where memory is refused.
     pub fn team(&self, members: Pid) -> Result<Team> {
-        Team::of(members, &self.environment())
+        Team::of(members, &self.environment(members))
     }
 }
 
-/// Runs `f` on up to `procs` processes of this environment's machine ([`MAX_P`](lpf_core::MAX_P): all), without
+/// Says that a section gets fewer processes than it was asked for: once, as programs execute sections in loops.
+fn tell_of_limit(asked: Pid, granted: Pid) {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        // Nothing else can be done about a standard error that is closed.
+        let _ = writeln!(
+            std::io::stderr(),
+            "lpf: exec was asked for {asked} processes and starts {granted}, because LPF_PROCS is {granted}"
+        );
+    });
+}
+
+/// Runs `f` on `procs` processes of this environment's machine ([`MAX_P`]: as many as it has), without
 /// arguments.
 ///
 /// # Errors

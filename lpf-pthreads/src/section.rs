@@ -18,7 +18,7 @@ use crate::threads::Threads;
 /// What all sections of one configuration have in common.
 #[derive(Debug)]
 pub(crate) struct Environment {
-    /// The machine's size: processors that exec can give out.
+    /// The machine's size: processors that exec can give out, among them those of the section itself.
     pub(crate) procs: Pid,
     /// Cores this program may use.
     pub(crate) cores: usize,

@@ -12,7 +12,11 @@ use lpf_pthreads::{Config, Team, Threads};
 use crate::measure::{Plan, measure_threads};
 use crate::tables;
 
-/// Runs `f` as up to `procs` processes, which are threads, this thread being process 0.
+/// Runs `f` as `procs` processes, which are threads, this thread being process 0.
+///
+/// `procs` may exceed the number of cores. [`MAX_P`](crate::MAX_P) stands for as many processes as the machine has: its
+/// cores, or `LPF_PROCS`. If `LPF_PROCS` is less than `procs`, `LPF_PROCS` processes run, and a line on
+/// standard error says so.
 ///
 /// The settings are those of the environment (`LPF_PROCS`, `LPF_PIN`, …); g and l, which
 /// [`Context::probe`] answers with, come from the table that `lpf probe` saved. Threads stay in a
@@ -45,8 +49,7 @@ where
             "LPF_BACKEND is \"{backend}\", but a closure runs on threads alone: between processes a program travels by name, see lpf::run"
         )));
     }
-    // It gets no more than there are.
-    configure(&settings, procs.min(settings.procs.value))?.exec(procs, args, f)
+    configure(&settings, procs)?.exec(procs, args, f)
 }
 
 /// A team of `members` existing threads that will hook together, under the settings of the
@@ -56,13 +59,17 @@ where
 /// # Errors
 /// *Misuse* for a setting that cannot be used, *mitigable* where memory is refused.
 pub fn team(members: Pid) -> Result<Team> {
-    configure(&Settings::from_environment()?, members)?.team(members)
+    let settings = Settings::from_environment()?;
+    // `LPF_PROCS` is no limit for threads that exist already.
+    let parameters = parameters(&settings, members)?;
+    Config::from_settings(&settings).parameters(parameters).team(members)
 }
 
-/// The threads backend under these settings, with the parameters for `procs` processes.
+/// The threads backend under these settings, for a section that asks for `procs` processes.
 pub(crate) fn configure(settings: &Settings, procs: Pid) -> Result<Config> {
-    let parameters = parameters(settings, procs)?;
-    Ok(Config::from_environment()?.parameters(parameters))
+    let config = Config::from_settings(settings);
+    let parameters = parameters(settings, config.grant(procs))?;
+    Ok(config.parameters(parameters))
 }
 
 /// What a section of `procs` threads under these settings answers `probe` with: measured now where

@@ -1,19 +1,19 @@
 //! A process of a job, with this machine's settings and parameters.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use lpf_core::machine::{Growth, Parameters};
 use lpf_core::messages::{Environment, Process, Transport, Way};
 use lpf_core::settings::Settings;
-use lpf_core::{Args, Context, Error, Lpf, Pid, Program, Result};
+use lpf_core::{Args, Context, Error, Lpf, MAX_P, Pid, Program, Result};
 use lpf_tcp::Job;
 use lpf_tcp::control::{Beats, ControlPlane};
 use lpf_tcp::rendezvous::Meeting;
 use lpf_tcp::sockets::Sockets;
 
-use crate::launcher::{Report, tell, told};
+use crate::launcher::{Report, say, tell, told};
 use crate::measure::{measured_here, measured_now};
 use crate::tables;
 
@@ -165,6 +165,14 @@ mod mpi {
     }
 }
 
+/// Says that a section gets fewer processes than it was asked for: once, as programs execute sections in loops.
+fn tell_of_fewer(asked: Pid, size: Pid) {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        say(&format!("exec was asked for {asked} processes and starts {size}, all of the job"));
+    });
+}
+
 /// What process 0 says of heartbeats.
 fn beats(settings: &Settings) -> Beats {
     if settings.heartbeat.value { Beats::On } else { Beats::Off }
@@ -256,13 +264,17 @@ impl<T: Transport<Control = ControlPlane>> Member<T> {
         }
     }
 
-    /// Runs a program on up to `procs` processes of the job, this one, number 0, being process 0 of them;
-    /// the others [serve](Self::serve).
+    /// Runs a program on `procs` processes of the job, this one, number 0, being process 0 of them; the others
+    /// [serve](Self::serve). [`MAX_P`](crate::MAX_P) stands for all processes of the job. If the job has fewer than
+    /// `procs`, the program runs on all of them, and a line on standard error says so, once in a program.
     ///
     /// # Errors
     /// *Misuse* for a setting that cannot be used; *mitigable* where memory is refused; *fatal* where the
     /// section failed: the job goes on.
     pub fn exec<P: Program>(&mut self, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
+        if procs != MAX_P && procs > self.size() {
+            tell_of_fewer(procs, self.size());
+        }
         let procs = procs.min(self.size());
         let (mut environment, time) = self.environment(procs)?;
         if let Some(time) = time {

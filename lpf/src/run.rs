@@ -68,15 +68,16 @@ pub fn run<P: Program>(program: P) -> Result<()> {
     run_args(MAX_P, program, Args::none())
 }
 
-/// As [`run`], on up to `procs` processes and with arguments.
+/// As [`run`], on `procs` processes and with arguments. A job has no more processes than were started: if these
+/// are fewer than `procs`, all of them run the program, and a line on standard error says so, as on threads if
+/// `LPF_PROCS` is less.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_args<P: Program>(procs: Pid, program: P, args: Args<'_>) -> Result<()> {
     let settings = Settings::from_environment()?;
     match chosen(&settings)? {
-        "threads" => configure(&settings, procs.min(settings.procs.value))?
-            .exec_program(procs, program, args),
+        "threads" => configure(&settings, procs)?.exec_program(procs, program, args),
         backend => job::run(backend, procs, program, args),
     }
 }

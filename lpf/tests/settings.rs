@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use lpf::SyncAttr;
 use lpf::host::Host;
@@ -39,11 +40,16 @@ fn child_process() {
 
 /// What a child prints on standard output and standard error.
 fn child(folder: &Path, settings: &[(&str, &str)]) -> (String, String) {
+    child_in("child_process", folder, settings)
+}
+
+/// As [`child`], in another part of this program.
+fn child_in(part: &str, folder: &Path, settings: &[(&str, &str)]) -> (String, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LPF_")) {
         command.env_remove(name);
     }
-    command.args(["child_process", "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
+    command.args([part, "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
     command.env("LPF_TABLE", folder).envs(settings.iter().copied());
     let output = command.output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -148,4 +154,110 @@ fn a_setting_that_cannot_be_used_is_refused_with_a_sentence() {
     let folder = Folder::new("refused");
     let (out, _) = child(&folder.0, &[("LPF_PIN", "sideways")]);
     assert!(out.contains("refused: misuse: LPF_PIN is \"sideways\"; it has to be"), "{out}");
+}
+
+/// How many processes run, and what `probe` says of the machine at process 0.
+fn counted(asked: u32) -> String {
+    let processes = AtomicU32::new(0);
+    let machine = Mutex::new((0, 0));
+    let ended = lpf::exec(asked, |ctx, _args| {
+        processes.fetch_add(1, Ordering::Relaxed);
+        if ctx.pid() == 0 {
+            *machine.lock().unwrap() = (ctx.probe().p(), ctx.probe().free_p());
+        }
+        ctx.sync()
+    });
+    if let Err(error) = ended {
+        return error.to_string();
+    }
+    let (p, free) = machine.into_inner().unwrap();
+    format!("{} of {p}, share {free}", processes.into_inner())
+}
+
+/// Run by [`counts`]: sections of the numbers of processes that `ASKED` names.
+#[test]
+#[ignore = "run by the other tests, as a process of its own"]
+fn child_that_counts() {
+    let asked = std::env::var("ASKED").unwrap();
+    for asked in asked.split(' ').map(|asked| asked.parse().unwrap()) {
+        println!("exec({asked}): {}", counted(asked));
+    }
+}
+
+/// What a program prints that asks for these numbers of processes, and what stands on standard error.
+fn counts(name: &str, asked: &str, settings: &[(&str, &str)]) -> (String, String) {
+    let folder = Folder::new(name);
+    child_in("child_that_counts", &folder.0, &[settings, &[("ASKED", asked)]].concat())
+}
+
+#[test]
+fn exec_starts_as_many_processes_as_it_is_asked_for_whatever_the_cores() {
+    let cores = lpf::settings::cores() as u32;
+    let more = cores + 3;
+    let (out, err) = counts("exactly", &format!("1 4 {more} {}", lpf::MAX_P), &[]);
+    let four = cores.max(4);
+    assert!(out.contains(&format!("exec(1): 1 of {cores}, share {cores}\n")), "{out}");
+    assert!(out.contains(&format!("exec(4): 4 of {four}, share {}\n", four.div_ceil(4))), "{out}");
+    assert!(out.contains(&format!("exec({more}): {more} of {more}, share 1\n")), "{out}");
+    let all = format!("exec({}): {cores} of {cores}, share 1\n", lpf::MAX_P);
+    assert!(out.contains(&all), "{out}");
+    assert!(!err.contains("lpf:"), "{err}");
+}
+
+#[test]
+fn lpf_procs_is_a_limit_that_is_reported_once() {
+    let max = lpf::MAX_P;
+    let (out, err) = counts("limit", &format!("2 {max} 3 7"), &[("LPF_PROCS", "3")]);
+    for (asked, got) in [(2, 2), (max, 3), (3, 3), (7, 3)] {
+        assert!(out.contains(&format!("exec({asked}): {got} of 3, share")), "{out}");
+    }
+    let said = "lpf: exec was asked for 7 processes and starts 3, because LPF_PROCS is 3\n";
+    assert!(err.contains(said), "{err}");
+    assert_eq!(err.matches("lpf:").count(), 1, "{err}");
+    // In a loop it is said once; what `MAX_P` gives is what was asked for.
+    let (_, err) = counts("loop", "5 5 6", &[("LPF_PROCS", "1")]);
+    assert_eq!(err.matches("lpf:").count(), 1, "{err}");
+    let (out, err) = counts("larger", &max.to_string(), &[("LPF_PROCS", "9")]);
+    assert!(out.contains(&format!("exec({max}): 9 of 9, share 1\n")), "{out}");
+    assert!(!err.contains("lpf:"), "{err}");
+}
+
+#[test]
+fn a_number_of_processes_that_cannot_be_is_refused() {
+    let (out, _) = counts("impossible", "0 65537 4000000000", &[]);
+    for asked in ["0", "65537", "4000000000"] {
+        let text = format!("exec({asked}): misuse: exec was asked for {asked} processes; it takes");
+        assert!(out.contains(&text), "{out}");
+    }
+}
+
+lpf::program! {
+    /// Prints its number of processes, at process 0.
+    fn Counts(ctx, _args) {
+        if ctx.pid() == 0 {
+            println!("{} processes", ctx.nprocs());
+        }
+        ctx.sync()
+    }
+}
+
+/// A job of one, whose number 0 asks for three processes twice, and for all.
+#[test]
+#[ignore = "run by the other tests, as a process of its own"]
+fn child_that_is_a_job_of_one() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+    let meeting = lpf::tcp::rendezvous::Meeting::new(free.unwrap().to_string(), 0, 1);
+    let mut member = lpf::Member::new(meeting).unwrap();
+    for procs in [lpf::MAX_P, 3, 3] {
+        member.exec(procs, Counts, lpf::Args::none()).unwrap();
+    }
+}
+
+#[test]
+fn a_job_that_is_smaller_than_asked_for_is_reported_once() {
+    let folder = Folder::new("job");
+    let (out, err) = child_in("child_that_is_a_job_of_one", &folder.0, &[]);
+    assert_eq!(out.matches("1 processes\n").count(), 3, "{out}");
+    let said = "lpf: exec was asked for 3 processes and starts 1, all of the job\n";
+    assert_eq!(err.matches(said).count(), 1, "{err}");
 }
