@@ -107,6 +107,17 @@ front_door() {
     done
 }
 
+# no_copies LAUNCHER: lpf::exec under a launcher is refused in every process, as each would run a copy.
+no_copies() {
+    local out
+    [ "${BUILD_ONLY:-0}" = 0 ] || return 0
+    if out="$(four "$1" "$CARGO_TARGET_DIR/debug/examples/rehook" 2>&1)" ||
+        ! grep -q 'of 4 (a launcher of MPI or Slurm says so), .* call lpf::run' <<<"$out"; then
+        echo "four copies of the example rehook under $1 said: $out"
+        exit 1
+    fi
+}
+
 # without_memory LAUNCHER SIZE PROGRAM: where /dev/shm has no room for the rings between the processes of a
 # host, MPI has their messages; where it has none for the cells of links, or for those of one process alone, the
 # rings have them. MPI's own shared memory is elsewhere.
@@ -169,6 +180,7 @@ for name in "${!compilers[@]}"; do
     leaves_nothing run_tests --test faults -- --ignored
     hook_mpi "${launchers[$name]}"
     front_door "${launchers[$name]}"
+    no_copies "${launchers[$name]}"
     if [ "$name" = openmpi ]; then
         without_memory "${launchers[$name]}" 100k sample_sort
         # Rings take 4 MiB, the cells of each process 6.

@@ -23,6 +23,13 @@ const CLOSING: Duration = Duration::from_secs(10);
 /// The same after a failure: who has caused it may never come.
 const CLOSING_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
+static HAS_JOINED: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process is, or was, a process of a job.
+pub fn has_joined() -> bool {
+    HAS_JOINED.load(Ordering::Relaxed)
+}
+
 /// A process that has joined a job, whose data goes over the network `T`.
 #[derive(Debug)]
 pub struct Job<T: Transport<Control = ControlPlane> = Sockets<ControlPlane>> {
@@ -63,6 +70,7 @@ impl Job<Sockets<ControlPlane>> {
 impl<T: Transport<Control = ControlPlane>> Job<T> {
     /// Takes over a network of the same processes as its control plane's.
     pub fn on(network: T, host: Host) -> Self {
+        HAS_JOINED.store(true, Ordering::Relaxed);
         let control = network.control().clone();
         Job {
             network: Network::new(network),

@@ -17,4 +17,4 @@ pub mod sockets;
 
 pub use at_exit::at_exit;
 pub use inherited::inherited;
-pub use job::{Job, TcpProcess};
+pub use job::{Job, TcpProcess, has_joined};

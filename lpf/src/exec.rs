@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Duration;
 
 use lpf_core::machine::{Growth, Parameters};
-use lpf_core::settings::Settings;
-use lpf_core::{Args, Context, Pid, Result};
+use lpf_core::settings::{Launched, Settings, Source, by_mpi_launcher};
+use lpf_core::{Args, Context, Error, Pid, Result};
 use lpf_pthreads::{Config, Team, Threads};
 
 use crate::measure::{Plan, measure_threads};
@@ -22,9 +22,12 @@ use crate::tables;
 /// [`Context::probe`] answers with, come from the table that `lpf probe` saved. Threads stay in a
 /// pool between sections. Entry O(P + l), exit O(l).
 ///
+/// Under `mpirun` or `lpf run`, `exec` is refused in a process that has not joined its job, because each process
+/// would run a copy: [`run`](crate::run) is for one section on all processes.
+///
 /// # Errors
-/// *Misuse* for a setting that cannot be used, *mitigable* where the system refuses threads or
-/// memory, *fatal* where the section failed: which process, superstep and cause is in its text.
+/// *Misuse* for a setting that cannot be used and for one of several processes, *mitigable* where the system refuses
+/// threads or memory, *fatal* where the section failed: which process, superstep and cause is in its text.
 pub fn exec<F>(procs: Pid, f: F) -> Result<()>
 where
     F: for<'s> Fn(&mut Context<'s, Threads>, Args<'_>) -> Result<()> + Sync,
@@ -42,14 +45,47 @@ where
     F: for<'s> Fn(&mut Context<'s, Threads>, Args<'_>) -> Result<()> + Sync,
 {
     let settings = Settings::from_environment()?;
-    // A closure runs on threads alone: another backend that was asked for is not silently theirs.
-    if crate::run::backend(&settings.backend.value)? != "threads" {
-        let backend = &settings.backend.value;
-        return Err(lpf_core::Error::setting(format!(
-            "LPF_BACKEND is \"{backend}\", but a closure runs on threads alone: between processes a program travels by name, see lpf::run"
+    check_backend(&settings)?;
+    configure(&settings, procs)?.exec(procs, args, f)
+}
+
+/// A closure runs on threads alone. So the settings must not ask for another backend; and of several processes that
+/// a launcher has started, each would run a copy of the section, which is an error unless `LPF_BACKEND=threads`
+/// asks for it. A process that has joined its job, or uses MPI itself, may run sections on threads beside it.
+fn check_backend(settings: &Settings) -> Result<()> {
+    let backend = crate::run::backend(&settings.backend.value)?;
+    if lpf_tcp::has_joined() || is_mpi_up() {
+        return Ok(());
+    }
+    let instead = "between processes a program travels by name: call lpf::run with a type that lpf::program! makes";
+    if backend != "threads" {
+        return Err(Error::setting(format!(
+            "LPF_BACKEND is \"{backend}\", but a closure runs on threads alone; {instead}"
         )));
     }
-    configure(&settings, procs)?.exec(procs, args, f)
+    if settings.backend.source != Source::Default {
+        return Ok(());
+    }
+    let launched = Launched::from_environment()?;
+    let by_lpf =
+        launched.map(|job| (job.rank, job.size, "lpf run, or LPF_RANK and LPF_SIZE, say so"));
+    let by_mpi =
+        || by_mpi_launcher().map(|(rank, size)| (rank, size, "a launcher of MPI or Slurm says so"));
+    match by_lpf.or_else(by_mpi) {
+        Some((rank, size, why)) if size > 1 => Err(Error::setting(format!(
+            "this is process {rank} of {size} ({why}), and lpf::exec would run a copy of its section in each of them; {instead}, start a single process, or set LPF_BACKEND=threads if each process should run its own section on threads"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Whether this process uses MPI itself: its author knows that there are several.
+fn is_mpi_up() -> bool {
+    #[cfg(feature = "mpi")]
+    let is_up = lpf_mpi::is_up();
+    #[cfg(not(feature = "mpi"))]
+    let is_up = false;
+    is_up
 }
 
 /// A team of `members` existing threads that will hook together, under the settings of the

@@ -251,6 +251,7 @@ fn child_that_is_a_job_of_one() {
     for procs in [lpf::MAX_P, 3, 3] {
         member.exec(procs, Counts, lpf::Args::none()).unwrap();
     }
+    println!("on threads: {}", counted(2));
 }
 
 #[test]
@@ -260,4 +261,55 @@ fn a_job_that_is_smaller_than_asked_for_is_reported_once() {
     assert_eq!(out.matches("1 processes\n").count(), 3, "{out}");
     let said = "lpf: exec was asked for 3 processes and starts 1, all of the job\n";
     assert_eq!(err.matches(said).count(), 1, "{err}");
+}
+
+/// What shows a process that it is number 2 of four: by the launchers of Open MPI, of MPICH and of Slurm, and by
+/// whoever starts the processes of a job.
+const ONE_OF_FOUR: [&[(&str, &str)]; 4] = [
+    &[("OMPI_COMM_WORLD_RANK", "2"), ("OMPI_COMM_WORLD_SIZE", "4")],
+    &[("PMI_RANK", "2"), ("PMI_SIZE", "4")],
+    &[("SLURM_PROCID", "2"), ("SLURM_STEP_NUM_TASKS", "4")],
+    &[("LPF_RANK", "2"), ("LPF_SIZE", "4"), ("LPF_MEET", "127.0.0.1:4711")],
+];
+
+#[test]
+fn exec_is_refused_in_several_processes_as_each_would_run_a_copy() {
+    for launched in ONE_OF_FOUR {
+        let (out, _) = counts("copies", "2", launched);
+        let text = "exec(2): misuse: this is process 2 of 4 (";
+        assert!(out.contains(text), "{launched:?}: {out}");
+        assert!(out.contains("call lpf::run with a type that lpf::program! makes"), "{out}");
+        assert!(out.contains("set LPF_BACKEND=threads if each process"), "{out}");
+        let wanted = [launched, &[("LPF_BACKEND", "threads")]].concat();
+        let (out, err) = counts("wanted", "2", &wanted);
+        assert!(out.contains("exec(2): 2 of"), "{launched:?}: {out}{err}");
+    }
+}
+
+#[test]
+fn exec_runs_in_a_process_that_a_launcher_started_alone() {
+    let alone: [&[(&str, &str)]; 3] = [
+        &[("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "1")],
+        &[("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "1")],
+        &[("LPF_RANK", "0"), ("LPF_SIZE", "1"), ("LPF_MEET", "127.0.0.1:4711")],
+    ];
+    for launched in alone {
+        let (out, err) = counts("alone", "2", launched);
+        assert!(out.contains("exec(2): 2 of"), "{launched:?}: {out}{err}");
+    }
+}
+
+#[test]
+fn a_process_that_has_joined_its_job_may_run_sections_on_threads() {
+    for launched in ONE_OF_FOUR {
+        let folder = Folder::new("joined");
+        let (out, err) = child_in("child_that_is_a_job_of_one", &folder.0, launched);
+        assert!(out.contains("on threads: 2 of"), "{launched:?}: {out}{err}");
+    }
+    // As under `lpf run`.
+    let folder = Folder::new("joined-tcp");
+    let (out, err) = child_in("child_that_is_a_job_of_one", &folder.0, &[("LPF_BACKEND", "tcp")]);
+    assert!(out.contains("on threads: 2 of"), "{out}{err}");
+    let (out, _) = counts("not-joined", "2", &[("LPF_BACKEND", "tcp")]);
+    assert!(out.contains("exec(2): misuse: LPF_BACKEND is \"tcp\", but a closure"), "{out}");
 }
