@@ -12,11 +12,11 @@ lpf::program! { fn Grid(ctx, _args) {
     let own = ctx.pid() * ctx.pid() % 5 + 1;
     let of_row = in_row.allreduce_value(ctx, &Sum, own)?;
     let of_column = in_column.allreduce_value(ctx, &Sum, own)?;
-    let largest = all.allreduce_value(ctx, &MaxAt, At { value: own, place: ctx.pid() })?;
+    let largest = all.allreduce_value(ctx, &MaxAt, At::new(own, ctx.pid().into()))?;
 
     println!(
         "process {} has {own}: its row {of_row}, its column {of_column}; process {} has the largest, {}",
-        ctx.pid(), largest.place, largest.value
+        ctx.pid(), largest.position, largest.value
     );
     Ok(())
 } }

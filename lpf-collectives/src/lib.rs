@@ -34,7 +34,7 @@ pub use collectives::{Collectives, Mode, Needs, Preferences, Settings};
 pub use kinds::{Algorithm, Collective};
 pub use memory::{Source, Target};
 pub use operators::{
-    And, At, Max, MaxAt, Min, MinAt, Operator, Or, Product, Sum, Xor, combine_ns_per_byte,
+    And, At, AtValue, Max, MaxAt, Min, MinAt, Operator, Or, Product, Sum, Xor, combine_ns_per_byte,
 };
 pub use shared::Place;
 pub use ways::{

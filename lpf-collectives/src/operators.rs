@@ -1,5 +1,8 @@
 //! What reductions combine with.
 
+use std::cmp::Ordering;
+use std::fmt;
+
 use bytemuck::Pod;
 
 /// An associative operator on elements of `T`.
@@ -42,10 +45,12 @@ pub struct Sum;
 /// The product; of integers modulo their range.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Product;
-/// The least. Of floating-point numbers that are no numbers, the other one.
+/// The least value. Of floating-point values, -0 is less than +0, and NaN loses against every number: the result is
+/// NaN only if all operands are. So it has the same bits in whatever order operands are combined. The identity is
+/// positive infinity, against which NaN loses, too.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Min;
-/// The greatest; as [`Min`].
+/// The greatest value, by the rules of [`Min`]. The identity is negative infinity.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Max;
 /// Bit by bit.
@@ -58,22 +63,128 @@ pub struct Or;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Xor;
 
-/// A value and where it is: an element for [`MinAt`] and [`MaxAt`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// A value and its position: an element for [`MinAt`] and [`MaxAt`]. It has 16 bytes.
+///
+/// ```
+/// use lpf_collectives::{At, MinAt, Operator};
+///
+/// let least = MinAt.combine(At::new(f64::NAN, 0), At::new(2.5, 7));
+/// assert_eq!((least.value, least.position), (2.5, 7));
+/// ```
+#[derive(Clone, Copy, Default)]
 #[repr(C)]
-pub struct At<V> {
+pub struct At<V: AtValue> {
+    /// The position of the value.
+    pub position: u64,
     /// The value.
     pub value: V,
-    /// Its place.
-    pub place: V,
+    padding: V::Padding,
 }
 
-/// The least value with its place; of equal ones the lowest place.
+impl<V: AtValue> At<V> {
+    /// A value and its position.
+    pub fn new(value: V, position: u64) -> Self {
+        At { position, value, padding: V::Padding::default() }
+    }
+}
+
+// SAFETY: all fields are `Zeroable`.
+unsafe impl<V: AtValue> bytemuck::Zeroable for At<V> {}
+// SAFETY: all fields are `Pod`. The layout is C's: the position has 8 bytes, the value at most 8 and as much alignment,
+// and the last field, of bytes, fills them to 16 (asserted for each value type). So there is no padding.
+unsafe impl<V: AtValue> Pod for At<V> {}
+
+impl<V: AtValue> fmt::Debug for At<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let At { position, value, .. } = self;
+        f.debug_struct("At").field("value", value).field("position", position).finish()
+    }
+}
+
+impl<V: AtValue> PartialEq for At<V> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.value, self.position) == (other.value, other.position)
+    }
+}
+
+impl<V: AtValue + Eq> Eq for At<V> {}
+
+/// The value types of [`At`]: `f32`, `f64`, and integers of at most 64 bits.
+pub trait AtValue: Pod + Default + PartialEq + fmt::Debug + sealed::Value {}
+
+mod sealed {
+    use std::cmp::Ordering;
+    use std::fmt;
+
+    use bytemuck::Pod;
+
+    pub trait Value: Copy {
+        /// Fills an element to 16 bytes.
+        type Padding: Pod + Default + fmt::Debug;
+        const LEAST: Self;
+        const GREATEST: Self;
+
+        fn is_nan(self) -> bool;
+
+        /// A total order.
+        fn order(self, other: Self) -> Ordering;
+    }
+}
+
+/// The element with the least value; of equal values, the one with the lowest position.
+///
+/// Values are compared as by [`Min`]: -0 is less than +0, and NaN loses against every number. If all operands are NaN,
+/// the result is the one with the lowest position.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MinAt;
-/// The greatest value with its place; of equal ones the lowest place.
+/// The element with the greatest value; of equal values, the one with the lowest position. NaN is treated as by
+/// [`MinAt`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MaxAt;
+
+/// Whether `a` is the result and not `b`. Two operands of which neither is first are the same bits.
+#[inline(always)]
+fn is_first<V: AtValue>(a: At<V>, b: At<V>, greatest: bool) -> bool {
+    let order = if greatest { b.value.order(a.value) } else { a.value.order(b.value) };
+    let positions = a.position.cmp(&b.position);
+    let by_value_or_position = match (a.value.is_nan(), b.value.is_nan()) {
+        (false, false) => order.then(positions),
+        // NaNs of one position may still differ in their bits.
+        (true, true) => positions.then(order),
+        (one, other) => one.cmp(&other),
+    };
+    by_value_or_position.is_le()
+}
+
+impl<V: AtValue> Operator<At<V>> for MinAt {
+    fn commutes(&self) -> bool {
+        true
+    }
+
+    fn identity(&self) -> At<V> {
+        At::new(V::GREATEST, u64::MAX)
+    }
+
+    #[inline(always)]
+    fn combine(&self, a: At<V>, b: At<V>) -> At<V> {
+        if is_first(a, b, false) { a } else { b }
+    }
+}
+
+impl<V: AtValue> Operator<At<V>> for MaxAt {
+    fn commutes(&self) -> bool {
+        true
+    }
+
+    fn identity(&self) -> At<V> {
+        At::new(V::LEAST, u64::MAX)
+    }
+
+    #[inline(always)]
+    fn combine(&self, a: At<V>, b: At<V>) -> At<V> {
+        if is_first(a, b, true) { a } else { b }
+    }
+}
 
 macro_rules! operator {
     ($name:ident on $($type:ty),* : $identity:expr, |$left:ident, $right:ident| $combine:expr) => {
@@ -104,7 +215,6 @@ macro_rules! integers {
         operator!(And on $type: !0, |a, b| a & b);
         operator!(Or on $type: 0, |a, b| a | b);
         operator!(Xor on $type: 0, |a, b| a ^ b);
-        located!($type, <$type>::MIN, <$type>::MAX);
     )*};
 }
 
@@ -112,55 +222,59 @@ macro_rules! floats {
     ($($type:ty),*) => {$(
         operator!(Sum on $type: 0.0, |a, b| a + b);
         operator!(Product on $type: 1.0, |a, b| a * b);
-        operator!(Min on $type: <$type>::INFINITY, |a, b| if b < a || a.is_nan() { b } else { a });
-        operator!(Max on $type: <$type>::NEG_INFINITY, |a, b| if b > a || a.is_nan() { b } else { a });
-        located!($type, <$type>::NEG_INFINITY, <$type>::INFINITY);
+        // Bits of equal values are joined so that of two zeros the negative one is less, and of two NaNs the result does
+        // not depend on their order. Without branches, so that it is vectorised.
+        operator!(Min on $type: <$type>::INFINITY, |a, b| {
+            let either = <$type>::from_bits(a.to_bits() | b.to_bits());
+            let one = if b < a || a.is_nan() { b } else { a };
+            if a == b || a.is_nan() & b.is_nan() { either } else { one }
+        });
+        operator!(Max on $type: <$type>::NEG_INFINITY, |a, b| {
+            let either = <$type>::from_bits(a.to_bits() | b.to_bits());
+            let both = <$type>::from_bits(a.to_bits() & b.to_bits());
+            let one = if b > a || a.is_nan() { b } else { a };
+            let number = if a == b { both } else { one };
+            if a.is_nan() & b.is_nan() { either } else { number }
+        });
+        at!($type: <$type>::NEG_INFINITY, <$type>::INFINITY, <$type>::is_nan, |a, b| a.total_cmp(b));
     )*};
 }
 
-macro_rules! located {
-    ($type:ty, $least:expr, $greatest:expr) => {
-        // SAFETY: two fields of one plain type: no padding.
-        unsafe impl bytemuck::Zeroable for At<$type> {}
-        // SAFETY: as above.
-        unsafe impl Pod for At<$type> {}
+macro_rules! at {
+    ($type:ty: $least:expr, $greatest:expr, $is_nan:expr, $order:expr) => {
+        impl sealed::Value for $type {
+            type Padding = [u8; 8 - size_of::<$type>()];
+            const LEAST: Self = $least;
+            const GREATEST: Self = $greatest;
 
-        impl Operator<At<$type>> for MinAt {
-            fn commutes(&self) -> bool {
-                true
-            }
-
-            fn identity(&self) -> At<$type> {
-                At { value: $greatest, place: $greatest }
+            #[inline(always)]
+            fn is_nan(self) -> bool {
+                $is_nan(self)
             }
 
             #[inline(always)]
-            fn combine(&self, a: At<$type>, b: At<$type>) -> At<$type> {
-                let first = a.value < b.value || a.value == b.value && a.place <= b.place;
-                if first { a } else { b }
+            fn order(self, other: Self) -> Ordering {
+                let order: fn(&$type, &$type) -> Ordering = $order;
+                order(&self, &other)
             }
         }
 
-        impl Operator<At<$type>> for MaxAt {
-            fn commutes(&self) -> bool {
-                true
-            }
+        impl AtValue for $type {}
 
-            fn identity(&self) -> At<$type> {
-                At { value: $least, place: $greatest }
-            }
-
-            #[inline(always)]
-            fn combine(&self, a: At<$type>, b: At<$type>) -> At<$type> {
-                let first = a.value > b.value || a.value == b.value && a.place <= b.place;
-                if first { a } else { b }
-            }
-        }
+        // An element of three fields without padding between or behind them.
+        const _: () = assert!(size_of::<At<$type>>() == 8 + 8 && align_of::<$type>() <= 8);
     };
+}
+
+macro_rules! integers_at {
+    ($($type:ty),*) => {$(
+        at!($type: <$type>::MIN, <$type>::MAX, |_| false, |a, b| a.cmp(b));
+    )*};
 }
 
 integers!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize);
 floats!(f32, f64);
+integers_at!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
 
 /// The operator on slices by address, as a call's executor wants it.
 ///
@@ -288,13 +402,78 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_values_the_lowest_place_is_named() {
-        let at = |value: f64, place: f64| At { value, place };
-        assert_eq!(MinAt.combine(at(1.0, 7.0), at(1.0, 3.0)), at(1.0, 3.0));
-        assert_eq!(MaxAt.combine(at(2.0, 7.0), at(1.0, 3.0)), at(2.0, 7.0));
+    fn of_equal_values_the_lowest_position_is_named() {
+        let at = |value: f64, position| At::new(value, position);
+        assert_eq!(MinAt.combine(at(1.0, 7), at(1.0, 3)), at(1.0, 3));
+        assert_eq!(MaxAt.combine(at(2.0, 7), at(1.0, 3)), at(2.0, 7));
         let identity: At<f64> = MaxAt.identity();
-        assert_eq!(MaxAt.combine(identity, at(-5.0, 2.0)), at(-5.0, 2.0));
-        assert_eq!(Min.combine(f64::NAN, 1.0), 1.0);
-        assert_eq!(Min.combine(1.0, f64::NAN), 1.0);
+        assert_eq!(MaxAt.combine(identity, at(-5.0, 2)), at(-5.0, 2));
+        assert_eq!(format!("{:?}", at(1.0, 7)), "At { value: 1.0, position: 7 }");
+    }
+
+    #[test]
+    fn positions_beyond_the_whole_numbers_of_a_float_are_exact() {
+        let (near, far) = (At::new(1f32, (1 << 24) + 1), At::new(1f32, u64::MAX - 1));
+        assert_eq!(MinAt.combine(far, near).position, (1 << 24) + 1);
+        assert_eq!(MaxAt.combine(far, At::new(0.0, 0)).position, u64::MAX - 1);
+        let small = MaxAt.combine(At::new(3u8, 70_000), At::new(3u8, 80_000));
+        assert_eq!((small.value, small.position), (3, 70_000));
+    }
+
+    /// Floating-point values that compare in unusual ways.
+    fn unusual() -> Vec<f64> {
+        let nan = f64::NAN.to_bits();
+        let nans = [nan, nan | 5, nan | 1 << 63, nan | 9 | 1 << 63].map(f64::from_bits);
+        let (infinity, least) = (f64::INFINITY, f64::MIN_POSITIVE);
+        let mut all = vec![0.0, -0.0, 1.5, -1.5, infinity, -infinity, least, -least];
+        all.extend(nans);
+        all
+    }
+
+    /// The same bits in every order and with every bracketing of three operands.
+    fn is_associative<T: Pod, O: Operator<T>>(operator: &O, all: &[T]) {
+        let bits = |x: T| bytemuck::bytes_of(&x).to_vec();
+        for &a in all {
+            for &b in all {
+                let one = operator.combine(a, b);
+                assert_eq!(bits(one), bits(operator.combine(b, a)));
+                assert_eq!(bits(operator.combine(one, a)), bits(one));
+                for &c in all {
+                    let other = operator.combine(a, operator.combine(b, c));
+                    assert_eq!(bits(operator.combine(one, c)), bits(other));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn least_and_greatest_do_not_depend_on_the_order_of_operands() {
+        let all = unusual();
+        is_associative(&Min, &all);
+        is_associative(&Max, &all);
+        let single: Vec<f32> = all.iter().map(|&x| x as f32).collect();
+        is_associative(&Min, &single);
+        is_associative(&Max, &single);
+        let at = |position| move |&value: &f64| At::new(value, position);
+        let at: Vec<At<f64>> = (3..5).flat_map(|nth| all.iter().map(at(nth))).collect();
+        is_associative(&MinAt, &at);
+        is_associative(&MaxAt, &at);
+    }
+
+    #[test]
+    fn nan_loses_against_every_number_and_minus_zero_is_less() {
+        for &number in unusual().iter().filter(|x| !x.is_nan()) {
+            let nan = At::new(f64::NAN, 0);
+            let own = At::new(number, 9);
+            assert_eq!(Min.combine(f64::NAN, number).to_bits(), number.to_bits());
+            assert_eq!(Max.combine(number, f64::NAN).to_bits(), number.to_bits());
+            assert_eq!([MinAt.combine(nan, own), MaxAt.combine(own, nan)], [own; 2]);
+        }
+        assert!(Min.combine(0f64, -0.0).is_sign_negative());
+        assert!(Max.combine(-0f64, 0.0).is_sign_positive());
+        assert_eq!(MinAt.combine(At::new(0.0, 1), At::new(-0.0, 2)).position, 2);
+        assert_eq!(MaxAt.combine(At::new(0.0, 2), At::new(-0.0, 1)).position, 2);
+        let nans = [4, 2].map(|position| At::new(f64::NAN, position));
+        assert_eq!(MaxAt.combine(nans[0], nans[1]).position, 2);
     }
 }

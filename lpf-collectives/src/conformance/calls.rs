@@ -76,6 +76,21 @@ impl What {
         algorithms + 1
     }
 
+    /// Whether its algorithms apply an operator.
+    pub(super) fn combines(self) -> bool {
+        self.is_by_arrival()
+            || matches!(
+                self,
+                Reduce
+                    | Allreduce
+                    | AllreduceInPlace
+                    | AllreduceValue
+                    | ReduceScatter
+                    | Scan
+                    | Exscan
+            )
+    }
+
     pub(super) fn is_by_arrival(self) -> bool {
         matches!(self, ReduceByArrival | AllreduceByArrival | AllreduceInPlaceByArrival)
     }

@@ -15,6 +15,7 @@ mod reductions;
 mod vectors;
 
 mod by_arrival;
+mod extremes;
 mod faults;
 mod groups;
 mod mismatches;
@@ -35,6 +36,7 @@ use crate::{Collectives, Settings};
 #[doc(hidden)]
 pub mod cases {
     pub use super::by_arrival::*;
+    pub use super::extremes::*;
     pub use super::faults::*;
     pub use super::groups::*;
     pub use super::mismatches::*;
@@ -83,8 +85,12 @@ macro_rules! conformance {
             order: [
                 operands_keep_the_order_of_their_members,
                 sums_are_the_same_bits_on_every_call_and_at_every_member,
-                of_equal_values_the_lowest_place_is_named,
+                of_equal_values_the_lowest_position_is_named,
                 operators_do_what_they_say,
+            ]
+            extremes: [
+                nan_and_signed_zeros_have_one_rule_in_every_algorithm,
+                positions_of_short_values_are_exact,
             ]
             by_arrival: [
                 sums_by_arrival_have_the_bits_of_their_schedule,
@@ -168,6 +174,7 @@ mod tests {
     fn every_case_is_listed() {
         let sources = [
             include_str!("by_arrival.rs"),
+            include_str!("extremes.rs"),
             include_str!("faults.rs"),
             include_str!("groups.rs"),
             include_str!("mismatches.rs"),
