@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use lpf::settings::{MAX_PROCS, Settings};
 
 use crate::bench::Pattern;
 use crate::failure::{Failure, Result};
-use crate::misspelt;
 use crate::place::Place;
 use crate::started;
+use crate::{misspelt, output};
 
 /// Starts programs on several processes; measures what communication costs on this machine.
 #[derive(Debug, Parser)]
@@ -33,7 +33,8 @@ use crate::started;
   lpf schedule --help    who sends what to whom where processes arrive at different times
   lpf info               topology, backends, tables, settings
 
-Every setting is an environment variable; lpf info lists them."
+Every setting is an environment variable; lpf info lists them. If something cannot be written, for example
+on a full disk, the exit status is not 0, whatever the command; a closed pipe is not an error."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -781,15 +782,27 @@ pub(crate) fn parse() -> Result<Command> {
     match Cli::try_parse() {
         Ok(cli) => Ok(cli.command),
         Err(error) if !error.use_stderr() => {
-            // A closed pipe is no error here either.
-            drop(error.print());
-            Err(Failure::ClosedPipe)
+            let mut out = output::standard();
+            let text = error.render();
+            match is_coloured() {
+                true => write!(out, "{}", text.ansi())?,
+                false => write!(out, "{text}")?,
+            }
+            out.flush()?;
+            Err(Failure::Output)
         }
         Err(error) => {
             let first: Vec<OsString> = std::env::args_os().skip(1).take(2).collect();
             Err(Failure::Usage(explain(&error, &first)))
         }
     }
+}
+
+/// Whether what is printed may be coloured: on a terminal, unless `NO_COLOR` is set.
+fn is_coloured() -> bool {
+    let forbids = |name| std::env::var_os(name).is_some_and(|value: OsString| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    std::io::stdout().is_terminal() && !is_dumb && !forbids("NO_COLOR")
 }
 
 /// One plain sentence and what to do, from clap's error; `first` are the first arguments, most often a command

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::args::Cost;
 use crate::failure::{Failure, Result};
-use crate::output::{digits, json, processes, size, table, time};
+use crate::output::{self, digits, json, processes, size, table, time};
 use crate::probe::caveat;
 use crate::started;
 
@@ -56,7 +56,7 @@ pub(crate) fn run(options: &Cost) -> Result<()> {
         return Err(Failure::Usage(text.into()));
     }
     let rows = rows(collective, (n, options.element), p, &source);
-    let mut out = io::stdout().lock();
+    let mut out = output::standard();
     if options.json {
         json(&mut out, &rows)?;
     } else {

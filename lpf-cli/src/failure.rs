@@ -2,6 +2,8 @@
 
 use std::io;
 
+use serde_json::error::Category;
+
 /// What became of a command.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -14,8 +16,9 @@ pub(crate) enum Failure {
     /// This status, and what there is to say is said: that of a program that was run, or
     /// [`UNDECIDED`].
     Ended(u8),
-    /// Nobody reads the output any more, which is no error; status 0.
-    ClosedPipe,
+    /// Something was not written to a standard stream: status 0 if its reader has closed the pipe, else 1,
+    /// as [`lost`](crate::output::lost) tells.
+    Output,
 }
 
 /// The status of a check that came to no verdict.
@@ -32,12 +35,10 @@ impl From<lpf::Error> for Failure {
     }
 }
 
+/// Of writing to a standard stream.
 impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::BrokenPipe => Failure::ClosedPipe,
-            _ => Failure::Failed(format!("the output cannot be written: {error}")),
-        }
+    fn from(_: io::Error) -> Self {
+        Failure::Output
     }
 }
 
@@ -52,6 +53,9 @@ impl From<csv::Error> for Failure {
 
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
-        io::Error::from(error).into()
+        match error.classify() {
+            Category::Io => Failure::Output,
+            _ => Failure::Failed(format!("a line of JSON cannot be used: {error}")),
+        }
     }
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::args::Info;
 use crate::failure::Result;
 use crate::misspelt;
-use crate::output::{digits, size, table, time, within};
+use crate::output::{self, digits, size, table, time, within};
 use crate::started;
 
 /// The object of `--json`.
@@ -60,7 +60,7 @@ struct SettingShown {
 
 pub(crate) fn run(options: &Info) -> Result<()> {
     let shown = gather()?;
-    let mut out = io::stdout().lock();
+    let mut out = output::standard();
     if options.json {
         serde_json::to_writer(&mut out, &shown)?;
         writeln!(out)?;

@@ -5,6 +5,8 @@
 //! shows machine, tables and settings; `cost` says what collectives cost; `schedule` makes schedules for
 //! processes that arrive at different times.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod args;
 mod bench;
 mod busy;
@@ -24,6 +26,7 @@ mod run;
 mod schedule;
 mod started;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use crate::args::Command;
@@ -31,8 +34,10 @@ use crate::failure::Failure;
 
 fn secret() -> failure::Result<()> {
     let secret = lpf::tcp::rendezvous::Secret::random();
-    println!("{}", secret.map_err(|error| Failure::Failed(error.to_string()))?.text());
-    Ok(())
+    let secret = secret.map_err(|error| Failure::Failed(error.to_string()))?;
+    let mut out = output::standard();
+    writeln!(out, "{}", secret.text())?;
+    Ok(out.flush()?)
 }
 
 fn main() -> ExitCode {
@@ -55,19 +60,22 @@ fn main() -> ExitCode {
             Command::Info(options) => info::run(&options),
         }
     });
-    match done {
-        Ok(()) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
-        Err(Failure::Said) => ExitCode::FAILURE,
-        Err(Failure::Ended(status)) => ExitCode::from(status),
+    let status = match done {
+        Ok(()) | Err(Failure::Output) => 0,
+        Err(Failure::Said) => 1,
+        Err(Failure::Ended(status)) => status,
         Err(Failure::Failed(text)) => {
-            eprintln!("lpf: {text}");
-            ExitCode::FAILURE
+            output::say(text);
+            1
         }
         Err(Failure::Usage(text)) => {
             if place::speaks() {
-                eprintln!("lpf: {text}");
+                output::say(text);
             }
-            ExitCode::from(2)
+            2
         }
-    }
+    };
+    let Some(error) = output::lost() else { return ExitCode::from(status) };
+    output::say(format!("the output cannot be written: {error}"));
+    ExitCode::from(status.max(1))
 }

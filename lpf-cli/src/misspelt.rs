@@ -2,6 +2,7 @@
 
 use lpf::settings::{NAMES, unknown};
 
+use crate::output;
 use crate::started;
 
 /// Names at least so alike are taken for each other; clap's measure and bound for its arguments.
@@ -11,7 +12,7 @@ const ALIKE: f64 = 0.7;
 pub(crate) fn say() {
     let info = started::command("info");
     for name in unknown() {
-        eprintln!("lpf: {name} is {} ({info} lists them)", verdict(&name));
+        output::say(format!("{name} is {} ({info} lists them)", verdict(&name)));
     }
 }
 

@@ -1,9 +1,16 @@
-//! Rows on standard output: JSON objects, CSV, or a table for people.
+//! Standard output and standard error, and rows on the former: JSON objects, CSV, or a table for people.
+//!
+//! All that this program writes there goes through [`Standard`], which keeps the first error: it decides the
+//! exit status, though a caller may have dropped it.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::fd::AsFd;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use comfy_table::{CellAlignment, ContentArrangement, Row, Table, TableComponent, presets};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::Serialize;
 
 use lpf::Pid;
@@ -11,13 +18,80 @@ use lpf::Pid;
 use crate::args::Measuring;
 use crate::failure::Result;
 
+static LOST: OnceLock<Errno> = OnceLock::new();
+
+/// Why something was not written, other than that its reader has closed the pipe.
+pub(crate) fn lost() -> Option<io::Error> {
+    LOST.get().map(|&errno| errno.into())
+}
+
+/// One of the two standard streams, without a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standard {
+    Output,
+    Errors,
+}
+
+impl Write for Standard {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // The library's own streams take a descriptor that cannot be written for one that is closed, and
+        // report nothing.
+        let written = match self {
+            Standard::Output => nix::unistd::write(io::stdout(), bytes),
+            Standard::Errors => nix::unistd::write(io::stderr(), bytes),
+        };
+        match written {
+            Ok(n) => Ok(n),
+            Err(Errno::EINTR) => Err(ErrorKind::Interrupted.into()),
+            // Another process that shares the stream has set it so.
+            Err(Errno::EAGAIN) => {
+                self.wait();
+                Err(ErrorKind::Interrupted.into())
+            }
+            Err(errno) => {
+                if errno != Errno::EPIPE {
+                    LOST.get_or_init(|| errno);
+                }
+                Err(errno.into())
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Standard {
+    fn wait(self) {
+        let (output, errors) = (io::stdout(), io::stderr());
+        let stream = match self {
+            Standard::Output => output.as_fd(),
+            Standard::Errors => errors.as_fd(),
+        };
+        // A wait that ends early is one attempt more.
+        let _ = poll(&mut [PollFd::new(stream, PollFlags::POLLOUT)], PollTimeout::NONE);
+    }
+}
+
+/// Standard output, buffered: it is to be flushed at the end.
+pub(crate) fn standard() -> BufWriter<Standard> {
+    BufWriter::new(Standard::Output)
+}
+
+/// Writes a line to standard error, in one piece: other processes may write there, too.
+pub(crate) fn say(text: impl std::fmt::Display) {
+    // An error decides the exit status; there is nowhere left to report it.
+    let _ = Standard::Errors.write_all(format!("lpf: {text}\n").as_bytes());
+}
+
 /// Prints rows in the form that was asked for; `table` prints for people.
 pub(crate) fn rows<R: Serialize>(
     options: &Measuring,
     rows: &[R],
     table: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = standard();
     if options.json {
         json(&mut out, rows)?;
     } else if options.csv {

@@ -31,13 +31,13 @@ mod tcp;
 mod verdict;
 mod watch;
 
-use std::io::Write;
 use std::time::Duration;
 
 use nix::sys::prctl;
 
 use crate::args::Run;
 use crate::failure::{Failure, Result};
+use crate::output;
 use report::Reports;
 pub(crate) use shepherd::run as shepherd;
 use signals::Signals;
@@ -66,9 +66,7 @@ pub(crate) fn run(options: &Run) -> Result<()> {
     let over = watch.finish();
     let host = lpf::host::Host::this().name;
     for text in over.remarks(size, &host) {
-        // In one piece: what the processes had started may still write there. Who does not read this any
-        // more does not want it.
-        let _ = std::io::stderr().write_all(format!("lpf: {text}\n").as_bytes());
+        output::say(text);
     }
     match (short, over.status()) {
         (Some(text), _) => Err(Failure::Failed(text)),

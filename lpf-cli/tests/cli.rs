@@ -1014,6 +1014,91 @@ fn every_commands_help_shows_examples() {
     }
 }
 
+/// A file on which nothing can be written.
+fn full() -> fs::File {
+    fs::File::options().write(true).open("/dev/full").unwrap()
+}
+
+#[test]
+fn output_that_is_not_written_is_an_error_of_every_command() {
+    let place = Place::new("lost");
+    let chain = place.folder.join("chain.json");
+    fs::write(&chain, r#"{"P": 3, "tau": 2, "arrivals": [0, 1, 2]}"#).unwrap();
+    let clairvoyant = place.folder.join("clairvoyant.json");
+    let instance = r#"{"P": 3, "N": 2, "root": 1, "d_ns": 5, "arrivals_ns": [0, 7, 20]}"#;
+    fs::write(&clairvoyant, instance).unwrap();
+    let (chain, clairvoyant) = (chain.to_str().unwrap(), clairvoyant.to_str().unwrap());
+    const SHORT: [&str; 5] = ["--quick", "--seconds", "0.1", "-p", "1"];
+    let mut commands: Vec<Vec<&str>> = [
+        "--help",
+        "--version",
+        "run --help",
+        "bench collectives --help",
+        "secret",
+        "info",
+        "info --json",
+        "cost scan",
+        "cost scan --json",
+        "schedule bench -p 2 --seconds 0.1",
+        "schedule bench -p 2 --seconds 0.1 --json",
+        "run -n 2 --tag echo text",
+    ]
+    .map(|line| line.split(' ').collect())
+    .into();
+    for form in [&[][..], &["--json"]] {
+        commands.push([&["schedule", "ring", "--instance", chain], form].concat());
+        commands.push([&["schedule", "clairvoyant", "--instance", clairvoyant], form].concat());
+    }
+    for form in [&[][..], &["--json"], &["--csv"]] {
+        commands.push([&["bench", "--pattern", "sync"], &SHORT[..], form].concat());
+    }
+    commands.push([&["probe"], &SHORT[..]].concat());
+    commands.push([&["comply", "--pattern", "empty", "--csv"], &SHORT[..]].concat());
+    for arguments in commands {
+        let output = place.command(&arguments).stdout(full()).output().unwrap();
+        let said = stderr(&output);
+        assert!(matches!(output.status.code(), Some(1 | 3)), "{arguments:?}: {said}");
+        let why = "lpf: the output cannot be written: No space left on device (os error 28)\n";
+        assert!(said.ends_with(why), "{arguments:?}: {said}");
+        assert_eq!(said.matches("cannot be written").count(), 1, "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn a_descriptor_that_takes_nothing_is_an_error_too() {
+    let place = Place::new("read-only");
+    let null = fs::File::open("/dev/null").unwrap();
+    let output = place.command(&["--version"]).stdout(null).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("cannot be written: Bad file descriptor"), "{output:?}");
+    // What is said on standard error, too.
+    let output = place.command(&["run", "-n", "2", "true"]).stderr(full()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let output = place.command(&["run", "-n", "1", "true"]).stderr(full()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "nothing was said");
+    let tagged = ["run", "-n", "1", "--tag", "sh", "-c", "echo text >&2"];
+    let output = place.command(&tagged).stderr(full()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn output_to_a_pipe_that_another_program_has_made_non_blocking_is_all_there() {
+    use std::io::Read;
+    use std::os::fd::AsRawFd;
+    let place = Place::new("non-blocking");
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    // SAFETY: plain numbers; the descriptor is this test's.
+    assert_eq!(unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) }, 0);
+    let mut command = place.command(&["run", "-n", "1", "--tag", "seq", "100000"]);
+    let mut child = command.stdout(writer).spawn().unwrap();
+    drop(command);
+    std::thread::sleep(Duration::from_millis(300));
+    let mut text = String::new();
+    reader.read_to_string(&mut text).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(text.lines().count(), 100_000);
+}
+
 #[test]
 fn a_closed_pipe_is_no_error() {
     let place = Place::new("pipe");

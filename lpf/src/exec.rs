@@ -9,6 +9,7 @@ use lpf_core::settings::{Launched, Settings, Source, by_mpi_launcher};
 use lpf_core::{Args, Context, Error, Pid, Result};
 use lpf_pthreads::{Config, Team, Threads};
 
+use crate::launcher::say;
 use crate::measure::{Plan, measure_threads};
 use crate::tables;
 
@@ -138,8 +139,8 @@ fn measured(settings: &Settings, procs: Pid, time: Duration) -> Result<Parameter
     if settings.check.value {
         static SAID: Once = Once::new();
         SAID.call_once(|| {
-            eprintln!(
-                "lpf: LPF_PROBE measures without the checked mode that LPF_CHECK asks for: supersteps of this program cost more than that"
+            say(
+                "LPF_PROBE measures without the checked mode that LPF_CHECK asks for: supersteps of this program cost more than that"
             );
         });
     }

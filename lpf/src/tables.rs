@@ -22,6 +22,7 @@ use lpf_core::messages::Way;
 use lpf_core::settings::MAX_PROCS;
 
 use crate::host::Host;
+use crate::launcher::say;
 
 /// The layout of the file; another number is another program's.
 const FORMAT: u32 = 1;
@@ -367,9 +368,9 @@ pub fn table(backend: &str, p: Pid) -> Option<Table> {
             static SAID: Once = Once::new();
             SAID.call_once(|| {
                 let path = store.path().display();
-                eprintln!(
-                    "lpf: the machine table {path} is not used: {reason}; g and l are a guess until lpf probe (in LPF's folder: cargo run --release -- probe) replaces it"
-                );
+                say(&format!(
+                    "the machine table {path} is not used: {reason}; g and l are a guess until lpf probe (in LPF's folder: cargo run --release -- probe) replaces it"
+                ));
             });
             None
         }

@@ -105,7 +105,7 @@ pub(crate) fn run(chosen: &Chosen) -> Result<()> {
     }
     let verdicts: Vec<_> = all.iter().map(|row| row.compliant).collect();
     if options.is_for_programs() && verdicts.contains(&None) {
-        eprintln!("lpf: {}", summary(&verdicts));
+        crate::output::say(summary(&verdicts));
     }
     verdict(&verdicts)
 }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Measurement;
 use crate::failure::{Failure, Result};
+use crate::output;
 use crate::{bench, comply, probe};
 
 /// What is asked of process 0 of a job: a line on its standard input.
@@ -95,8 +96,9 @@ pub(crate) fn answer_orders() -> Result<()> {
     };
     let member = Member { rank, size, backend };
     member.enter()?;
+    let unread = |error| Failure::Failed(format!("the orders cannot be read: {error}"));
     for line in io::stdin().lock().lines() {
-        let order: Order = serde_json::from_str(&line?)?;
+        let order: Order = serde_json::from_str(&line.map_err(unread)?)?;
         let found = match &*order.task {
             probe::GAndL::NAME => answer::<probe::GAndL>(member, order),
             comply::Costs::NAME => answer::<comply::Costs>(member, order),
@@ -137,7 +139,7 @@ fn telling() -> Watch {
 
 /// A line for who has ordered.
 pub(crate) fn say(answer: &Answer) -> Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = output::standard();
     serde_json::to_writer(&mut out, answer)?;
     writeln!(out)?;
     Ok(out.flush()?)

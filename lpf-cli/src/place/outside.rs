@@ -15,6 +15,7 @@ use super::Measurement;
 use super::inside::{Answer, Order};
 use super::way_name;
 use crate::failure::{Failure, Result};
+use crate::output::Standard;
 
 /// The jobs that have been started.
 #[derive(Debug)]
@@ -131,7 +132,7 @@ impl Job {
                 Ok(Answer::Failed { text, usage: true }) => return Err(Failure::Usage(text)),
                 Ok(Answer::Failed { text, usage: false }) => return Err(Failure::Failed(text)),
                 // What a library writes between our lines is its own.
-                Err(_) => eprint!("{line}"),
+                Err(_) => drop(Standard::Errors.write_all(line.as_bytes())),
             }
         }
     }

@@ -94,10 +94,10 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
         let row = |row| ProbeRow::new(backend, p, &host.name, row, &common);
         let rows: Vec<_> = rows.map(row).collect();
         if options.is_for_programs() {
-            eprintln!("{kept}");
+            output::say(kept);
             all.extend(rows);
         } else {
-            let mut out = io::stdout().lock();
+            let mut out = output::standard();
             shown::table(&mut out, &host, &plan, &rows, &measured)?;
             if let Some(exchanges) = &exchanges {
                 writeln!(out, "{}", exchanges.sentence())?;
@@ -169,9 +169,9 @@ fn warn_if_not_to_be_saved() {
         && let Err(error) = store.check_writable()
     {
         let path = store.path().display();
-        eprintln!(
-            "lpf: {path} cannot be written ({error}), so the table will only be shown; LPF_TABLE names another folder"
-        );
+        output::say(format!(
+            "{path} cannot be written ({error}), so the table will only be shown; LPF_TABLE names another folder"
+        ));
     }
 }
 

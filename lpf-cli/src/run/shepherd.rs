@@ -13,9 +13,10 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::unistd::getpid;
 
 use super::start::{prepare, why};
-use super::tags::{Stream, Tags};
+use super::tags::Tags;
 use crate::args::Shepherd;
 use crate::failure::{Failure, Result};
+use crate::output::Standard;
 
 pub(crate) fn run(options: &Shepherd) -> Result<()> {
     let (Ok(address), Some((rank, _))) = (std::env::var(WHERE), by_mpi_launcher()) else {
@@ -43,8 +44,8 @@ pub(crate) fn run(options: &Shepherd) -> Result<()> {
     let started = command.spawn().inspect_err(|_| failed(parent.as_raw()));
     let mut child = started.map_err(|error| Failure::Usage(why(program, &error)))?;
     if let Some(tags) = &mut tags {
-        tags.add(rank, Stream::Output, child.stdout.take().map(Into::into));
-        tags.add(rank, Stream::Errors, child.stderr.take().map(Into::into));
+        tags.add(rank, Standard::Output, child.stdout.take().map(Into::into));
+        tags.add(rank, Standard::Errors, child.stderr.take().map(Into::into));
     }
     let pid = child.id() as i32;
     tell(Report::Started { rank, pid });

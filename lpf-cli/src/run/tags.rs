@@ -7,16 +7,12 @@ use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::thread;
 
+use crate::output::Standard;
+
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// A line longer than this is passed on in pieces, each like a line: memory is bounded.
 const LONGEST: usize = 64 << 10;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stream {
-    Output,
-    Errors,
-}
 
 /// All streams of all processes.
 #[derive(Debug)]
@@ -31,7 +27,7 @@ pub(super) struct Tags {
 #[derive(Debug)]
 struct Tagged {
     tag: String,
-    stream: Stream,
+    stream: Standard,
     pipe: File,
     /// The beginning of a line.
     line: Vec<u8>,
@@ -44,7 +40,7 @@ impl Tags {
     }
 
     /// One more stream.
-    pub(super) fn add(&mut self, rank: lpf::Pid, stream: Stream, pipe: Option<OwnedFd>) {
+    pub(super) fn add(&mut self, rank: lpf::Pid, stream: Standard, pipe: Option<OwnedFd>) {
         self.all.extend(pipe.map(|pipe| Tagged::new(rank, stream, pipe)));
     }
 
@@ -79,7 +75,7 @@ fn wait(all: &[Tagged]) -> Vec<bool> {
 }
 
 impl Tagged {
-    fn new(rank: lpf::Pid, stream: Stream, pipe: OwnedFd) -> Self {
+    fn new(rank: lpf::Pid, stream: Standard, pipe: OwnedFd) -> Self {
         Tagged { tag: format!("{rank}| "), stream, pipe: pipe.into(), line: Vec::new() }
     }
 
@@ -100,17 +96,7 @@ impl Tagged {
 
     fn write(&mut self, bytes: &[u8]) -> bool {
         let text = self.tag(bytes);
-        let written = match self.stream {
-            Stream::Output => put(&mut io::stdout().lock(), &text),
-            Stream::Errors => put(&mut io::stderr().lock(), &text),
-        };
-        match written {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-                let _ = writeln!(io::stderr(), "lpf: the output cannot be written: {error}");
-                false
-            }
-            written => written.is_ok(),
-        }
+        self.stream.write_all(&text).is_ok()
     }
 
     /// The lines that are now whole, with tags.
@@ -131,11 +117,6 @@ impl Tagged {
     }
 }
 
-fn put(to: &mut impl Write, text: &[u8]) -> io::Result<()> {
-    to.write_all(text)?;
-    to.flush()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,7 +124,7 @@ mod tests {
     #[test]
     fn lines_are_tagged_when_they_are_whole_and_long_ones_in_pieces() {
         let (reader, _writer) = io::pipe().unwrap();
-        let mut tagged = Tagged::new(3, Stream::Output, reader.into());
+        let mut tagged = Tagged::new(3, Standard::Output, reader.into());
         assert_eq!(tagged.tag(b"one\ntw"), b"3| one\n");
         assert_eq!(tagged.tag(b"o\n\nthree"), b"3| two\n3| \n");
         assert_eq!(tagged.tag(b"\n"), b"3| three\n");

@@ -14,8 +14,9 @@ use nix::sys::signal::Signal;
 use nix::unistd::{Pid, getpid};
 
 use super::start::{Job, Refused, prepare};
-use super::tags::{Stream, Tags};
+use super::tags::Tags;
 use crate::failure::{Failure, Result};
+use crate::output::Standard;
 
 /// A process that was started.
 #[derive(Clone, Copy, Debug)]
@@ -66,8 +67,8 @@ impl<'a> Starter<'a> {
         let mut child = spawned.map_err(|error| Refused::new(self.job.program, error))?;
         self.rank += 1;
         if let Some(tags) = &mut self.tags {
-            tags.add(rank, Stream::Output, child.stdout.take().map(Into::into));
-            tags.add(rank, Stream::Errors, child.stderr.take().map(Into::into));
+            tags.add(rank, Standard::Output, child.stdout.take().map(Into::into));
+            tags.add(rank, Standard::Errors, child.stderr.take().map(Into::into));
         }
         Ok(Started { rank, pid: Pid::from_raw(child.id() as libc::pid_t) })
     }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::args::ScheduleBench;
 use crate::bench::interrupt;
 use crate::failure::{Failure, Result};
-use crate::output::{digits, json, table, time};
+use crate::output::{self, digits, json, table, time};
 use crate::progress::Bar;
 
 /// When processes arrive.
@@ -150,7 +150,7 @@ pub(super) fn run(options: &ScheduleBench) -> Result<()> {
         }
     }
     drop(bar);
-    let mut out = io::stdout().lock();
+    let mut out = output::standard();
     if options.json {
         json(&mut out, &rows)?;
     } else {
@@ -160,11 +160,11 @@ pub(super) fn run(options: &ScheduleBench) -> Result<()> {
     if !interrupt::came() {
         return Ok(());
     }
-    eprintln!(
-        "lpf: interrupted, when {} of {} instances were timed",
+    output::say(format!(
+        "interrupted, when {} of {} instances were timed",
         timed(&rows),
         2 * sizes.len()
-    );
+    ));
     Err(Failure::Ended(interrupt::STATUS))
 }
 

@@ -1,6 +1,6 @@
 //! The programs of all-reductions along a chain on standard output.
 
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 
 use lpf::collectives::arrival_pattern::chain::{Chain, Hop, Plan, Step};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::file::Fields;
 use super::plot::{self, Bar};
 use crate::args::ScheduleOf;
 use crate::failure::Result;
-use crate::output::{plain, processes};
+use crate::output::{self, plain, processes};
 
 /// Their programs have 4 P² steps.
 const MOST: usize = 2048;
@@ -38,7 +38,7 @@ pub(super) fn run(chain: Chain, options: &ScheduleOf) -> Result<()> {
     }
     let plan = Plan::new(chain, tau, &arrivals);
     let (last, hops) = plan.timeline(tau, &arrivals);
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = output::standard();
     if options.json {
         serde_json::to_writer(&mut out, &object(chain, &plan, tau, &arrivals, &last))?;
         writeln!(out)?;

@@ -1,6 +1,6 @@
 //! Clairvoyant schedules on standard output.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::time::Instant;
 
 use lpf::collectives::arrival_pattern::clairvoyant::{
@@ -43,7 +43,7 @@ pub(super) fn run(options: &ScheduleClairvoyant) -> Result<()> {
             timeline.begin(&transfer);
         });
     });
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = output::standard();
     match timeline {
         None => json(&mut out, &instance, scheduler, &digest)?,
         Some(timeline) => {

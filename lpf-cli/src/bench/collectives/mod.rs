@@ -100,7 +100,7 @@ fn print(
     })?;
     if options.measuring.is_for_programs() {
         // Rows have no field for it.
-        eprintln!("lpf: {share}");
+        output::say(share);
     }
     match &options.measuring.svg {
         Some(path) => plot::draw(path, &rows),

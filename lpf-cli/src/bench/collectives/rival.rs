@@ -90,7 +90,6 @@ impl Rival {
                 self.has_run = true;
                 Ok(Some(found))
             }
-            Err(failure @ crate::failure::Failure::ClosedPipe) => Err(failure),
             // It can be done without.
             Err(_) if place.backend != "mpi" => {
                 self.jobs = None;

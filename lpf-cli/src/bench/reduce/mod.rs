@@ -150,10 +150,10 @@ pub(crate) fn run(options: &BenchReduce) -> Result<()> {
     let least = once(&cells, &trace);
     if least > limit.mul_f64(1.5) {
         let (least, limit) = (least.as_secs_f64().ceil(), limit.as_secs_f64());
-        eprintln!(
-            "lpf: each algorithm is called once, which takes about {least} s, more than --seconds {limit}: for less name \
+        output::say(format!(
+            "each algorithm is called once, which takes about {least} s, more than --seconds {limit}: for less name \
              fewer with --algorithm, or shorter delays"
-        );
+        ));
     }
     let bar = Bar::new("bench", limit);
     let (busy, start) = (Busy::begin(&place), Instant::now());
@@ -219,7 +219,7 @@ fn print(
     })?;
     if options.measuring.is_for_programs() {
         // Rows have no field for it.
-        eprintln!("lpf: {share}");
+        output::say(share);
     }
     match &options.measuring.svg {
         Some(path) => plot::draw(path, &rows),
