@@ -82,7 +82,7 @@ names=("$@")
 [ ${#names[@]} -gt 0 ] || names=($(cd ci/mutations && ls -- *.patch | sed 's/\.patch$//'))
 failed=0
 {
-    echo "| rule | broken by | found by | it said |"
+    echo "| rule | broken by | found by | message |"
     echo "|---|---|---|---|"
 } >"$table"
 for name in "${names[@]}"; do
