@@ -10,7 +10,7 @@ source "$(dirname "$0")/common.sh"
 
 files=("$@")
 if [ ${#files[@]} = 0 ]; then
-    files=(README.md CONTRIBUTING.md CHANGELOG.md docs/*.md docs/src/*.md)
+    files=(README.md CONTRIBUTING.md CHANGELOG.md docs/*.md docs/src/*.md lpf-cli/src/args.rs)
 fi
 
 # Files whose own documentation is public: crates, and modules that are declared so.
@@ -64,7 +64,7 @@ function sentence(text, at, mark,    low, i, word, n, words, rest, from) {
         from = 0
         while (match(rest, refuse[i])) {
             found = substr(rest, RSTART, RLENGTH)
-            gsub(/^[^a-z]+|[^a-z]+$/, "", found)
+            gsub(/^[^a-z_]+|[^a-z_]+$/, "", found)
             report(at + from + RSTART - 1, "\"" found "\"", instead[i])
             from += RSTART + RLENGTH - 2
             rest = substr(rest, RSTART + RLENGTH - 1)
@@ -229,7 +229,7 @@ BEGIN {
         split($0, column, "\t")
         pattern = column[2]
         sub(/^\^/, "\\^", pattern)
-        pattern = "(^|[^a-z])(" pattern ")[^a-z]"
+        pattern = "(^|[^a-z_])(" pattern ")[^a-z_]"
         if (column[1] == "allow") allow[++allowed] = pattern
         else {
             refuse[++refused] = pattern

@@ -30,7 +30,7 @@ use crate::{misspelt, output};
   lpf bench --json       each pattern beside what the machine can do
   lpf bench collectives  each algorithm of each collective, beside MPI's own
   lpf cost allreduce     what each algorithm costs by h g + l, and which is chosen
-  lpf schedule --help    who sends what to whom where processes arrive at different times
+  lpf schedule --help    schedules of reductions by processes that arrive at different times
   lpf info               topology, backends, tables, settings
 
 Every setting is an environment variable; lpf info lists them. If something cannot be written, for example
@@ -45,22 +45,24 @@ struct Cli {
 pub(crate) enum Command {
     /// Start N processes of a program on this machine, watch them and end them.
     ///
-    /// lpf::run in the program joins them over TCP. What stands before it in main runs in every
-    /// process and should have no side effects; what stands behind it runs in process 0 alone.
-    /// Standard input goes to process 0. Ctrl-C, SIGTERM, SIGHUP and SIGQUIT go to all, and who has
-    /// not ended after --grace is killed; a second one kills at once. When process 0 has ended the
-    /// others have as long to follow. What went wrong is said on standard error, its root cause last.
+    /// lpf::run in the program joins them over TCP. The code before it in main runs in every process and
+    /// should have no side effects. The code after it runs in process 0 only. Standard input goes to process 0.
+    /// Ctrl-C, SIGTERM, SIGHUP and SIGQUIT go to all processes; those that have not ended after --grace are
+    /// killed. A second signal kills at once. When process 0 has ended, the others have --grace to end, too.
+    /// Failures are reported on standard error, the root cause last.
     #[command(override_usage = "lpf run [OPTIONS] [--] PROGRAM [ARGS]...")]
     #[command(after_help = "Examples:
   lpf run -n 4 target/release/my-program --size 1000
   lpf run -n 2 --tag -- python3 solve.py
 
-Exit status: that of process 0 (128 + N if signal N ended it), or if that is 0 that of the first
-other process that failed; 128 + N if signal N to lpf ended the job; 1 if the system has no room for
-so many processes; 2 if PROGRAM or an argument cannot be used. Nothing is started then.
+Exit status:
+  N        of process 0; if that is 0, of the first other process that failed
+  128 + N  signal N ended that process, or signal N to lpf ended the job
+  1        the system has no room for N processes
+  2        PROGRAM or an argument cannot be used; nothing is started
 
-With --backend mpi the launcher of an MPI starts them, with the flags that it needs as root, on few
-cores, and for survivors of a failure to live on.
+With --backend mpi the launcher of an MPI starts the processes. lpf adds the flags for running as
+root, for few cores, and for survivors of a failure to live on.
 
 Over TCP each process finds LPF_RANK, LPF_SIZE, LPF_MEET, LPF_SECRET, LPF_JOB and LPF_BACKEND in its
 environment, process 0 also LPF_MEET_FD.")]
@@ -68,8 +70,8 @@ environment, process 0 also LPF_MEET_FD.")]
 
     /// Print a random secret of 128 bits, for LPF_SECRET.
     ///
-    /// All processes of a job on several machines need the same one. Hand it over in a file that nobody
-    /// else can read.
+    /// All processes of a job on several machines need the same one. Pass it on in a file that no other
+    /// user can read.
     #[command(after_help = "Examples:
   (umask 077; lpf secret >~/lpf-secret)
   export LPF_SECRET=$(lpf secret)")]
@@ -81,11 +83,11 @@ environment, process 0 also LPF_MEET_FD.")]
 
     /// Measure r, g and l by the method of the LPF paper and save them.
     ///
-    /// Total exchanges of 8, 64, 1024 and 1048576-byte words are timed in random order until the
-    /// 95 % intervals are narrow or the time is up. g = (T(n_max) - T(2p)) / (n_max - 2p) and
-    /// l = max{T(0), 2T(kp) - T(2kp) for k = 1, 2, 4}, where n_max is four times the last cache or
-    /// an eighth of the memory, whichever is smaller. The table is saved in one file per host and used by every
-    /// program from then on.
+    /// Total exchanges of words of 8, 64, 1024 and 1048576 bytes are timed in random order, until the
+    /// 95 % intervals are narrow or the time is up. The gap is g = (T(n_max) - T(2p)) / (n_max - 2p). The latency
+    /// l is the largest of T(0) and 2T(kp) - T(2kp) for k = 1, 2, 4. Here n_max is four times the last cache or
+    /// an eighth of the memory, whichever is smaller. The table is saved in one file per host; every program
+    /// uses it from then on.
     #[command(after_help = "Examples:
   lpf probe
   lpf probe -p 2,4 --seconds 120
@@ -94,17 +96,22 @@ environment, process 0 also LPF_MEET_FD.")]
   lpf run -n 4 lpf probe             the same, in a job
   lpf probe --svg probe.svg          T(h), the fit and its interval
 
-Rows of --json and --csv: backend, p, word_bytes, r_ns_per_byte, g_ns_per_byte, g_ci95 (half of \
-the interval; as much as the value or more says that it is not known at all), l_ns, l_ci95, \
-g_over_r, l_words (l in units of r * word), samples, host, remarks (on a busy machine, on LPF_CHECK, \
-or a g below r).")]
+Rows of --json and --csv:
+  backend, p       the number of processes is p
+  word_bytes       w, the size of a message
+  r_ns_per_byte    time of a local copy
+  g_ns_per_byte    the gap
+  g_ci95           half of its interval; unknown if that is g or more
+  l_ns, l_ci95     the latency, and half of its interval
+  g_over_r         g in units of r
+  l_words          l in units of r w
+  samples, host
+  remarks          on a busy machine, on LPF_CHECK, on a g below r")]
     Probe(Measuring),
 
     /// Check that every pattern costs at most 1.2 (h g + l).
     ///
-    /// g and l are measured first, in the same run. Where they are known to +-50 % or worse, what a
-    /// pattern costs is compared with noise: it is undecided. Exit status 0 if no pattern costs more
-    /// and at least half are decided, 1 if one costs more, 3 if none does but more than half are
+    /// g and l are measured first, in the same run. If h g + l is known to +-50 % or worse, the pattern is
     /// undecided.
     #[command(after_help = "Examples:
   lpf comply
@@ -113,18 +120,28 @@ or a g below r).")]
   lpf comply --quick --svg comply.svg
   lpf comply --backend tcp -p 2
 
-Rows of --json and --csv: backend, p, pattern, h_bytes, median_ns, bound_ns, ratio (median to \
-h g + l; compliant up to 1.2), compliant (true or false; null, in CSV empty, where undecided), \
-decided (whether h g + l is known better than to +-50 %), remarks (on a busy machine, on LPF_CHECK).")]
+Exit status:
+  0  no pattern costs more, and at least half of them are decided
+  1  a pattern costs more
+  3  no pattern costs more, but more than half are undecided
+
+Rows of --json and --csv:
+  backend, p, pattern, h_bytes
+  median_ns  measured
+  bound_ns   1.2 (h g + l)
+  ratio      of the median to h g + l; up to 1.2 is compliant
+  compliant  true or false; null (in CSV empty) if undecided
+  decided    whether h g + l is known better than to +-50 %
+  remarks    on a busy machine, on LPF_CHECK")]
     Comply(Chosen),
 
     /// Time each pattern beside a bare program, measured in the same run.
     ///
-    /// The bare program, the reference, moves the same bytes and promises nothing else: the best one
-    /// known, and no law of nature. It is one of pinned threads, or of the processes that are
-    /// measured, on bare sockets or raw MPI. Owners rewrite their sources and read their destinations
-    /// before each superstep, in both. Both sides take turns; medians over all turns. Without -p: 2
-    /// and 4 processes, and 8 for sync; on 16 cores and more 2, 8 and 16; in a job as many as it has.
+    /// The bare program, the reference, moves the same bytes and promises nothing else. It is the best one
+    /// known, not a bound. It runs on pinned threads, or on bare sockets or raw MPI between the processes that are
+    /// measured. In both, owners rewrite their sources and read their destinations before each superstep. Both
+    /// sides take turns; the table has medians over all turns. Without -p it measures 2 and 4 processes, and 8 for
+    /// sync; on 16 cores and more 2, 8 and 16. In a job it measures the processes of the job.
     #[command(after_help = "Examples:
   lpf bench
   lpf bench --pattern sync,put8 -p 2
@@ -134,44 +151,57 @@ decided (whether h g + l is known better than to +-50 %), remarks (on a busy mac
   mpirun -n 4 lpf bench                         beside raw MPI, in this job
   LPF_EXCHANGE=bruck lpf bench --backend tcp -p 2,4,8,16,32 --pattern sync --json
 
-Rows of --json and --csv: backend, p, pattern, bytes, median_ns, min_ns, max_ns, limit and limit_ns \
-(the reference and its median), samples, messages_meta, messages_data, messages_barrier and exchange \
-(between processes), remarks (on a busy machine, on LPF_CHECK, on patterns that were left out, or a \
-ratio below 1). bytes is what a process sends in one superstep, as are messages: to say who has what \
-for whom and to answer that, from memory to memory, only to synchronise; exchange is how it is said, \
-direct or bruck. The patterns put-call and exec are of threads alone.
+Rows of --json and --csv:
+  backend, p, pattern
+  bytes                       that a process sends in one superstep
+  median_ns, min_ns, max_ns
+  limit, limit_ns             the reference, and its median
+  samples
+  messages_meta               between processes, of one process in one superstep:
+                              messages that announce requests and answer them,
+  messages_data               messages from memory to memory,
+  messages_barrier            messages that only synchronise
+  exchange                    of the announcements: direct or bruck
+  remarks                     on a busy machine, on LPF_CHECK, on patterns
+                              that were left out, on a ratio below 1
 
-lpf bench collectives --help tells of collectives.")]
+The patterns put-call and exec exist on threads only.
+For collectives see lpf bench collectives --help.")]
     Bench(Box<Bench>),
 
-    /// Say what each algorithm of a collective costs by h g + l, and which one is chosen.
+    /// Show what each algorithm of a collective costs by h g + l, and which one is chosen.
     ///
-    /// Nothing is measured: supersteps, bytes and messages are the algorithm's, g and l those of this machine's
-    /// table, of that in --table FILE, which another machine may have saved, or a guess. The least prediction is
-    /// chosen; of those within 5 % of it the one of fewest supersteps. There may be up to 65536 processes (2^16)
-    /// and 2^40 elements; a number may be written as 1000000, 1_000_000 or 1e6. Blocks
-    /// hold whole elements. Where each process gets another part (reduce-scatter, scatter, alltoall) the
-    /// elements are rounded up to as many for each: collectives refuse others. gather_v, scatter_v,
-    /// allgather_v and alltoall_v, whose parts may differ, are priced as gather, scatter, allgather and alltoall
-    /// of as much in all.
+    /// Nothing is measured. Supersteps, bytes and messages follow from the algorithm. g and l are those of this
+    /// machine's table or of --table FILE, which another machine may have saved, or a guess. The algorithm with the
+    /// smallest prediction is chosen; of those within 5 % of it, the one with the fewest supersteps.
+    ///
+    /// There may be up to 65536 processes (2^16) and 2^40 elements. A number may be written as 1000000, 1_000_000
+    /// or 1e6. Blocks hold whole elements. If each process gets another part (reduce-scatter, scatter, alltoall),
+    /// the elements are rounded up to equal parts, because collectives refuse others. The forms with counts
+    /// (gather_v, scatter_v, allgather_v, alltoall_v) are priced like the even ones with the same total.
     #[command(after_help = "Examples:
   lpf cost allreduce -n 1000000 -p 64
   lpf cost broadcast -n 1000 --element 4 --backend tcp
   lpf cost alltoall -n 4096 -p 16 --table cluster.json --json
 
-Rows of --json, one for each algorithm: backend, p, collective, algorithm, elements and element_bytes \
-(what one process contributes in all; in a broadcast and a scatter the root), supersteps, h_bytes and messages \
-(of the busiest process, in all supersteps), predicted_ns, chosen (true for the one that is chosen), origin \
-of g and l (measured, extrapolated, guess).")]
+Rows of --json, one for each algorithm:
+  backend, p, collective, algorithm
+  elements, element_bytes  that one process contributes in all; in a broadcast
+                           and a scatter the root
+  supersteps
+  h_bytes, messages        of the busiest process, in all supersteps
+  predicted_ns
+  chosen                   true for the one that is chosen
+  origin                   of g and l: measured, extrapolated, guess")]
     Cost(Cost),
 
-    /// Say who sends what to whom where processes arrive at different times, and all know when.
+    /// Show schedules of reductions by processes that arrive at different, known times.
     ///
-    /// The instance is in a file: one JSON object, whose other keys are ignored. Nothing runs but the schedule's
-    /// own computation.
+    /// The instance is in a file: one JSON object, whose other keys are ignored. The schedule is computed and shown;
+    /// no processes are started.
     Schedule(Schedule),
 
-    /// Measure what another lpf orders, which started this one as a process of a job.
+    /// Measure as the lpf orders that started this one as a process of a job.
     #[command(hide = true)]
     Measure,
 
@@ -189,7 +219,7 @@ of g and l (measured, extrapolated, guess).")]
 }
 
 impl Command {
-    /// Whether it is a part of another one, which has said what there is to say.
+    /// Whether it is a part of another command, which reports for it.
     pub(crate) fn is_hidden(&self) -> bool {
         match self {
             Command::Measure | Command::Shepherd(_) => true,
@@ -200,7 +230,7 @@ impl Command {
     }
 }
 
-/// What every measuring command takes.
+/// Arguments of every measuring command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Measuring {
     /// Number of processes, or several as 2,4; more than cores is allowed
@@ -217,10 +247,10 @@ pub(crate) struct Measuring {
     /// Without it: probe 60 (5 with --quick), comply and bench 90 (10), bench collectives 180 (20), bench
     /// reduce 60 (10).
     ///
-    /// What would not end in time does not begin. But every pattern is measured once, however short
-    /// the time is, and memory is prepared and given back outside it: a second or a few for each
-    /// number of processes, more where processes outnumber cores. With less than 10 seconds for g
-    /// and l (in comply they get 40 % of the time) less is moved, as with --quick.
+    /// A measurement that would not end in time does not begin. But every pattern is measured once, however short
+    /// the time is. Memory is prepared and freed outside this time: a few seconds for each number of processes,
+    /// more with more processes than cores. With less than 10 seconds for g and l (in comply they get 40 % of the
+    /// time) fewer bytes are moved, as with --quick.
     #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) seconds: Option<Duration>,
 
@@ -236,7 +266,7 @@ pub(crate) struct Measuring {
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 
-    /// Backend to measure: threads, tcp, mpi (default: LPF_BACKEND, else what fits how lpf was started)
+    /// Backend to measure: threads, tcp, mpi (default: LPF_BACKEND, else the launcher's, else threads)
     ///
     /// Between processes (tcp, mpi) the command starts them itself, by lpf run, for each number of
     /// processes. Under lpf run, mpirun or srun it measures in that job, and process 0 prints.
@@ -265,7 +295,7 @@ impl Chosen {
         self.pattern.is_empty()
     }
 
-    /// That all names are among those that there are.
+    /// An error if a name is not one of `all`.
     pub(crate) fn check_names<'a>(&self, all: impl IntoIterator<Item = &'a str>) -> Result<()> {
         let all: Vec<_> = all.into_iter().collect();
         match self.pattern.iter().find(|wanted| !all.contains(&wanted.as_str())) {
@@ -290,14 +320,18 @@ pub(crate) struct Bench {
 pub(crate) enum BenchWhat {
     /// Time every algorithm of every collective, beside a lower bound and MPI's own.
     ///
-    /// Also what is chosen where no algorithm is named (the row chosen), and what h g + l predicts. The bound
-    /// is measured in the same run: the bytes that have to go from one process to another, at the rate of
-    /// one core and at that of the machine, whichever takes longer, and one way of a cache line or message.
-    /// MPI's own collective (where MPI is built in) runs in a job of its own and takes turns with ours: an MPI
-    /// program of as many processes, also beside --backend threads. On both sides each repetition is timed
-    /// from a common start to the last exit; before it, owners rewrite what they contribute and read what
-    /// they got. Elements are f64, the operator is the sum. Without -p: 2 and 4 processes; on 16 cores and
-    /// more 2, 8 and 16.
+    /// The row chosen is the default choice of the library. The table also has the prediction of h g + l.
+    ///
+    /// The bound is measured in the same run. It is the time of one message or cache line, and of the bytes that
+    /// have to go from one process to another. These move at the rate of one core or at that of the machine,
+    /// whichever takes longer.
+    ///
+    /// If MPI is built in, its own collective runs in a job of its own, an MPI program with the same number of
+    /// processes. It takes turns with ours, also beside --backend threads. On both sides each repetition is timed
+    /// from a common start to the last exit. Before it, owners rewrite their contributions and read their results.
+    ///
+    /// Elements are f64, the operator is the sum. Without -p it measures 2 and 4 processes; on 16 cores and more
+    /// 2, 8 and 16.
     #[command(after_help = "Examples:
   lpf bench collectives
   lpf bench collectives --collective allreduce,broadcast -p 4 --seconds 30
@@ -305,35 +339,71 @@ pub(crate) enum BenchWhat {
   lpf bench collectives --backend tcp -p 2 --svg collectives.svg
   lpf bench collectives --quick
 
-Rows of --json and --csv: backend (of MPI's own collective openmpi or mpich), p, collective, algorithm \
-(chosen: the default choice; own: MPI's own), mode (expected: a superstep ends on expected arrivals; full: it \
-ends in a full sync; null for MPI's own), elements and element_bytes (what one process contributes in all; in \
-a broadcast and a scatter the root), median_ns, min_ns, best_ns (in the row of the default choice: the \
-fastest algorithm, found in every other turn and timed in the others), bound_ns (null for MPI's own beside tcp, whose bound \
-is that of sockets), predicted_ns and origin of its g and l (measured, extrapolated, guess; both null for \
-MPI's own), samples (repetitions), remarks (on a busy machine, on LPF_CHECK, on what was left out, or a \
-median below the bound).
+Rows of --json and --csv:
+  backend         of MPI's own collective: openmpi or mpich
+  p, collective
+  algorithm       chosen: the default choice; own: MPI's own
+  mode            expected: a superstep ends on expected arrivals; full: it
+                  ends in a full sync; null for MPI's own
+  elements, element_bytes
+                  that one process contributes in all; in a broadcast and a
+                  scatter the root
+  median_ns, min_ns
+  best_ns         in the row chosen: the fastest algorithm, found in every
+                  other turn and timed in the others
+  bound_ns        null for MPI's own beside tcp, whose bound is that of sockets
+  predicted_ns, origin
+                  origin of g and l: measured, extrapolated, guess; both null
+                  for MPI's own
+  samples         repetitions
+  remarks         on a busy machine, on LPF_CHECK, on rows that were left out,
+                  on a median below the bound
 
-A line under the table says how often the choice is within 10 % or 300 ns of the best algorithm; with --json \
-and --csv that is on standard error.")]
+A line under the table counts how often the choice is within 10 % or 300 ns of the best algorithm.
+With --json and --csv this line is on standard error.")]
     Collectives(BenchCollectives),
     /// Time reductions of processes that arrive at different times, by every algorithm.
     ///
-    /// Each process sleeps until it arrives, then calls; every result is compared with that of the ordinary call.
-    /// In a repetition all algorithms take their turn, on the same arrivals. The patterns are those of the paper on
-    /// SLT and PRR (Fig. 9); what is foreseen of arrivals is right, or wrong by up to so many hundredths (--error).
-    /// Elements are f64, the operator is the sum, the root is process 0. Without -p: 4 processes.
+    /// Each process sleeps until it arrives, then calls. Every result is compared with that of the
+    /// arrival-unaware call. In a repetition all algorithms take their turn, with the same arrivals. The patterns are
+    /// those of the paper on SLT and PRR (Fig. 9). Predicted arrivals are exact, or wrong by up to --error percent.
+    /// Elements are f64, the operator is the sum, the root is process 0. Without -p it measures 4 processes.
     #[command(after_help = "Examples:
   lpf bench reduce
   lpf bench reduce --call allreduce -p 8 --pattern one-late --delay 20 --size 4194304
   lpf bench reduce --algorithm ring,slt,prr,clairvoyant,auto --error 0,10,50,100
   lpf bench reduce --pattern trace --trace arrivals.json -p 3 --svg late.svg
 
-with arrivals.json, say: [[0, 1500000, 20000], [0, 0, 3000000]]: a list for each repetition, ns after its start.
+Here arrivals.json has a list for each repetition, in ns after its start:
+  [[0, 1500000, 20000], [0, 0, 3000000]]
 
-Columns and rows of --json and --csv: backend (of MPI's own call openmpi or mpich), p, call, algorithm (auto: chosen by what is predicted; own: MPI's own; chain-ring: the ring of segments, ring: that of rounds), pattern, max_delay_ms, prediction_error (a part of each arrival: 0.5 is --error 50), elements and element_bytes (what one process contributes); medians over repetitions of avg_elapsed_ns (from a process's arrival to its return, in the mean over processes), run_time_ns (from the first arrival to the last return; of a reduce to the root's) and after_last_arrival_ns (from the last arrival to there); bound_ns (of after_last_arrival_ns: what the last process has to move at one core's rate, or all that has to move then at the machine's, through cells, and one way), schedule_ns (what choosing an algorithm and making the schedule took where it was made, which is within the other times), samples (repetitions), after_last_arrival_samples_ns, avg_elapsed_samples_ns, remarks.
+Columns, and rows of --json and --csv:
+  backend           of MPI's own call: openmpi or mpich
+  p, call
+  algorithm         auto: the default choice; own: MPI's own; chain-ring: the
+                    ring of segments; ring: the ring of rounds
+  pattern, max_delay_ms
+  prediction_error  relative to each arrival: 0.5 is --error 50
+  elements, element_bytes
+                    that one process contributes
+  avg_elapsed_ns    from a process's arrival to its return, averaged over
+                    processes; median over repetitions
+  run_time_ns       from the first arrival to the last return (of a reduce to
+                    the root's); median
+  after_last_arrival_ns
+                    from the last arrival to the last return; median
+  bound_ns          of after_last_arrival_ns: the bytes that the last process
+                    has to move at one core's rate, or all remaining bytes at
+                    the machine's, through cells, and one message
+  schedule_ns       the time for choosing an algorithm and making the schedule,
+                    which is part of the other times
+  samples           repetitions
+  after_last_arrival_samples_ns, avg_elapsed_samples_ns
+  remarks
 
-A line under the table says how often auto is within 5 % or 300 ns of the best algorithm, by the run time of a reduce and the elapsed time of an all-reduce; with --json and --csv that is on standard error.")]
+A line under the table counts how often auto is within 5 % or 300 ns of the best algorithm.
+It compares the run time of a reduce and the elapsed time of an all-reduce.
+With --json and --csv this line is on standard error.")]
     Reduce(BenchReduce),
 }
 
@@ -354,7 +424,7 @@ pub(crate) struct BenchReduce {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pattern: Vec<String>,
 
-    /// How late a process is at the most, milliseconds (default: 2 and 20)
+    /// Largest delay of a process, in milliseconds (default: 2 and 20)
     #[arg(long, value_name = "MS", value_delimiter = ',', value_parser = delay)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) delay: Vec<Duration>,
@@ -364,7 +434,7 @@ pub(crate) struct BenchReduce {
     #[arg(allow_negative_numbers = true)]
     pub(crate) size: Vec<usize>,
 
-    /// By how many hundredths what is foreseen may be wrong (default: 0)
+    /// Largest relative error of predicted arrivals, in percent (default: 0)
     #[arg(long, value_name = "PERCENT", value_delimiter = ',', value_parser = percent)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) error: Vec<u32>,
@@ -375,7 +445,7 @@ pub(crate) struct BenchReduce {
 }
 
 impl BenchReduce {
-    /// The calls named; both where none is.
+    /// The calls named; both if none is.
     pub(crate) fn calls(&self) -> Result<Vec<Collective>> {
         let both = [Collective::Reduce, Collective::Allreduce];
         let names = both.map(Collective::name);
@@ -419,7 +489,7 @@ fn delay(text: &str) -> std::result::Result<Duration, String> {
 }
 
 fn percent(text: &str) -> std::result::Result<u32, String> {
-    let wanted = "it has to be a whole number of hundredths from 0 to 100";
+    let wanted = "it has to be a whole number of percent from 0 to 100";
     text.parse().ok().filter(|percent| (0..=100).contains(percent)).ok_or(wanted.into())
 }
 
@@ -434,14 +504,14 @@ pub(crate) struct BenchCollectives {
 
     /// Bytes that one process contributes in all, or several (default: 8 bytes to 64 MiB)
     ///
-    /// Rounded up to whole elements of 8 bytes, one for each process where each gets another part.
+    /// Rounded up to whole elements of 8 bytes. If each process gets another part, to one element for each.
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = bytes)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) size: Vec<usize>,
 }
 
 impl BenchCollectives {
-    /// The collectives named; all where none is.
+    /// The collectives named; all if none is.
     pub(crate) fn collectives(&self) -> Result<Vec<Collective>> {
         let named: Result<Vec<_>> = self.collective.iter().map(|name| collective(name)).collect();
         let named = named?;
@@ -480,23 +550,39 @@ pub(crate) enum ScheduleWhat {
   lpf schedule clairvoyant --instance late.json --svg late.svg
   lpf schedule clairvoyant --instance late.json --algorithm segment-tree --json
 
-with late.json, say: {\"P\": 4, \"N\": 4, \"root\": 0, \"d_ns\": 1000, \"arrivals_ns\": [0, 0, 0, 5000]}
+Here late.json has, for example:
+  {\"P\": 4, \"N\": 4, \"root\": 0, \"d_ns\": 1000, \"arrivals_ns\": [0, 0, 0, 5000]}
 
---json prints one object: P, N, root, d_ns, arrivals_ns, algorithm, count (of transfers), last_round, fnv1a \
-(FNV-1a of 64 bits over all transfers, each as round in 8 bytes and sender, receiver and segment in 4, little \
-endian), combines (transfers that combine; the others store), transfers (lists of round, sender, receiver and \
-segment, sorted), overwrite (1 for each transfer that stores, else 0).")]
+--json prints one object:
+  P, N, root, d_ns, arrivals_ns, algorithm
+  count       number of transfers
+  last_round
+  fnv1a       FNV-1a of 64 bits over all transfers; each is its round in 8 bytes,
+              then sender, receiver and segment in 4, little endian
+  combines    number of transfers that combine; the others store
+  transfers   lists of round, sender, receiver and segment, sorted
+  overwrite   for each transfer 1 if it stores, else 0")]
     Clairvoyant(ScheduleClairvoyant),
     /// Time how long it takes to make Clairvoyant schedules, by each algorithm.
     ///
-    /// The instances are those of the paper's Table 1: as many segments as processes, which arrive at random (uniform) or
-    /// all at once but for one (skewed). Every algorithm makes the same schedule, which is seen to.
-    #[command(
-        after_help = "The table has for each algorithm how many times as long as the fastest it takes (x fastest), and what it \
-keeps for each process and segment (bits/cell). Rows of --json: algorithm, arrivals (uniform or skewed), P, N, median_ns, \
-min_ns, transfers (mean of a schedule), ns_per_transfer, bytes_per_cell, samples (schedules). Ctrl-C prints what was \
-timed."
-    )]
+    /// The instances are those of the paper's Table 1, with the same number of segments and processes. Processes arrive
+    /// at random (uniform), or all but one arrive at once (skewed). Every algorithm makes the same schedule; this is
+    /// checked.
+    #[command(after_help = "Columns of the table:
+  x fastest  time relative to the fastest algorithm
+  bits/cell  memory for each process and segment
+
+Rows of --json:
+  algorithm
+  arrivals          uniform or skewed
+  P, N
+  median_ns, min_ns
+  transfers         of a schedule, on average
+  ns_per_transfer
+  bytes_per_cell
+  samples           schedules
+
+Ctrl-C prints the rows measured until then.")]
     Bench(ScheduleBench),
     /// An all-reduction along a tree of one branch.
     #[command(after_help = CHAIN)]
@@ -507,7 +593,7 @@ timed."
     /// An all-reduction along a tree of one branch, in the order of arrival (sorted linear tree).
     #[command(after_help = CHAIN)]
     Slt(ScheduleOf),
-    /// An all-reduction round a ring in the order of arrival, before which the early ones reduce (pre-reduced ring).
+    /// An all-reduction round a ring in the order of arrival; early processes reduce first (pre-reduced ring).
     #[command(after_help = CHAIN)]
     Prr(ScheduleOf),
 }
@@ -529,12 +615,19 @@ pub(crate) struct ScheduleBench {
     pub(crate) json: bool,
 }
 
-/// What is said of all that go along a chain.
-const CHAIN: &str = "The file has P (processes), tau (the time in which a segment is sent and combined) and arrivals \
-(one for each process): whole numbers of any unit, as in {\"P\": 4, \"tau\": 1, \"arrivals\": [0, 0, 0, 2]}.
+/// The end of the help of every schedule along a chain.
+const CHAIN: &str = "The file has whole numbers of any unit, for example:
+  {\"P\": 4, \"tau\": 1, \"arrivals\": [0, 0, 0, 2]}
 
---json prints one object: alg, P, tau, arrivals, id_to_rank, pre_steps_by_id, last_recv_time (by rank), programs (by \
-rank; each step is a list of send or recv, the peer's rank, the segment, and reduce or override).";
+  P         processes
+  tau       the time in which a segment is sent and combined
+  arrivals  one for each process
+
+--json prints one object:
+  alg, P, tau, arrivals, id_to_rank, pre_steps_by_id
+  last_recv_time  by rank
+  programs        by rank; each step is a list of send or recv, the peer's rank,
+                  the segment, and reduce or override";
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ScheduleOf {
@@ -556,7 +649,7 @@ pub(crate) struct ScheduleClairvoyant {
     #[command(flatten)]
     pub(crate) of: ScheduleOf,
 
-    /// How it is computed: linear, segment-tree or bits (default: bits, the fastest); all give the same
+    /// Algorithm: linear, segment-tree or bits (default: bits, the fastest); all give the same schedule
     #[arg(long, value_name = "NAME")]
     pub(crate) algorithm: Option<String>,
 }
@@ -616,7 +709,7 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) tag: bool,
 
-    /// Seconds that processes have to end: after process 0, and again when asked to
+    /// Seconds that processes have to end: after process 0 ended, and again after a signal
     #[arg(long, value_name = "S", value_parser = seconds, default_value = "5")]
     #[arg(allow_negative_numbers = true)]
     pub(crate) grace: Duration,
@@ -635,13 +728,13 @@ impl Run {
         }
     }
 
-    /// What each process runs.
+    /// The program that each process runs, and its arguments.
     pub(crate) fn program(&self) -> Result<(&OsString, &[OsString])> {
         self.command.split_first().ok_or(Failure::Usage("PROGRAM is missing".into()))
     }
 }
 
-/// What `lpf run` has an MPI's launcher start in place of the program.
+/// The process that an MPI's launcher starts for `lpf run` in place of the program.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Shepherd {
     #[arg(long)]
@@ -652,7 +745,7 @@ pub(crate) struct Shepherd {
 }
 
 impl Shepherd {
-    /// What it looks after.
+    /// The program that it watches.
     pub(crate) fn program(&self) -> Result<(&OsString, &[OsString])> {
         self.command.split_first().ok_or(Failure::Usage("PROGRAM is missing".into()))
     }
@@ -763,8 +856,8 @@ fn elements(text: &str) -> std::result::Result<usize, String> {
     number(text).filter(|&n| n <= MOST).ok_or(wanted)
 }
 
-/// Processes that share a core at the most where something is measured: each pair of them has
-/// messages for each other.
+/// The largest number of processes that share a core in a measurement: each pair of them exchanges
+/// messages.
 const PER_CORE: Pid = 64;
 
 fn most_processes() -> Pid {
@@ -806,7 +899,7 @@ fn is_coloured() -> bool {
 }
 
 /// One plain sentence and what to do, from clap's error; `first` are the first arguments, most often a command
-/// and what is told to it.
+/// and its own arguments.
 fn explain(error: &clap::Error, first: &[OsString]) -> String {
     let commands = Cli::command();
     let mut path: Vec<&str> = Vec::new();
@@ -845,7 +938,7 @@ fn explain(error: &clap::Error, first: &[OsString]) -> String {
             let suggestion = suggestion(ContextKind::SuggestedSubcommand);
             if path.first() == Some(&"bench") {
                 return format!(
-                    "bench has nothing called {name}{suggestion} ({} tells more)",
+                    "bench has nothing called {name}{suggestion} ({} explains more)",
                     started::command("bench --help")
                 );
             }
@@ -862,7 +955,7 @@ fn explain(error: &clap::Error, first: &[OsString]) -> String {
             if argument == other {
                 format!("{argument} is given twice")
             } else if argument.is_empty() {
-                format!("{other} has to follow the name of what is measured")
+                format!("{other} has to follow the name of the measurement")
             } else {
                 format!("{argument} and {other} exclude each other")
             }
@@ -871,7 +964,7 @@ fn explain(error: &clap::Error, first: &[OsString]) -> String {
     };
     path.push("--help");
     let help = path.join(" ");
-    format!("{sentence} ({} tells more)", started::command(&help))
+    format!("{sentence} ({} explains more)", started::command(&help))
 }
 
 #[cfg(test)]
@@ -937,7 +1030,7 @@ mod tests {
             ),
             (
                 &["bench", "--quick", "collectives"],
-                "--quick has to follow the name of what is measured",
+                "--quick has to follow the name of the measurement",
             ),
             (&["cost"], "COLLECTIVE is missing"),
             (&["cost", "allreduce", "-n", "-1"], "from 0 to"),
@@ -965,10 +1058,10 @@ mod tests {
             assert!(!said.contains('\n'), "{arguments:?}: {said}");
             let help = match arguments.first() {
                 Some(&"schedule") if arguments.len() > 1 && arguments[1] != "pr" => {
-                    format!("schedule {} --help tells more)", arguments[1])
+                    format!("schedule {} --help explains more)", arguments[1])
                 }
-                Some(&command) if command != "prob" => format!("{command} --help tells more)"),
-                _ => "--help tells more)".into(),
+                Some(&command) if command != "prob" => format!("{command} --help explains more)"),
+                _ => "--help explains more)".into(),
             };
             assert!(said.ends_with(&format!(" {help}")), "{arguments:?}: {said}");
         }

@@ -756,7 +756,7 @@ fn wrong_arguments_and_settings_give_one_sentence_and_status_2() {
         (&["bench", "reduce", "--pattern", "trace"], "add --trace FILE"),
         (&["bench", "reduce", "--pattern", "none", "--trace", "a.json"], "--pattern trace"),
         (&["bench", "reduce", "--delay", "-1"], "milliseconds from 0"),
-        (&["bench", "reduce", "--error", "101"], "hundredths from 0 to 100"),
+        (&["bench", "reduce", "--error", "101"], "percent from 0 to 100"),
         (&["bench", "reduce", "--svg", "a.png"], "name of a png; name a.svg"),
         (&["bench", "everything"], "bench has nothing called everything"),
         (&["cost"], "COLLECTIVE is missing"),
@@ -1005,11 +1005,39 @@ fn every_commands_help_shows_examples() {
         assert_eq!(output.status.code(), Some(0));
         let text = stdout(&output);
         assert!(text.contains("Examples:\n  "), "{command:?}");
-        // Lines are broken where they are full, and nowhere else.
-        let rows = text.lines().skip_while(|line| !line.starts_with("Rows of"));
-        let rows: Vec<_> = rows.take_while(|line| !line.is_empty()).collect();
-        for line in rows.iter().rev().skip(1) {
-            assert!((75..=100).contains(&line.len()), "{command:?}: {line}");
+        for line in text.lines() {
+            assert!(line.chars().count() <= 100, "{command:?}: {line}");
+        }
+    }
+}
+
+#[test]
+fn help_has_every_field_of_a_row() {
+    let place = Place::new("fields");
+    let commands = [
+        ("cost", "allreduce --json"),
+        ("probe", "--json --quick --seconds 0.1 -p 2"),
+        ("comply", "--pattern empty --json --quick --seconds 0.1 -p 2"),
+        ("bench", "--pattern sync --json --quick --seconds 0.1 -p 2"),
+        ("bench collectives", "--collective gather --size 8 --json --quick --seconds 0.1 -p 2"),
+        ("bench reduce", "--call reduce --size 8 --json --quick --seconds 0.1 -p 2"),
+        ("schedule bench", "--json --seconds 0.1 -p 2"),
+    ];
+    for (command, arguments) in commands {
+        let command: Vec<&str> = command.split(' ').collect();
+        let help = stdout(&place.run(&with(&command, &["--help"])));
+        let (_, fields) = help.split_once("ows of --json").expect("the help lists the fields");
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        let output = place.run(&with(&command, &arguments));
+        let rows = stdout(&output);
+        let row = rows.lines().next().unwrap_or_else(|| panic!("{command:?}: {}", stderr(&output)));
+        let row: Value = serde_json::from_str(row).unwrap();
+        let is_named = |field: &str| {
+            let mut words = fields.split(|c: char| !c.is_alphanumeric() && c != '_');
+            words.any(|word| word == field)
+        };
+        for (field, _) in row.as_object().unwrap() {
+            assert!(is_named(field), "{command:?} --help does not have {field}");
         }
     }
 }
