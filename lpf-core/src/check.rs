@@ -18,26 +18,38 @@
 //! 2. a [`Checker`] of this process's memory: [`own`](Checker::own) with its own list, and
 //!    [`from`](Checker::from) with everybody's (its own too: requests to oneself);
 //!    [`overlap`](Checker::overlap) is fatal;
-//! 3. when the sync is complete, the list is cleared and [`Registry::settle`] called.
+//! 3. when the sync is complete, the list is cleared and [`Registry::settle`] called (not while a library works
+//!    in supersteps of its own, see [`Pending`]).
 //!
 //! A call on an unknown slot asks [`Registry::explain`], and a section that ends well asks
-//! [`Registry::leaks`].
+//! [`Pending::lost`] and [`Registry::leaks`].
 //!
 //! A mistake that a sync finds without checked mode too (a range outside its slot at the other
 //! process, more requests than that reserved) gets the place of the [`Tracked`] request by
 //! [`Error::at`](crate::Error::at). A call that is refused knows its place in any mode.
 
 mod overlap;
+mod pending;
 mod registry;
 
 pub use overlap::{Checker, Tracked};
+pub use pending::Pending;
 pub use registry::{Registration, Registry, difference};
 
 use std::borrow::Cow;
 use std::fmt;
+use std::io::Write;
 use std::panic::Location;
 
 use serde::{Deserialize, Serialize};
+
+/// Writes what was found, if anything was, to standard error.
+pub fn report(found: Option<String>) {
+    if let Some(found) = found {
+        // A report that cannot be written is not a reason to fail.
+        let _ = writeln!(std::io::stderr(), "checked mode: {found}");
+    }
+}
 
 /// A place in the source of a program, of this process or another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -55,7 +55,6 @@ mod verdict;
 
 mod areas;
 mod arrivals;
-mod aside;
 mod board;
 mod capacities;
 mod communication;
@@ -65,6 +64,7 @@ mod machine;
 mod random;
 mod sections;
 mod slots;
+mod suspension;
 
 /// What suites of other crates, on the same harness, are made with.
 #[doc(hidden)]
@@ -110,7 +110,6 @@ pub mod cases {
     pub use super::arrivals::opening::*;
     pub use super::arrivals::parts::*;
     pub use super::arrivals::unread::*;
-    pub use super::aside::*;
     pub use super::board::*;
     pub use super::capacities::*;
     pub use super::communication::*;
@@ -120,6 +119,7 @@ pub mod cases {
     pub use super::random::*;
     pub use super::sections::*;
     pub use super::slots::*;
+    pub use super::suspension::*;
 }
 
 /// The settings that a section of the suite runs under.
@@ -294,6 +294,7 @@ macro_rules! conformance {
                 a_get_outside_its_remote_slot_is_fatal_and_names_the_origin,
                 a_process_that_does_not_exist_is_misuse,
                 too_many_requests_at_a_target_are_fatal_and_name_both,
+                checked_mode_names_the_place_of_too_many_requests,
                 after_fatal_everything_is_fatal,
                 misuse_has_no_effect_and_the_section_goes_on,
                 the_next_exec_works_after_a_fatal_one,
@@ -412,9 +413,13 @@ macro_rules! conformance {
                 what_nobody_awaited_is_fatal_at_the_end,
                 what_comes_after_its_link_is_fatal_at_the_end,
             ]
-            aside: [
-                what_is_set_aside_waits_for_its_own_sync,
+            suspension: [
+                what_is_suspended_waits_for_its_own_sync,
                 a_library_leaves_no_trace_but_its_data,
+                libraries_suspend_within_libraries,
+                memory_of_suspended_requests_stays,
+                errors_and_panics_of_a_library_restore,
+                a_library_reserves_while_its_caller_is_suspended,
             ]
             arrivals::mixed: [
                 ordinary_requests_stay_pending_across_expected_supersteps,
@@ -459,7 +464,6 @@ mod tests {
             include_str!("conformance/arrivals/opening.rs"),
             include_str!("conformance/arrivals/parts.rs"),
             include_str!("conformance/arrivals/unread.rs"),
-            include_str!("conformance/aside.rs"),
             include_str!("conformance/board.rs"),
             include_str!("conformance/capacities.rs"),
             include_str!("conformance/communication.rs"),
@@ -469,6 +473,7 @@ mod tests {
             include_str!("conformance/random.rs"),
             include_str!("conformance/sections.rs"),
             include_str!("conformance/slots.rs"),
+            include_str!("conformance/suspension.rs"),
         ];
         let cases = super::tools::listed(list, &sources);
         assert!(cases > 80, "only {cases} cases were found in the sources");

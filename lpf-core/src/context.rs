@@ -181,6 +181,19 @@ impl<'s, L: Lpf> Context<'s, L> {
         Ok(())
     }
 
+    /// Suspends what is pending here (requests, registrations and resizes) while `library` works in full
+    /// supersteps of its own. Its syncs complete only its own requests, for which it needs room of its own
+    /// ([`Raw::reserve`]). When it returns, also with an error or by a panic, everything is pending again. Requests
+    /// of the library that no sync has completed are dropped; checked mode reports them.
+    ///
+    /// Collective. Suspensions nest: a library may use another one. O(p) if requests are pending.
+    ///
+    /// # Errors
+    /// What `library` returned. *Mitigable* if memory is refused; `library` did not run then.
+    pub fn suspended<R>(&mut self, library: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        crate::raw::suspended(self, |ctx| &mut ctx.raw, library)
+    }
+
     /// Runs a program on up to `procs` new processes, this one being process 0 of them: on at most this
     /// process's share of the machine, which [`probe`](Self::probe) gives as
     /// [`free_p`](crate::Machine::free_p). Entry O(P + Ng + l), exit O(Ng + l).

@@ -284,6 +284,8 @@ struct Report {
     cause: Cause,
     /// The call that was wrong, where it is known.
     place: Option<Place>,
+    /// Found in checked mode, so that advice to turn it on is of no use.
+    checked: bool,
 }
 
 /// An error with its kind, the process and superstep where it began, and the cause.
@@ -296,7 +298,7 @@ pub struct Error(Arc<Report>);
 impl Error {
     #[cold]
     fn new(kind: Kind, process: Option<Pid>, superstep: Option<u64>, cause: Cause) -> Self {
-        Error(Arc::new(Report { kind, process, superstep, cause, place: None }))
+        Error(Arc::new(Report { kind, process, superstep, cause, place: None, checked: false }))
     }
 
     /// A wrong call at `process` in `superstep`.
@@ -368,13 +370,23 @@ impl Error {
         self
     }
 
+    /// This error, found in checked mode: its text does not advise to turn that on.
+    #[cold]
+    #[must_use]
+    pub fn in_checked_mode(mut self) -> Self {
+        Arc::make_mut(&mut self.0).checked = true;
+        self
+    }
+
     /// The text without kind, process and superstep: the cause, and the place of the call or how to
     /// find it.
     pub fn reason(&self) -> String {
-        let Report { cause, place, .. } = &*self.0;
+        let Report { cause, place, checked, .. } = &*self.0;
         match place {
             Some(place) => format!("{cause} (called at {place})"),
-            None if cause.is_found_late() => format!("{cause} (run with LPF_CHECK=1 to see where)"),
+            None if cause.is_found_late() && !checked => {
+                format!("{cause} (run with LPF_CHECK=1 to see where)")
+            }
             None => cause.to_string(),
         }
     }
@@ -498,6 +510,8 @@ mod tests {
         let placed = late.clone().at(place);
         assert!(placed.to_string().ends_with(" for more (called at program.rs:3:5)"), "{placed}");
         assert!(!late.to_string().contains("program.rs"), "a clone has a place of its own");
+        let checked = late.in_checked_mode();
+        assert!(checked.to_string().ends_with(" for more"), "{checked}");
     }
 
     #[test]

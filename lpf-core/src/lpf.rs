@@ -224,17 +224,22 @@ pub unsafe trait Lpf: Sized + Send {
     /// *Mitigable* where memory is refused, without any trace.
     fn reserve(&mut self, slots: usize, requests: usize) -> Result<()>;
 
-    /// For libraries that work in full supersteps: sets what this process has pending aside, requests,
-    /// registrations and resizes alike, until [`take_up`](Lpf::take_up). Full syncs in between complete a
-    /// library's requests alone, from its reservation. Every process does so in the same superstep. O(p) where
-    /// requests are pending; slots that a library's requests name are not busy for that.
+    /// For libraries that work in full supersteps: suspends what this process has pending (requests,
+    /// registrations and resizes) until [`restore`](Lpf::restore). Full syncs in between complete the library's
+    /// requests only. Suspensions nest. Slots that suspended requests name stay busy. Collective. O(p) if
+    /// requests are pending. [`Context::suspended`] is the safe call.
     ///
     /// # Errors
-    /// *Mitigable* where memory is refused, which only the first call takes.
-    fn set_aside(&mut self) -> Result<()>;
+    /// *Mitigable* if memory is refused, which only the first call on each level takes. Nothing is suspended
+    /// then.
+    fn suspend(&mut self) -> Result<()>;
 
-    /// What was set aside is pending again. O(p) where there is something.
-    fn take_up(&mut self);
+    /// What was suspended last is pending again; requests made since that no sync has completed are dropped.
+    /// O(p) if requests were pending.
+    ///
+    /// # Panics
+    /// If nothing is suspended.
+    fn restore(&mut self);
 
     // Expected arrivals: kinds of registration and attributes, not primitives of their own.
 

@@ -186,13 +186,19 @@ impl<'a, L: Lpf> Raw<'a, L> {
         self.0.consult(wait, found)
     }
 
+    /// See [`Context::suspended`](crate::Context::suspended).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn suspended<R>(&mut self, library: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        suspended(self, |raw| raw.0, library)
+    }
+
     forward! {
         fn sync(&mut self, attr: SyncAttr<'_>) -> Result<()>;
         fn resize_memory_register(&mut self, slots: usize) -> Result<()>;
         fn resize_message_queue(&mut self, requests: usize) -> Result<()>;
         fn reserve(&mut self, slots: usize, requests: usize) -> Result<()>;
-        fn set_aside(&mut self) -> Result<()>;
-        fn take_up(&mut self) -> ();
         fn register_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot>;
         fn deregister_inbox(&mut self, inbox: InboxSlot) -> Result<()>;
         fn open(&mut self, inbox: InboxSlot, ring: u32, peer: Pid, peer_ring: u32) -> Result<Link>;
@@ -204,4 +210,24 @@ impl<'a, L: Lpf> Raw<'a, L> {
         fn enter(&mut self, call: Call) -> ();
         fn fail(&mut self, error: Error) -> Error;
     }
+}
+
+/// Suspends what is pending at the backend inside `lent` while `library` works. It is restored whatever becomes of
+/// the library: it may return an error or panic.
+pub(crate) fn suspended<C, L: Lpf, R>(
+    lent: &mut C,
+    backend: fn(&mut C) -> &mut L,
+    library: impl FnOnce(&mut C) -> Result<R>,
+) -> Result<R> {
+    struct Restore<'a, C, L: Lpf>(&'a mut C, fn(&mut C) -> &mut L);
+
+    impl<C, L: Lpf> Drop for Restore<'_, C, L> {
+        fn drop(&mut self) {
+            (self.1)(self.0).restore();
+        }
+    }
+
+    backend(lent).suspend()?;
+    let restore = Restore(lent, backend);
+    library(restore.0)
 }

@@ -21,8 +21,13 @@
 //!
 //! # Room
 //! A request takes at most 48 bytes and a chunk of 256 bytes holds at least five of the largest:
-//! 51.2 bytes per reserved request, plus two chunks per target and kind: the second where requests were
-//! set aside, for a library's own.
+//! 51.2 bytes per reserved request, plus one chunk per target and kind, whose rest may stay unused.
+//!
+//! # Suspension
+//! A library suspends what its caller has queued, to use full supersteps of its own. Suspended lists stay
+//! where they are; the library's begin in the chunks behind them, and its [`reset`](Requests::reset) goes
+//! back no further. Each suspension of something adds one more chunk per target and kind to the pool, as a
+//! block of its own, because the lists lead into the other blocks and may not move.
 
 mod recent;
 
@@ -149,9 +154,10 @@ impl List {
 /// The requests of one process; see the module's documentation.
 #[derive(Debug)]
 pub struct Requests {
-    /// All room; `used_chunks` of it are handed out.
-    pool: Vec<Chunk>,
-    used_chunks: usize,
+    /// All room. While nothing is suspended, it is one block.
+    pool: Vec<Vec<Chunk>>,
+    /// The chunk that is handed out next. All before it are in use, and those behind it are free.
+    next: ChunkAt,
     /// Puts to process t at t, gets from process t at p + t.
     tails: Vec<Tail>,
     used: usize,
@@ -160,17 +166,43 @@ pub struct Requests {
     capacity: usize,
     owner: Pid,
     processes: usize,
-    aside: Option<Aside>,
-    /// Empty lists, or those set aside.
-    spare: Vec<Tail>,
+    /// What libraries have suspended, the latest last.
+    suspended: Vec<Suspended>,
+    /// Lists without requests, for suspensions to come.
+    spare: Vec<Vec<Tail>>,
 }
 
-/// What is known of requests that were set aside.
-#[derive(Clone, Copy, Debug)]
-struct Aside {
+/// Where a chunk is in the pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct ChunkAt {
+    block: usize,
+    index: usize,
+}
+
+/// Requests of a caller, while its library works.
+#[derive(Debug)]
+struct Suspended {
+    /// Their lists, if there are any requests.
+    tails: Option<Vec<Tail>>,
     used: usize,
     gets: usize,
-    used_chunks: usize,
+    next: ChunkAt,
+}
+
+/// The number of chunks of a pool.
+fn chunks_of(pool: &[Vec<Chunk>]) -> usize {
+    pool.iter().map(Vec::len).sum()
+}
+
+/// `lists` lists without requests.
+///
+/// # Errors
+/// The bytes that were refused.
+fn empty_lists(lists: usize) -> std::result::Result<Vec<Tail>, usize> {
+    let mut tails = Vec::new();
+    tails.try_reserve_exact(lists).map_err(|_| lists * size_of::<Tail>())?;
+    tails.extend((0..lists).map(|_| Tail::EMPTY));
+    Ok(tails)
 }
 
 // SAFETY: the pointers lead into the pool, which moves with the value only as a heap allocation.
@@ -181,67 +213,84 @@ impl Requests {
     /// mitigable error.
     pub fn new(owner: Pid, processes: Pid) -> Result<Self> {
         let processes = processes as usize;
-        let mut tails = Vec::new();
-        tails.try_reserve_exact(2 * processes).map_err(|_| {
-            let bytes = 2 * processes * size_of::<Tail>();
+        let tails = empty_lists(2 * processes).map_err(|bytes| {
             Error::mitigable(owner, 0, Cause::OutOfMemory { what: "request lists".into(), bytes })
         })?;
-        tails.extend((0..2 * processes).map(|_| Tail::EMPTY));
         Ok(Requests {
             pool: Vec::new(),
-            used_chunks: 0,
+            next: ChunkAt::default(),
             tails,
             used: 0,
             gets: 0,
             capacity: 0,
             owner,
             processes,
-            aside: None,
+            suspended: Vec::new(),
             spare: Vec::new(),
         })
     }
 
-    fn chunks_for(&self, requests: usize) -> usize {
-        // Twice: some may be set aside.
-        let lists = requests.min(2 * self.processes).saturating_mul(2);
+    /// The chunks for `requests` requests, of which `levels` callers have suspended some. A list has one chunk
+    /// that is not full, and every caller has lists of its own.
+    fn chunks_for(&self, requests: usize, levels: usize) -> usize {
+        let lists = requests.min(2 * self.processes).saturating_mul(1 + levels);
         requests
             .div_ceil(LARGEST_PER_CHUNK)
             .saturating_add(lists)
             .saturating_add(usize::from(requests > 0))
     }
 
+    /// How many callers have suspended requests.
+    fn levels(&self) -> usize {
+        self.suspended.iter().filter(|caller| caller.used > 0).count()
+    }
+
+    /// All requests for which there is room, the suspended ones included.
+    fn room(&self) -> usize {
+        self.capacity + self.suspended.iter().map(|caller| caller.used).sum::<usize>()
+    }
+
     /// Gets the memory for `requests` without handing it out yet; refused memory leaves
     /// everything as it was. Requests that are pending keep their place.
     pub fn reserve(&mut self, requests: usize, superstep: u64) -> Result<Option<Reserved>> {
-        let chunks = self.chunks_for(requests);
-        if chunks <= self.pool.len() {
+        let chunks = self.chunks_for(requests, self.levels());
+        if chunks <= chunks_of(&self.pool) {
             return Ok(None);
         }
-        let mut pool = Vec::new();
-        if requests > u32::MAX as usize || pool.try_reserve_exact(chunks).is_err() {
+        let refused = |_| {
             let bytes = chunks.saturating_mul(size_of::<Chunk>());
             let cause = Cause::OutOfMemory { what: "requests".into(), bytes };
-            return Err(Error::mitigable(self.owner, superstep, cause));
-        }
-        pool.resize(chunks, Chunk([Record(0, 0); CHUNK]));
-        Ok(Some(Reserved(pool)))
+            Error::mitigable(self.owner, superstep, cause)
+        };
+        let chunks = if requests > u32::MAX as usize { usize::MAX } else { chunks };
+        let block = new_block(chunks).map_err(refused)?;
+        // One more block than there is: it may have to stand beside those that suspended requests lie in.
+        self.pool.try_reserve(1).map_err(|_| refused(0))?;
+        Ok(Some(Reserved(block)))
     }
 
-    /// Lets `requests` be queued from now on. What is pending is dropped.
-    pub fn set_capacity(&mut self, requests: usize, reserved: Option<Reserved>) {
-        self.used = 0;
-        self.gets = 0;
-        self.used_chunks = 0;
-        // The lists lead into the pool that may go now.
-        self.tails.iter_mut().for_each(|tail| *tail = Tail::EMPTY);
-        if let Some(Reserved(pool)) = reserved {
-            self.pool = pool;
+    /// Lets `requests` be queued from now on, the suspended ones included. What is pending and not suspended is
+    /// dropped.
+    ///
+    /// Whether that number is in force: while requests are suspended the room does not shrink.
+    pub fn set_capacity(&mut self, requests: usize, reserved: Option<Reserved>) -> bool {
+        self.clear();
+        if let Some(Reserved(block)) = reserved {
+            if self.suspended.is_empty() {
+                // No list leads into the old blocks.
+                self.pool.clear();
+            }
+            self.pool.push(block);
         }
+        let (room, suspended) = (self.room(), self.room() - self.capacity);
+        let is_in_force = self.suspended.is_empty() || requests >= room;
+        let requests = if is_in_force { requests } else { room };
         assert!(
-            self.chunks_for(requests) <= self.pool.len(),
+            self.chunks_for(requests, self.levels()) <= chunks_of(&self.pool),
             "{requests} requests were not reserved"
         );
-        self.capacity = requests;
+        self.capacity = requests - suspended;
+        is_in_force
     }
 
     /// Requests that may be queued in one superstep.
@@ -257,7 +306,7 @@ impl Requests {
 
     /// Bytes held, for the test that counts them.
     pub fn bytes(&self) -> usize {
-        self.pool.capacity() * size_of::<Chunk>() + self.tails.capacity() * size_of::<Tail>()
+        chunks_of(&self.pool) * size_of::<Chunk>() + self.tails.capacity() * size_of::<Tail>()
     }
 
     /// Counts a request with `other` against the capacity: once here, and once more where it is
@@ -345,10 +394,7 @@ impl Requests {
         if (tail.limit as usize - tail.at as usize) / size_of::<Record>() >= records {
             return;
         }
-        assert!(self.used_chunks < self.pool.len(), "request pool smaller than its capacity");
-        // SAFETY: the chunk lies inside the pool's allocation and no other list owns it.
-        let chunk = unsafe { self.pool.as_mut_ptr().add(self.used_chunks) }.cast::<Record>();
-        self.used_chunks += 1;
+        let chunk = take_chunk(&mut self.pool, &mut self.next);
         if tail.head.is_null() {
             tail.head = chunk;
         } else {
@@ -403,61 +449,94 @@ impl Requests {
         self.tails[other as usize + if way == Way::Get { self.processes } else { 0 }].requests
     }
 
-    /// Empties the queue.
+    /// Empties the queue. What is suspended stays.
     pub fn reset(&mut self) {
-        if self.used == 0 {
-            return;
+        if self.used > 0 {
+            self.clear();
         }
-        self.used = 0;
-        self.gets = 0;
-        self.used_chunks = self.aside.map_or(0, |aside| aside.used_chunks);
+    }
+
+    fn clear(&mut self) {
+        (self.used, self.gets) = (0, 0);
+        self.next = self.suspended.last().map_or(ChunkAt::default(), |caller| caller.next);
         for tail in &mut self.tails {
             if tail.requests > 0 {
                 *tail = Tail::EMPTY;
             }
         }
     }
-}
 
-impl Requests {
-    /// Sets what is queued aside: until [`take_up`](Self::take_up) the queue is empty, with the room that is
-    /// left. O(p) where there is something; the first time it takes O(p) memory.
+    /// Suspends what is queued until [`restore`](Self::restore): the queue is empty then, with the room that is
+    /// left. Suspensions nest. O(p) if something is queued; the first time on each level also takes O(p) memory.
     ///
     /// # Errors
-    /// The bytes that were refused.
-    pub fn set_aside(&mut self) -> std::result::Result<(), usize> {
-        debug_assert!(self.aside.is_none());
-        if self.spare.len() < self.tails.len() {
-            let more = self.tails.len() - self.spare.len();
-            self.spare.try_reserve_exact(more).map_err(|_| more * size_of::<Tail>())?;
-            self.spare.extend((0..more).map(|_| Tail::EMPTY));
-        }
-        let Requests { used, gets, used_chunks, .. } = *self;
-        self.aside = Some(Aside { used, gets, used_chunks });
+    /// The bytes that were refused. Nothing is suspended then.
+    pub fn suspend(&mut self) -> std::result::Result<(), usize> {
+        self.suspended.try_reserve(1).map_err(|_| size_of::<Suspended>())?;
+        let Requests { used, gets, next, .. } = *self;
+        let mut tails = None;
         if used > 0 {
-            std::mem::swap(&mut self.tails, &mut self.spare);
+            let needed = self.chunks_for(self.room(), self.levels() + 1);
+            let missing = needed.saturating_sub(chunks_of(&self.pool));
+            if missing > 0 {
+                self.pool.try_reserve(1).map_err(|_| size_of::<Vec<Chunk>>())?;
+                self.pool.push(new_block(missing)?);
+            }
+            self.spare.try_reserve(1).map_err(|_| size_of::<Vec<Tail>>())?;
+            let empty = match self.spare.pop() {
+                Some(empty) => empty,
+                None => empty_lists(self.tails.len())?,
+            };
+            tails = Some(std::mem::replace(&mut self.tails, empty));
             (self.used, self.gets) = (0, 0);
             self.capacity -= used;
         }
+        self.suspended.push(Suspended { tails, used, gets, next });
         Ok(())
     }
 
-    /// What was set aside is queued again; what was queued since is executed, or dropped.
-    pub fn take_up(&mut self) {
+    /// What was suspended last is queued again; what was queued since is dropped.
+    ///
+    /// # Panics
+    /// If nothing is suspended.
+    pub fn restore(&mut self) {
         self.reset();
-        let Some(Aside { used, gets, used_chunks }) = self.aside.take() else { return };
-        if used > 0 {
-            std::mem::swap(&mut self.tails, &mut self.spare);
+        let caller = self.suspended.pop().expect("each restore follows a suspend");
+        let Suspended { tails, used, gets, next } = caller;
+        if let Some(tails) = tails {
+            // `suspend` made room for one more.
+            self.spare.push(std::mem::replace(&mut self.tails, tails));
             self.capacity += used;
         }
-        (self.used, self.gets, self.used_chunks) = (used, gets, used_chunks);
+        (self.used, self.gets, self.next) = (used, gets, next);
     }
+}
 
-    /// Whether requests are set aside.
-    #[inline]
-    pub fn is_aside(&self) -> bool {
-        self.aside.is_some()
+/// A block of `chunks` chunks.
+///
+/// # Errors
+/// The bytes that were refused.
+fn new_block(chunks: usize) -> std::result::Result<Vec<Chunk>, usize> {
+    let mut block = Vec::new();
+    let refused = |_| chunks.saturating_mul(size_of::<Chunk>());
+    block.try_reserve_exact(chunks).map_err(refused)?;
+    block.resize(chunks, Chunk([Record(0, 0); CHUNK]));
+    Ok(block)
+}
+
+/// Hands out the chunk at `next`.
+#[inline]
+fn take_chunk(pool: &mut [Vec<Chunk>], next: &mut ChunkAt) -> *mut Record {
+    while pool.get(next.block).is_some_and(|block| next.index == block.len()) {
+        *next = ChunkAt { block: next.block + 1, index: 0 };
     }
+    let block = pool.get_mut(next.block).expect("the pool has room for its capacity");
+    assert!(next.index < block.len(), "a chunk in use is in its block");
+    // SAFETY: the chunk lies inside the block's allocation, by the line above. By the pointer to the
+    // allocation, and not by a reference to the block: other lists hold pointers into it.
+    let chunk = unsafe { block.as_mut_ptr().add(next.index) };
+    next.index += 1;
+    chunk.cast()
 }
 
 /// Memory for a larger pool, not yet in use.
@@ -711,7 +790,7 @@ mod tests {
     fn requests(capacity: usize, processes: Pid) -> Requests {
         let mut requests = Requests::new(0, processes).unwrap();
         let reserved = requests.reserve(capacity, 0).unwrap();
-        requests.set_capacity(capacity, reserved);
+        assert!(requests.set_capacity(capacity, reserved));
         requests
     }
 
@@ -817,7 +896,7 @@ mod tests {
             })
         };
         assert!(done.is_ok() && runs <= 2, "{runs} runs");
-        assert_eq!(pool.used_chunks, 1);
+        assert_eq!(pool.next, ChunkAt { block: 0, index: 1 });
     }
 
     #[test]
@@ -836,41 +915,87 @@ mod tests {
     fn a_reserved_request_costs_at_most_64_bytes() {
         for targets in [1, 2, 16] {
             let pool = requests(10_000, targets);
-            let per_target = 2 * (size_of::<Tail>() + 2 * size_of::<Chunk>());
+            let per_target = 2 * (size_of::<Tail>() + size_of::<Chunk>());
             let all = 64 * 10_000 + targets as usize * per_target + size_of::<Chunk>();
             assert!(pool.bytes() <= all);
         }
     }
 
-    #[test]
-    fn requests_set_aside_come_back_as_they_were() {
-        for targets in [1, 3] {
-            let mut pool = requests(20, targets);
-            let put = |pool: &mut Requests, nth: usize| {
-                let to = nth as Pid % targets;
-                let place = std::ptr::without_provenance_mut(4096 + 24 * nth * nth);
-                assert!(pool.admit(to));
-                pool.push(Way::Put, to, place, 1 << 20, 1, nth);
-            };
-            let all = |pool: &mut Requests| -> Vec<Request> {
-                (0..targets).flat_map(|to| collect(pool.finish(Way::Put, to))).collect()
-            };
-            for first in [0, 1, 4] {
-                (0..first).for_each(|nth| put(&mut pool, nth));
-                let (used, before) = (pool.used(), all(&mut pool));
-                pool.set_aside().unwrap();
-                for _ in 0..3 {
-                    assert_eq!((pool.used(), pool.has_gets()), (0, false));
-                    (10..15).for_each(|nth| put(&mut pool, nth));
-                    assert_eq!(all(&mut pool).len(), 5);
-                    pool.reset();
+    /// What a process and its libraries do.
+    #[derive(Clone, Debug)]
+    enum Act {
+        Queue(Vec<Request>),
+        Suspend,
+        Restore,
+        /// Ends the superstep of the innermost library, in which the room may change.
+        Sync(Option<usize>),
+    }
+
+    fn some_act() -> impl Strategy<Value = Act> {
+        prop_oneof![
+            3 => some_program().prop_map(Act::Queue),
+            2 => Just(Act::Suspend),
+            2 => Just(Act::Restore),
+            1 => proptest::option::of(0usize..400).prop_map(Act::Sync),
+        ]
+    }
+
+    proptest! {
+        /// Against lists of requests, one for each level and target.
+        #[test]
+        fn suspended_requests_come_back_as_they_were(
+            acts in proptest::collection::vec(some_act(), 1..60),
+            targets in 1u32..4,
+        ) {
+            let mut pool = requests(300, targets);
+            let mut room = 300;
+            // The caller's and its libraries' requests, each with what it counts.
+            let mut levels: Vec<Vec<(Pid, Request)>> = vec![Vec::new()];
+            let cost = |to: Pid| 1 + usize::from(to == 0);
+            for act in acts {
+                let pending = |levels: &[Vec<(Pid, Request)>]| -> usize {
+                    levels.iter().flatten().map(|&(to, _)| cost(to)).sum()
+                };
+                match act {
+                    Act::Queue(program) => {
+                        for (nth, r) in program.into_iter().enumerate() {
+                            let to = nth as Pid % targets;
+                            let fits = pending(&levels) + cost(to) <= room;
+                            prop_assert_eq!(pool.admit(to), fits);
+                            if fits {
+                                pool.push(Way::Put, to, r.address, r.bytes, r.slot, r.offset);
+                                levels.last_mut().unwrap().push((to, r));
+                            }
+                        }
+                    }
+                    Act::Suspend => {
+                        pool.suspend().unwrap();
+                        levels.push(Vec::new());
+                    }
+                    Act::Restore if levels.len() > 1 => {
+                        pool.restore();
+                        levels.pop();
+                    }
+                    Act::Restore => {}
+                    Act::Sync(resize) => {
+                        pool.reset();
+                        levels.last_mut().unwrap().clear();
+                        if let Some(requests) = resize {
+                            let reserved = pool.reserve(requests, 0).unwrap();
+                            let shrinks = levels.len() > 1 && requests < room;
+                            prop_assert_eq!(pool.set_capacity(requests, reserved), !shrinks);
+                            room = if shrinks { room } else { requests };
+                        }
+                    }
                 }
-                assert_eq!(pool.capacity(), 20 - used);
-                put(&mut pool, 3);
-                pool.take_up();
-                assert_eq!((pool.used(), pool.capacity()), (used, 20));
-                assert_eq!(all(&mut pool), before);
-                pool.reset();
+                for to in 0..targets {
+                    let queued = levels.last().unwrap().iter().filter(|(other, _)| *other == to);
+                    let queued: Vec<_> = queued.map(|&(_, r)| r).collect();
+                    let list = pool.finish(Way::Put, to);
+                    prop_assert_eq!(list.requests as usize, queued.len());
+                    let moving: Vec<_> = queued.into_iter().filter(|r| r.bytes > 0).collect();
+                    prop_assert_eq!(collect(list), moving);
+                }
             }
         }
     }

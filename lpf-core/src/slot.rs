@@ -152,7 +152,8 @@ pub struct Entry {
 struct Note {
     /// The next free or the next pending place.
     next: u32,
-    /// The superstep, plus one, in which a request of this process last named the slot.
+    /// The mark of the superstep in which a request of this process last named the slot; see
+    /// [`SlotTable::mark`].
     named_in: u32,
 }
 
@@ -228,6 +229,19 @@ impl Half {
         self.entries.get(index).filter(|entry| entry.key == key && key != 0)
     }
 
+    /// The place before `wanted` on the list from `first` on.
+    fn before(&self, first: u32, wanted: u32) -> Option<usize> {
+        let mut at = first;
+        while at != NONE {
+            let next = self.notes[at as usize].next;
+            if next == wanted {
+                return Some(at as usize);
+            }
+            at = next;
+        }
+        None
+    }
+
     /// Gives out the place freed last, else the lowest that was never used.
     fn take(&mut self, generation: u64, base: *mut u8, len: usize, flags: u64) -> Option<u64> {
         if generation >= GENERATIONS {
@@ -266,9 +280,21 @@ pub struct SlotTable {
     calls: u64,
     hash: u64,
     owner: Pid,
-    /// Requests are a library's, who names no slot longer than its call; and so many supersteps were.
-    aside: bool,
-    hidden: u64,
+    /// Stands for the superstep of this process: never 0, and not used again before 2^32 supersteps.
+    mark: u32,
+    /// The mark given out last, which is a library's if its caller's superstep goes on.
+    latest: u32,
+    /// What libraries have suspended, the latest last.
+    suspended: Vec<Suspended>,
+}
+
+/// What waits for a sync of a caller, while its library works.
+#[derive(Debug)]
+struct Suspended {
+    /// The superstep whose requests are suspended.
+    mark: u32,
+    /// Registrations that are not active yet.
+    pending: u32,
 }
 
 // SAFETY: the table only stores the addresses; who may touch the memory is the business of the
@@ -288,20 +314,55 @@ impl SlotTable {
             calls: 0,
             hash: 0,
             owner,
-            aside: false,
-            hidden: 0,
+            mark: 1,
+            latest: 1,
+            suspended: Vec::new(),
         }
     }
 
-    /// The mark of a superstep in [`Note::named_in`]: those of libraries are not counted.
-    fn mark(&self, superstep: u64) -> u32 {
-        (superstep.wrapping_sub(self.hidden) as u32).wrapping_add(1)
+    /// The requests of this superstep are executed: the slots that they name are not busy any more.
+    #[inline]
+    pub fn end_superstep(&mut self) {
+        self.latest = self.latest.wrapping_add(1).max(1);
+        self.mark = self.latest;
     }
 
-    /// Requests are set aside, or taken up again after `supersteps` supersteps of a library's.
-    pub fn set_aside(&mut self, aside: bool, supersteps: u64) {
-        self.aside = aside;
-        self.hidden += supersteps;
+    /// The requests that are pending, and the registrations, wait until [`restore`](Self::restore). The slots
+    /// that the requests name stay busy. Suspensions nest.
+    ///
+    /// # Errors
+    /// The bytes that were refused.
+    pub fn suspend(&mut self) -> std::result::Result<(), usize> {
+        self.suspended.try_reserve(1).map_err(|_| size_of::<Suspended>())?;
+        let pending = std::mem::replace(&mut self.pending, NONE);
+        self.suspended.push(Suspended { mark: self.mark, pending });
+        self.end_superstep();
+        Ok(())
+    }
+
+    /// What was suspended last is pending again, and no slot is busy because of requests made since.
+    ///
+    /// # Panics
+    /// If nothing is suspended.
+    pub fn restore(&mut self) {
+        let Suspended { mark, pending } =
+            self.suspended.pop().expect("each restore follows a suspend");
+        self.mark = mark;
+        // What a library registered last and never synced waits with its caller's.
+        match self.global.before(self.pending, NONE) {
+            None => self.pending = pending,
+            Some(last) => self.global.notes[last].next = pending,
+        }
+    }
+
+    /// Whether a request that is pending or suspended names the slot of this note.
+    fn is_busy(&self, note: Note) -> bool {
+        note.named_in == self.mark || self.is_suspended(note)
+    }
+
+    /// Whether a suspended request names the slot of this note.
+    fn is_suspended(&self, note: Note) -> bool {
+        self.suspended.iter().any(|caller| caller.mark == note.named_in)
     }
 
     /// Slots that may be registered at the same time.
@@ -392,22 +453,22 @@ impl SlotTable {
         self.hash = (self.hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
     }
 
-    /// Deregisters a slot at once. One that pending requests name is busy.
+    /// Deregisters a slot at once. One that pending or suspended requests name is busy.
     pub fn deregister(&mut self, slot: Slot, superstep: u64) -> Result<()> {
-        let (owner, mark) = (self.owner, self.mark(superstep));
-        let half = if slot.is_global() { &mut self.global } else { &mut self.local };
         let index = slot.index();
-        let entry = half.entries.get_mut(index);
+        let half = if slot.is_global() { &self.global } else { &self.local };
+        let entry = half.entries.get(index);
         let Some(entry) = entry.filter(|e| e.key & !PENDING == slot.0 && e.key != 0) else {
             let cause = Cause::UnknownSlot { slot: slot.to_string() };
-            return Err(Error::misuse(owner, superstep, cause));
+            return Err(Error::misuse(self.owner, superstep, cause));
         };
-        if half.notes[index].named_in == mark {
+        if self.is_busy(half.notes[index]) {
             let cause = Cause::SlotBusy { slot: slot.to_string() };
-            return Err(Error::misuse(owner, superstep, cause));
+            return Err(Error::misuse(self.owner, superstep, cause));
         }
         let was_pending = entry.key & PENDING != 0;
-        *entry = FREE;
+        let half = if slot.is_global() { &mut self.global } else { &mut self.local };
+        half.entries[index] = FREE;
         let next = std::mem::replace(&mut half.notes[index].next, half.free);
         half.free = index as u32;
         self.used -= 1;
@@ -421,18 +482,16 @@ impl SlotTable {
     }
 
     fn unlink_pending(&mut self, index: u32, next: u32) {
-        if self.pending == index {
-            self.pending = next;
-            return;
-        }
-        let mut at = self.pending;
-        while at != NONE {
-            let note = &mut self.global.notes[at as usize];
-            if note.next == index {
-                note.next = next;
+        let callers = self.suspended.iter_mut().map(|caller| &mut caller.pending);
+        for first in std::iter::once(&mut self.pending).chain(callers) {
+            if *first == index {
+                *first = next;
                 return;
             }
-            at = note.next;
+            if let Some(before) = self.global.before(*first, index) {
+                self.global.notes[before].next = next;
+                return;
+            }
         }
     }
 
@@ -440,11 +499,6 @@ impl SlotTable {
     /// activating sync is fatal.
     pub fn registrations(&self) -> (u64, u64) {
         (self.calls, self.hash)
-    }
-
-    /// Whether a full sync has slots to activate.
-    pub fn has_pending(&self) -> bool {
-        self.pending != NONE
     }
 
     /// Activates what was registered before this sync.
@@ -471,18 +525,18 @@ impl SlotTable {
         self.global.find(slot.0)
     }
 
-    /// Notes that a request of `superstep` names an active slot, so that it cannot be deregistered
+    /// Notes that a request of this superstep names an active slot, so that it cannot be deregistered
     /// before the next.
     #[inline]
-    pub fn name(&mut self, slot: Slot, superstep: u64) {
-        if self.aside {
+    pub fn name(&mut self, slot: Slot) {
+        let half = if slot.is_global() { &self.global } else { &self.local };
+        let note = half.notes.get(slot.index());
+        // What a suspended request names stays busy for longer.
+        if note.is_none_or(|&note| self.is_suspended(note)) {
             return;
         }
-        let mark = self.mark(superstep);
         let half = if slot.is_global() { &mut self.global } else { &mut self.local };
-        if let Some(note) = half.notes.get_mut(slot.index()) {
-            note.named_in = mark;
-        }
+        half.notes[slot.index()].named_in = self.mark;
     }
 
     /// Why a slot cannot be used now.
@@ -588,12 +642,83 @@ mod tests {
         let mut table = table(1);
         let slot =
             table.register_local(std::ptr::dangling_mut(), 8, Registrant::Caller, 4).unwrap();
-        table.name(slot.into(), 4);
+        table.name(slot.into());
         assert!(matches!(
             table.deregister(slot.into(), 4).unwrap_err().cause(),
             Cause::SlotBusy { .. }
         ));
+        table.end_superstep();
         table.deregister(slot.into(), 5).unwrap();
+    }
+
+    fn is_busy(table: &mut SlotTable, slot: LocalSlot) -> bool {
+        let error = table.deregister(slot.into(), 0).expect_err("it is busy");
+        matches!(error.cause(), Cause::SlotBusy { .. })
+    }
+
+    #[test]
+    fn a_slot_that_suspended_requests_name_is_busy_on_every_level() {
+        let mut table = table(3);
+        let mut local =
+            || table.register_local(std::ptr::dangling_mut(), 8, Registrant::Caller, 0).unwrap();
+        let (outer, middle, inner) = (local(), local(), local());
+        table.name(outer.into());
+        table.suspend().unwrap();
+        table.name(middle.into());
+        table.suspend().unwrap();
+        for _ in 0..3 {
+            // The innermost library uses all three, which makes none of them less busy.
+            [outer, middle, inner].into_iter().for_each(|slot| table.name(slot.into()));
+            assert!(is_busy(&mut table, inner));
+            table.end_superstep();
+            assert!(is_busy(&mut table, outer) && is_busy(&mut table, middle));
+        }
+        table.name(inner.into());
+        table.restore();
+        table.deregister(inner.into(), 0).unwrap();
+        assert!(is_busy(&mut table, middle) && is_busy(&mut table, outer));
+        table.end_superstep();
+        table.deregister(middle.into(), 0).unwrap();
+        table.restore();
+        assert!(is_busy(&mut table, outer));
+        table.end_superstep();
+        table.deregister(outer.into(), 0).unwrap();
+    }
+
+    #[test]
+    fn the_marks_of_a_library_are_not_given_out_again() {
+        let mut table = table(1);
+        let slot =
+            table.register_local(std::ptr::dangling_mut(), 8, Registrant::Caller, 0).unwrap();
+        table.suspend().unwrap();
+        table.end_superstep();
+        table.name(slot.into());
+        table.restore();
+        for _ in 0..5 {
+            table.end_superstep();
+            assert_ne!(table.local.notes[0].named_in, table.mark);
+        }
+    }
+
+    #[test]
+    fn registrations_that_are_suspended_wait_for_their_own_sync() {
+        let mut table = table(6);
+        let global = |table: &mut SlotTable| {
+            table.register_global(std::ptr::dangling_mut(), 8, 0, 0).unwrap()
+        };
+        let (first, second) = (global(&mut table), global(&mut table));
+        table.suspend().unwrap();
+        let library = global(&mut table);
+        table.activate();
+        assert!(table.remote_side(library).is_some() && table.remote_side(first).is_none());
+        let late = global(&mut table);
+        table.deregister(second.into(), 0).unwrap();
+        table.restore();
+        assert!(table.remote_side(late).is_none());
+        let third = global(&mut table);
+        table.activate();
+        assert!([first, late, third].iter().all(|&slot| table.remote_side(slot).is_some()));
+        assert!(table.remote_side(second).is_none());
     }
 
     #[test]

@@ -8,6 +8,22 @@ use lpf_core::{Cause, Error, Pid, Result};
 use crate::superstep::bits;
 use crate::threads::Threads;
 
+/// What a process wants of the next full sync.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Changes {
+    /// Slots or inboxes were registered or deregistered.
+    pub(crate) registered: bool,
+    /// A capacity was changed.
+    pub(crate) resized: bool,
+}
+
+impl Changes {
+    #[inline]
+    pub(crate) fn any(self) -> bool {
+        self.registered || self.resized
+    }
+}
+
 /// Capacities asked for: the user's and, on top, the libraries'.
 #[derive(Debug, Default)]
 pub(crate) struct Capacity {
@@ -19,11 +35,9 @@ pub(crate) struct Capacity {
     pub(crate) agreed_requests: usize,
     /// A larger pool, for the next full sync.
     pub(crate) reserved: Option<Reserved>,
-    pub(crate) resized: bool,
     /// Inboxes registered or deregistered, for the comparison of registrations.
     pub(crate) inbox_calls: u64,
     pub(crate) inbox_hash: u64,
-    pub(crate) registered: bool,
     /// Inboxes below this number are active.
     pub(crate) active_inboxes: usize,
     pub(crate) inboxes: usize,
@@ -44,12 +58,12 @@ impl Threads {
     pub(crate) fn announce_changes(&mut self) -> u32 {
         let peer = &self.comm.peers[self.pid as usize];
         let mut bits = bits::SECOND;
-        if self.capacity.resized {
+        if self.changes.resized {
             peer.wanted_slots.store(self.capacity.slots(), Relaxed);
             peer.wanted_requests.store(self.capacity.requests(), Relaxed);
             bits |= bits::RESIZED;
         }
-        if self.capacity.registered {
+        if self.changes.registered {
             let (calls, hash) = self.slots.registrations();
             peer.registrations.store(calls + self.capacity.inbox_calls, Relaxed);
             peer.registration_hash.store(hash ^ self.capacity.inbox_hash, Relaxed);
@@ -91,17 +105,17 @@ impl Threads {
     /// Activates registrations and resizes at the end of a full sync.
     #[cold]
     pub(crate) fn apply_changes(&mut self, all: u32) {
+        self.changes = Changes::default();
         self.slots.activate();
         self.capacity.active_inboxes = self.capacity.inboxes;
         if all & bits::RESIZED != 0 {
             self.slots.set_capacity(self.capacity.slots());
             let requests = self.capacity.agreed_requests;
-            self.queue.set_capacity(requests, self.capacity.reserved.take());
+            let is_in_force = self.queue.set_capacity(requests, self.capacity.reserved.take());
+            // What is not in force yet waits for a sync of the caller.
+            self.changes.resized = !is_in_force;
             self.comm.peers[self.pid as usize].show_table(self.slots.global_place());
         }
-        self.capacity.resized = false;
-        self.capacity.registered = false;
-        self.dirty = false;
     }
 
     pub(crate) fn resize_slots(&mut self, slots: usize) -> Result<()> {
@@ -110,8 +124,7 @@ impl Threads {
         // process is not inside a sync.
         self.comm.peers[self.pid as usize].show_table(self.slots.global_place());
         reserved?;
-        self.capacity.resized = true;
-        self.dirty = true;
+        self.changes.resized = true;
         Ok(())
     }
 
@@ -120,8 +133,7 @@ impl Threads {
         if larger.is_some() {
             self.capacity.reserved = larger;
         }
-        self.capacity.resized = true;
-        self.dirty = true;
+        self.changes.resized = true;
         Ok(())
     }
 }

@@ -1,8 +1,6 @@
 //! Checked mode on shared memory: `lpf_core::check`, fed between the two meetings of a sync.
 
-use std::io::Write;
-
-use lpf_core::check::{Checker, Place, Tracked, difference};
+use lpf_core::check::{Checker, Place, Tracked, difference, report};
 use lpf_core::request::Asked;
 use lpf_core::{Cause, Error, GlobalSlot, Pid, Registrant, Result, Slot};
 
@@ -19,7 +17,7 @@ impl Threads {
     #[track_caller]
     pub(crate) fn track(&mut self, asked: Asked, address: *mut u8) {
         let (address, place) = (address as usize, Place::caller());
-        self.own_peer().lock_checks().requests.push(Tracked { asked, address, place });
+        self.own_peer().lock_checks().pending.push(Tracked { asked, address, place });
     }
 
     #[cold]
@@ -67,7 +65,7 @@ impl Threads {
     ) -> Error {
         let error = Error::fatal(origin, self.superstep, cause);
         let checks = self.comm.peers[origin as usize].lock_checks();
-        match checks.requests.iter().rfind(|tracked| is_it(tracked)) {
+        match checks.pending.requests().iter().rfind(|tracked| is_it(tracked)) {
             Some(tracked) => error.at(tracked.place.clone()),
             None => error,
         }
@@ -86,39 +84,41 @@ impl Threads {
         }
         let base = |slot: GlobalSlot| self.slots.area(slot.into()).map(|(base, _)| base as usize);
         let mut checker = Checker::new(self.pid);
-        checker.own(&all[own].requests);
+        checker.own(all[own].pending.requests());
         for (origin, checks) in all.iter().enumerate() {
-            checker.from(origin as Pid, &checks.requests, base);
+            checker.from(origin as Pid, checks.pending.requests(), base);
         }
         checker.overlap().map_or(Ok(()), |cause| Err(fatal(cause)))
     }
 
     /// The sync is complete.
     pub(crate) fn settle_checks(&self) {
-        let Checks { requests, registry, .. } = &mut *self.own_peer().lock_checks();
-        requests.clear();
-        if !self.queue.is_aside() {
+        let Checks { pending, registry } = &mut *self.own_peer().lock_checks();
+        pending.clear();
+        if !pending.is_suspended() {
             registry.settle();
         }
     }
 
-    /// Sets aside what is tracked, or takes it up again.
+    /// Suspends what is tracked.
     #[cold]
-    pub(crate) fn set_checks_aside(&self, aside: bool) {
-        let Checks { requests, aside: kept, .. } = &mut *self.own_peer().lock_checks();
-        if aside {
-            std::mem::swap(requests, kept);
-        } else {
-            *requests = std::mem::take(kept);
-        }
+    pub(crate) fn suspend_checks(&self) {
+        self.own_peer().lock_checks().pending.suspend();
     }
 
-    /// Says which slots a section leaves registered.
+    /// What was suspended last is pending again.
+    #[cold]
+    pub(crate) fn restore_checks(&self) {
+        let pending = &mut self.own_peer().lock_checks().pending;
+        report(pending.lost(self.pid));
+        pending.restore();
+    }
+
+    /// Reports the requests that are lost at the end of a section, and the slots that it leaves registered.
     pub(crate) fn report_leaks(&self) {
-        if let Some(report) = self.own_peer().lock_checks().registry.leaks(self.pid) {
-            // A report that cannot be written is no reason to fail.
-            let _ = writeln!(std::io::stderr(), "checked mode: {report}");
-        }
+        let checks = self.own_peer().lock_checks();
+        report(checks.pending.lost(self.pid));
+        report(checks.registry.leaks(self.pid));
     }
 }
 

@@ -4,7 +4,7 @@ use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize};
 
-use lpf_core::check::{Registry, Tracked};
+use lpf_core::check::{Pending, Registry};
 use lpf_core::request::List;
 use lpf_core::settings::Pin;
 use lpf_core::slot::Entry;
@@ -98,10 +98,7 @@ pub(crate) struct Peer {
 /// What checked mode knows of one process.
 #[derive(Debug, Default)]
 pub(crate) struct Checks {
-    /// The requests of this superstep.
-    pub(crate) requests: Vec<Tracked>,
-    /// The user's, while a library works.
-    pub(crate) aside: Vec<Tracked>,
+    pub(crate) pending: Pending,
     pub(crate) registry: Registry,
 }
 

@@ -36,8 +36,7 @@ impl Threads {
             Err(refusal) => return Err(self.refusal(refusal)).at_caller(),
         };
         if self.recent.is_new() {
-            let (slots, superstep) = (&mut self.slots, self.superstep);
-            self.recent.name_slots(slots, local, remote, superstep, self.checked);
+            self.recent.name_slots(&mut self.slots, local, remote, self.checked);
             if self.checked {
                 let asked = Asked { way, local, local_offset, other, remote, remote_offset, bytes };
                 self.track(asked, address);

@@ -83,10 +83,11 @@ impl Threads {
         if self.has_links() {
             self.settle_links()?;
         }
-        if self.queue.used() == 0 && !self.dirty && !self.checked {
+        if self.queue.used() == 0 && !self.changes.any() && !self.checked {
             let all = self.meet(bits::SYNC)?;
             if all == bits::SYNC {
                 self.recent.forget();
+                self.slots.end_superstep();
                 self.superstep += 1;
                 return Ok(());
             }
@@ -187,11 +188,12 @@ impl Threads {
             return Err(self.fail_before(self.meeting + 1, error));
         }
         self.queue.reset();
+        self.slots.end_superstep();
         self.recent = Recent::NONE;
         if self.checked {
             self.settle_checks();
         }
-        if self.dirty || all & (bits::REGISTERED | bits::RESIZED) != 0 {
+        if self.changes.any() || all & (bits::REGISTERED | bits::RESIZED) != 0 {
             self.apply_changes(all);
             self.let_go_of_removed()?;
         }

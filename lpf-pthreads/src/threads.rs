@@ -13,7 +13,7 @@ use lpf_core::{
 };
 
 use crate::board::ThreadBoard;
-use crate::changes::Capacity;
+use crate::changes::{Capacity, Changes};
 use crate::comm::Comm;
 use crate::links::Links;
 
@@ -31,11 +31,9 @@ pub struct Threads {
     pub(crate) meeting: u64,
     /// Calls of the barrier.
     pub(crate) epoch: u32,
-    /// Registrations or resizes wait for the next full sync.
-    pub(crate) dirty: bool,
-    /// Where a library's requests are the pending ones: since which superstep, and whether registrations or
-    /// resizes of the user's wait.
-    aside: Option<(u64, bool)>,
+    pub(crate) changes: Changes,
+    /// What waits for a full sync of each caller whose library works, the latest last.
+    suspended: Vec<Changes>,
     pub(crate) capacity: Capacity,
     pub(crate) comm: Arc<Comm>,
     pub(crate) links: Links,
@@ -61,8 +59,8 @@ impl Threads {
             superstep: 0,
             meeting: 0,
             epoch: comm.barrier.epoch(pid as usize),
-            dirty: false,
-            aside: None,
+            changes: Changes::default(),
+            suspended: Vec::new(),
             capacity: Capacity::default(),
             links: Links::default(),
             free,
@@ -169,8 +167,7 @@ unsafe impl Lpf for Threads {
         shape: u64,
     ) -> Result<GlobalSlot> {
         let slot = self.slots.register_global(base, bytes, shape, self.superstep).at_caller()?;
-        self.capacity.registered = true;
-        self.dirty = true;
+        self.changes.registered = true;
         if self.checked {
             // Only the typed layer says what shape its areas have.
             let registrant = if shape == 0 { Registrant::Caller } else { Registrant::Runtime };
@@ -195,8 +192,7 @@ unsafe impl Lpf for Threads {
             self.track_deregistration(slot);
         }
         if slot.is_global() {
-            self.capacity.registered = true;
-            self.dirty = true;
+            self.changes.registered = true;
         }
         Ok(())
     }
@@ -290,28 +286,34 @@ unsafe impl Lpf for Threads {
         Ok(())
     }
 
-    fn set_aside(&mut self) -> Result<()> {
-        self.queue.set_aside().map_err(|bytes| {
+    fn suspend(&mut self) -> Result<()> {
+        let refused = |bytes| {
             let cause = Cause::OutOfMemory { what: "request lists".into(), bytes };
             Error::mitigable(self.pid, self.superstep, cause)
-        })?;
-        self.aside = Some((self.superstep, std::mem::take(&mut self.dirty)));
-        self.slots.set_aside(true, 0);
+        };
+        self.suspended.try_reserve(1).map_err(|_| refused(size_of::<Changes>()))?;
+        self.queue.suspend().map_err(refused)?;
+        if let Err(bytes) = self.slots.suspend() {
+            self.queue.restore();
+            return Err(refused(bytes));
+        }
+        self.suspended.push(std::mem::take(&mut self.changes));
         self.recent = Recent::NONE;
         if self.checked {
-            self.set_checks_aside(true);
+            self.suspend_checks();
         }
         Ok(())
     }
 
-    fn take_up(&mut self) {
-        let Some((since, dirty)) = self.aside.take() else { return };
-        self.queue.take_up();
-        self.dirty |= dirty;
-        self.slots.set_aside(false, self.superstep - since);
+    fn restore(&mut self) {
+        let changes = self.suspended.pop().expect("each restore follows a suspend");
+        self.changes.registered |= changes.registered;
+        self.changes.resized |= changes.resized;
+        self.queue.restore();
+        self.slots.restore();
         self.recent = Recent::NONE;
         if self.checked {
-            self.set_checks_aside(false);
+            self.restore_checks();
         }
     }
 

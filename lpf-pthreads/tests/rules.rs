@@ -32,6 +32,40 @@ fn a_get_finds_the_table_of_a_process_that_resized_in_the_same_superstep() {
         .unwrap();
 }
 
+/// A put that no sync follows is lost. Checked mode says so, with its source location: at the end of a section, and
+/// where a library ends.
+#[test]
+fn checked_mode_reports_requests_that_no_sync_follows() {
+    const IS_CHILD: &str = "LOSES_REQUESTS";
+    const LINES: [u32; 2] = [line!() + 9, line!() + 10];
+    if std::env::var_os(IS_CHILD).is_some() {
+        let config = Config::new().procs(2).check(true);
+        let ended = config.exec(2, Args::none(), |ctx, _| {
+            ctx.resize(2, 20)?;
+            ctx.sync()?;
+            let (from, to) = (ctx.area::<u64>(4)?, ctx.area::<u64>(4)?);
+            ctx.sync()?;
+            if ctx.pid() == 1 {
+                ctx.suspended(|ctx| ctx.put(&from, 1..3, 0, &to, 0))?;
+                (0..10).try_for_each(|_| ctx.get(0, &from, .., &to, 0))?;
+            }
+            Ok(())
+        });
+        return ended.unwrap();
+    }
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    let test = "checked_mode_reports_requests_that_no_sync_follows";
+    let child = child.args(["--exact", test, "--nocapture"]).env(IS_CHILD, "1").output().unwrap();
+    let said = String::from_utf8_lossy(&child.stderr);
+    assert!(child.status.success(), "{said}");
+    let [library, section] = LINES.map(|line| format!("at {}:{line}:", file!()));
+    let one = "checked mode: process 1 lost 1 request, which no sync followed:\n  put of 16 bytes to process 0 ";
+    assert!(said.contains(&format!("{one}{library}")), "{said}");
+    let ten = "checked mode: process 1 lost 10 requests, which no sync followed:\n  get of 32 bytes from process 0 ";
+    assert!(said.contains(&format!("{ten}{section}")), "{said}");
+    assert!(said.contains("\n  and 2 more\n") && !said.contains("process 0 lost"), "{said}");
+}
+
 /// What a panic drops may still sync: the section ends fatal, and the program goes on.
 #[test]
 fn a_sync_while_a_panic_unwinds_ends_the_section_alone() {

@@ -133,6 +133,7 @@ macro_rules! conformance {
             ]
             pending: [
                 requests_stay_pending_across_collectives,
+                requests_stay_pending_when_a_library_calls_collectives,
                 registrations_and_resizes_stay_pending_across_collectives,
                 collectives_live_in_sections_of_their_own,
                 thousands_back_to_back_with_a_slow_member,

@@ -52,6 +52,36 @@ case! {
     }
 }
 
+case! {
+    /// A library that has suspended its caller's requests may call collectives, which suspend its own in full mode:
+    /// every request waits for the sync of its level.
+    pub fn requests_stay_pending_when_a_library_calls_collectives both_ways [2, 3] |ctx| {
+        let mut c = world(ctx, SLOTS + 3, 4)?;
+        let mut room = Room::<u64>::new(ctx, 40)?;
+        let (mut x, y, z) = (ctx.area::<u32>(1)?, ctx.area::<u32>(1)?, ctx.area::<u32>(1)?);
+        ctx.sync()?;
+        let (me, p) = (ctx.pid(), ctx.nprocs());
+        let (next, left) = ((me + 1) % p, (me + p - 1) % p);
+        for round in 1..10 {
+            ctx.write(&mut x)[0] = 100 * round + me;
+            let before = (ctx.read(&y)[0], ctx.read(&z)[0]);
+            ctx.put(&x, .., next, &y, 0)?;
+            ctx.suspended(|ctx| {
+                ctx.put(&x, .., next, &z, 0)?;
+                for nth in 0..3 {
+                    call(4 * (3 * round as usize + nth)).make(ctx, &mut c, &mut room)?;
+                    assert_eq!((ctx.read(&y)[0], ctx.read(&z)[0]), before, "done too early");
+                }
+                ctx.sync()?;
+                assert_eq!((ctx.read(&y)[0], ctx.read(&z)[0]), (before.0, 100 * round + left));
+                Ok(())
+            })?;
+            ctx.sync()?;
+            assert_eq!(ctx.read(&y)[0], 100 * round + left);
+        }
+    }
+}
+
 /// Whether an error says that a slot is not in force yet.
 fn is_inactive(error: &Error) -> bool {
     error.kind() == Kind::Misuse && matches!(error.cause(), Cause::InactiveSlot { .. })

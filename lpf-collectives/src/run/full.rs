@@ -1,8 +1,8 @@
 //! In full supersteps: a round is its puts and a full sync, and costs h g + l.
 //!
 //! Messages wait in the receivers' scratch, behind what the algorithm keeps there, until the sync has
-//! returned: no two processes have to agree on where the user's memory is. What the caller has pending is set
-//! aside meanwhile. In the first superstep everybody tells the next one which call it is in.
+//! returned: no two processes have to agree on where the user's memory is. What the caller has pending is
+//! suspended meanwhile. In the first superstep everybody tells the next one which call it is in.
 
 use lpf_core::arrivals;
 use lpf_core::attr::PutAttr;
@@ -24,12 +24,14 @@ pub(crate) unsafe fn full<L: Lpf>(
     kept: usize,
     which: arrivals::Call,
 ) -> Done {
-    call.raw.set_aside()?;
     let waiting = kept.next_multiple_of(LINE);
-    // SAFETY: the caller's promise.
-    let done = unsafe { call.rounds(schedule, waiting, which) };
-    call.raw.take_up();
-    done
+    let Call { raw, group, shared, buffers, combine, part, lends } = call;
+    raw.suspended(|raw| {
+        let (buffers, part, lends) = (*buffers, *part, *lends);
+        let mut call = Call { raw, group, shared, buffers, combine, part, lends };
+        // SAFETY: the caller's promise.
+        unsafe { call.rounds(schedule, waiting, which) }
+    })
 }
 
 impl<L: Lpf> Call<'_, '_, L> {

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use crate::args::Args;
 use crate::attr::{GetAttr, PutAttr};
 use crate::conformance::arrivals::{Mesh, expect};
-use crate::conformance::memory::Buffer;
-use crate::conformance::runner::{alone, section, watched};
+use crate::conformance::memory::{Buffer, bury};
+use crate::conformance::runner::{alone, beside_others, section, watched};
 use crate::conformance::verdict::{
     assert_fatal_naming, assert_in_time, failing_rehook, refused, room, sync_until_fatal,
 };
@@ -139,6 +139,38 @@ case! {
             }
         }
     }
+}
+
+crate::program! {
+    /// Processes 1 and 2 put more to process 0 than that has room for.
+    fn Overrun(ctx, _args) {
+        bury();
+        let (seen, _) = failing_rehook(ctx, |inner| {
+            room(inner, 1, 3)?;
+            let buffer = Buffer::zeroed(64);
+            let slot = buffer.global(inner)?;
+            inner.sync()?;
+            for nth in 0..if inner.pid() == 0 { 0 } else { 3 } {
+                inner.raw().put(slot, 0, 0, slot, 8 + nth, 1, PutAttr::Default)?;
+            }
+            Ok(sync_until_fatal(inner))
+        });
+        let error = seen.expect("every process sees it at a sync");
+        let text = error.to_string();
+        assert!(matches!(error.cause(), Cause::TargetOverrun { target: 0, .. }), "{text}");
+        assert!(!text.contains("LPF_CHECK"), "{text}");
+        let is_placed = text.contains(&format!("(called at {}:", file!()));
+        assert!(is_placed || error.process() != Some(ctx.pid()), "{text}");
+        Ok(())
+    }
+}
+
+/// Checked mode does not advise to turn it on. The process that made one request too many for another learns where
+/// it made it.
+pub fn checked_mode_names_the_place_of_too_many_requests<H: Harness>(harness: &H) {
+    let case = "checked_mode_names_the_place_of_too_many_requests";
+    let mode = Mode { check: true, ..Mode::default() };
+    beside_others(|| section(harness, case, mode, 3, Overrun, Args::none()));
 }
 
 case! {

@@ -3,7 +3,7 @@
 
 use super::superstep::Told;
 use crate::Pid;
-use crate::check::{Place, Registry, Tracked};
+use crate::check::{Pending, Place, Registry, Tracked, report};
 use crate::conflict::Conflicts;
 use crate::error::{AtCaller, Cause, Error, Result};
 use crate::request::{Asked, Recent, Refusal, Requests, Reserved, Way};
@@ -31,8 +31,7 @@ impl Wanted {
 /// What checked mode keeps.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
-    pub(super) requests: Vec<Tracked>,
-    aside: Vec<Tracked>,
+    pub(super) pending: Pending,
     pub(super) registry: Registry,
     /// What everybody told in the superstep under way.
     pub(super) others: Vec<Told>,
@@ -54,8 +53,8 @@ pub(super) struct Local {
     reserved: Option<Reserved>,
     pub(super) resized: bool,
     pub(super) registered: bool,
-    /// Where a library's requests are the pending ones: since which superstep, and the two above.
-    aside: Option<(u64, bool, bool)>,
+    /// The two above for each caller whose library works, the latest last.
+    suspended: Vec<(bool, bool)>,
     /// Inboxes registered or deregistered, and their hash.
     pub(super) inbox_calls: u64,
     pub(super) inbox_hash: u64,
@@ -77,7 +76,7 @@ impl Local {
             reserved: None,
             resized: false,
             registered: false,
-            aside: None,
+            suspended: Vec::new(),
             inbox_calls: 0,
             inbox_hash: 0,
             checks: checked.then(Box::default),
@@ -149,12 +148,11 @@ impl Local {
         };
         if self.recent.is_new() {
             let checked = self.checks.is_some();
-            let (slots, superstep) = (&mut self.slots, self.superstep);
-            self.recent.name_slots(slots, local, remote, superstep, checked);
+            self.recent.name_slots(&mut self.slots, local, remote, checked);
             if let Some(checks) = &mut self.checks {
                 let (address, place) = (address as usize, Place::caller());
                 let asked = Asked { way, local, local_offset, other, remote, remote_offset, bytes };
-                checks.requests.push(Tracked { asked, address, place });
+                checks.pending.push(Tracked { asked, address, place });
             }
         }
         Ok(())
@@ -284,53 +282,78 @@ impl Local {
         told.map_or(&[], |told| &told.requests)
     }
 
+    /// The end of a section, with the place of the latest of this process's requests for a process that received
+    /// too many; only checked mode knows it.
+    #[cold]
+    pub(super) fn with_place(&self, error: Error) -> Error {
+        let (Cause::TargetOverrun { target, .. }, Some(checks)) = (error.cause(), &self.checks)
+        else {
+            return error;
+        };
+        let mut latest = checks.pending.requests().iter().rev();
+        match latest.find(|tracked| tracked.asked.other == *target) {
+            Some(tracked) if error.process() == Some(self.pid) => error.at(tracked.place.clone()),
+            _ => error,
+        }
+    }
+
     /// The requests of a superstep are executed.
     pub(super) fn settle(&mut self) {
         self.queue.reset();
+        self.slots.end_superstep();
         self.recent = Recent::NONE;
         if let Some(checks) = &mut self.checks {
-            checks.requests.clear();
+            checks.pending.clear();
             checks.others.clear();
-            if self.aside.is_none() {
+            if !checks.pending.is_suspended() {
                 checks.registry.settle();
             }
         }
     }
 
-    /// Sets what is pending aside.
-    pub(super) fn set_aside(&mut self) -> Result<()> {
-        self.queue.set_aside().map_err(|bytes| self.refused("request lists", bytes))?;
-        self.aside = Some((self.superstep, self.registered, self.resized));
+    /// Suspends what is pending.
+    pub(super) fn suspend(&mut self) -> Result<()> {
+        let refused = |local: &Self, bytes| local.refused("request lists", bytes);
+        if self.suspended.try_reserve(1).is_err() {
+            return Err(refused(self, size_of::<(bool, bool)>()));
+        }
+        self.queue.suspend().map_err(|bytes| refused(self, bytes))?;
+        if let Err(bytes) = self.slots.suspend() {
+            self.queue.restore();
+            return Err(refused(self, bytes));
+        }
+        self.suspended.push((self.registered, self.resized));
         (self.registered, self.resized) = (false, false);
-        self.slots.set_aside(true, 0);
         self.recent = Recent::NONE;
         if let Some(checks) = &mut self.checks {
-            std::mem::swap(&mut checks.requests, &mut checks.aside);
+            checks.pending.suspend();
         }
         Ok(())
     }
 
-    /// What was set aside is pending again.
-    pub(super) fn take_up(&mut self) {
-        let Some((since, registered, resized)) = self.aside.take() else { return };
-        self.queue.take_up();
+    /// What was suspended last is pending again.
+    pub(super) fn restore(&mut self) {
+        let (registered, resized) = self.suspended.pop().expect("each restore follows a suspend");
+        self.queue.restore();
+        self.slots.restore();
         self.registered |= registered;
         self.resized |= resized;
-        self.slots.set_aside(false, self.superstep - since);
         self.recent = Recent::NONE;
         if let Some(checks) = &mut self.checks {
-            checks.requests = std::mem::take(&mut checks.aside);
+            report(checks.pending.lost(self.pid));
+            checks.pending.restore();
         }
     }
 
     /// What a full sync brings into force, where `requests` is what all agreed on.
     pub(super) fn apply(&mut self, resized: bool, requests: usize) {
         self.slots.activate();
+        self.resized = false;
         if resized {
             self.slots.set_capacity(self.wanted.slots());
-            self.queue.set_capacity(requests, self.reserved.take());
+            // What is not in force yet waits for a sync of the caller.
+            self.resized = !self.queue.set_capacity(requests, self.reserved.take());
         }
-        self.resized = false;
         self.registered = false;
     }
 }

@@ -218,7 +218,8 @@ impl<T: Transport> Process<T> {
             self.keep_unless_quiet();
             self.links.keep_shared();
         }
-        self.dead.get_or_insert(report).clone()
+        let local = &self.local;
+        self.dead.get_or_insert_with(|| local.with_place(report)).clone()
     }
 
     /// As [`die`](Self::die), where the network is not at hand.
@@ -401,12 +402,12 @@ unsafe impl<T: Transport> Lpf for Process<T> {
         self.with_room(all, |local| local.reserve(slots, requests)).at_caller()
     }
 
-    fn set_aside(&mut self) -> Result<()> {
-        self.local.set_aside()
+    fn suspend(&mut self) -> Result<()> {
+        self.local.suspend()
     }
 
-    fn take_up(&mut self) {
-        self.local.take_up();
+    fn restore(&mut self) {
+        self.local.restore();
     }
 
     fn register_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot> {

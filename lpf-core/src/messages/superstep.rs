@@ -125,7 +125,9 @@ impl InMeeting<'_> {
         let (target, reserved) = (self.local.pid, self.local.queue.capacity());
         let count = count + self.local.queue.used();
         let cause = Cause::TargetOverrun { target, origin, count, reserved };
-        Error::fatal(origin, self.local.superstep, cause)
+        let error = Error::fatal(origin, self.local.superstep, cause);
+        // Only the origin knows where it made its requests: see `Local::with_place`.
+        if self.local.checks.is_some() { error.in_checked_mode() } else { error }
     }
 
     /// This process has not awaited all that was sent to it.

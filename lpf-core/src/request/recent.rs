@@ -158,11 +158,10 @@ impl Recent {
         slots: &mut SlotTable,
         local: Slot,
         remote: GlobalSlot,
-        superstep: u64,
         checked: bool,
     ) {
-        slots.name(local, superstep);
-        slots.name(remote.into(), superstep);
+        slots.name(local);
+        slots.name(remote.into());
         self.stale = u64::from(checked);
     }
 }

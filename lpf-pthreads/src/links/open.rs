@@ -35,8 +35,7 @@ impl Threads {
         self.capacity.inbox_calls += 1;
         let hash = self.capacity.inbox_hash.rotate_left(9) ^ what;
         self.capacity.inbox_hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.capacity.registered = true;
-        self.dirty = true;
+        self.changes.registered = true;
     }
 
     pub(crate) fn remove_inbox(&mut self, inbox: InboxSlot) -> Result<()> {

@@ -24,7 +24,7 @@ impl Threads {
     /// Completes the request lists and shows them; returns what the first meeting has to know.
     pub(super) fn announce(&mut self) -> u32 {
         let mut mine = bits::SYNC;
-        if self.dirty {
+        if self.changes.any() {
             mine |= self.announce_changes();
         }
         if self.checked {

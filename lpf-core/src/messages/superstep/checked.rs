@@ -1,8 +1,6 @@
 //! Checked mode between processes: the lists of requests and registrations travel to everybody before
 //! a byte moves. It is for finding mistakes, so it allocates and is slow.
 
-use std::io::Write;
-
 use serde::{Deserialize, Serialize};
 
 use super::super::blob::{Bad, Incoming, Outgoing};
@@ -15,7 +13,7 @@ use super::super::watch::Stop;
 use super::super::wire::Kind;
 use super::InMeeting;
 use crate::Pid;
-use crate::check::{Checker, Registration, Tracked, difference};
+use crate::check::{Checker, Registration, Tracked, difference, report};
 use crate::error::{Error, Result};
 use crate::slot::GlobalSlot;
 
@@ -58,7 +56,7 @@ impl<T: Transport> Process<T> {
     fn tell_everybody(&mut self, net: &mut T) -> Result<Vec<Told>> {
         let Process { local, links, watch, context, .. } = self;
         let own = local.checks.as_ref().map(|checks| Told {
-            requests: checks.requests.clone(),
+            requests: checks.pending.requests().to_vec(),
             calls: checks.registry.calls().to_vec(),
         });
         let own = own.unwrap_or_default();
@@ -102,12 +100,11 @@ impl<T: Transport> Process<T> {
         Ok(all)
     }
 
-    /// Says which slots a section leaves registered.
+    /// Reports the requests that are lost at the end of a section, and the slots that it leaves registered.
     pub(in super::super) fn report_leaks(&self) {
-        let checks = self.local.checks.as_ref();
-        if let Some(report) = checks.and_then(|checks| checks.registry.leaks(self.local.pid)) {
-            // A report that cannot be written is no reason to fail.
-            let _ = writeln!(std::io::stderr(), "checked mode: {report}");
+        if let Some(checks) = &self.local.checks {
+            report(checks.pending.lost(self.local.pid));
+            report(checks.registry.leaks(self.local.pid));
         }
     }
 }
