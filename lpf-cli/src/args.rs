@@ -46,10 +46,11 @@ pub(crate) enum Command {
     /// Start N processes of a program on this machine, watch them and end them.
     ///
     /// lpf::run in the program joins them over TCP. The code before it in main runs in every process and
-    /// should have no side effects. The code after it runs in process 0 only. Standard input goes to process 0.
-    /// Ctrl-C, SIGTERM, SIGHUP and SIGQUIT go to all processes; those that have not ended after --grace are
-    /// killed. A second signal kills at once. When process 0 has ended, the others have --grace to end, too.
-    /// Failures are reported on standard error, the root cause last.
+    /// should have no side effects. The code after it runs in process 0 only. Standard input goes to process 0;
+    /// what process 0 does not read is left to other programs. Ctrl-C, SIGTERM, SIGHUP and SIGQUIT go to all
+    /// processes; those that have not ended after --grace are killed. A second signal kills at once. When
+    /// process 0 has ended, the others have --grace to end, too. Failures are reported on standard error, the
+    /// root cause last.
     #[command(override_usage = "lpf run [OPTIONS] [--] PROGRAM [ARGS]...")]
     #[command(after_help = "Examples:
   lpf run -n 4 target/release/my-program --size 1000
@@ -62,10 +63,11 @@ Exit status:
   2        PROGRAM or an argument cannot be used; nothing is started
 
 With --backend mpi the launcher of an MPI starts the processes. lpf adds the flags for running as
-root, for few cores, and for survivors of a failure to live on.
+root, for few cores, and for survivors of a failure to live on. The launcher reads
+standard input, and passes it on to process 0, only if it is a terminal.
 
 Over TCP each process finds LPF_RANK, LPF_SIZE, LPF_MEET, LPF_SECRET, LPF_JOB and LPF_BACKEND in its
-environment, process 0 also LPF_MEET_FD.")]
+environment.")]
     Run(Run),
 
     /// Print a random secret of 128 bits, for LPF_SECRET.
@@ -706,6 +708,8 @@ pub(crate) struct Run {
     pub(crate) backend: Option<String>,
 
     /// Begin each line of output with the number of its process, as 3| text
+    ///
+    /// A line that is not finished, as a prompt or a progress bar, is shown after 0.2 s.
     #[arg(long)]
     pub(crate) tag: bool,
 
@@ -737,9 +741,6 @@ impl Run {
 /// The process that an MPI's launcher starts for `lpf run` in place of the program.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Shepherd {
-    #[arg(long)]
-    pub(crate) tag: bool,
-
     #[arg(required = true, trailing_var_arg = true)]
     command: Vec<OsString>,
 }

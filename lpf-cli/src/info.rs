@@ -153,7 +153,7 @@ fn place_in_a_job() -> Vec<SettingShown> {
         secret.value = "not shown".into();
     }
     let (meet, job) = (shown("LPF_MEET", "none"), shown("LPF_JOB", "0"));
-    vec![rank, size, meet, shown("LPF_MEET_FD", "none"), secret, job]
+    vec![rank, size, meet, secret, job]
 }
 
 /// Every setting: taken apart completely, so that a new one cannot be forgotten here.

@@ -1,8 +1,8 @@
 //! `lpf run`: the processes of a job on this machine, started, watched and ended.
 //!
 //! # The course of a job
-//! 1. The port where the processes will meet is bound here, and its socket handed to process 0: nobody
-//!    else can take it in between. Then all are started, in the order of their numbers.
+//! 1. The port where the processes will meet is bound here, and process 0 asks for its socket: nobody else
+//!    can take it in between. Then all are started, in the order of their numbers.
 //! 2. They run. Who ends other than well is noted; what that means for the others is between them and
 //!    process 0, whose end decides.
 //! 3. Process 0 has ended, or never will by itself: the others have a time of grace to follow. Then they
@@ -21,6 +21,7 @@
 //! system (`PR_SET_PDEATHSIG`); what those have started is their own to end.
 
 mod descendants;
+mod desk;
 mod mpi;
 mod report;
 mod shepherd;
@@ -38,6 +39,7 @@ use nix::sys::prctl;
 use crate::args::Run;
 use crate::failure::{Failure, Result};
 use crate::output;
+use desk::Desk;
 use report::Reports;
 pub(crate) use shepherd::run as shepherd;
 use signals::Signals;
@@ -55,10 +57,13 @@ pub(crate) fn run(options: &Run) -> Result<()> {
     let job = Job { program, arguments, size, tag: options.tag, mask: signals.before() };
     let reports = Reports::open().map_err(system)?;
     let address = reports.address();
-    let mut watch = Watch::new(signals, reports, size, options.grace);
-    let short = match backend {
-        Backend::Tcp => start_each(job, address, &mut watch)?,
-        Backend::Mpi => {
+    let listener = matches!(backend, Backend::Tcp).then(tcp::listen).transpose()?;
+    let meet = listener.as_ref().map(|(_, meet)| meet.clone());
+    let (desk, output) = Desk::open(listener, options.tag).map_err(system)?;
+    let mut watch = Watch::new(signals, reports, desk, output, size, options.grace);
+    let short = match meet {
+        Some(meet) => start_each(Starter::new(job, meet, address)?, &mut watch)?,
+        None => {
             watch.launcher(mpi::start(&job, address)?);
             None
         }
@@ -76,21 +81,20 @@ pub(crate) fn run(options: &Run) -> Result<()> {
 }
 
 /// Starts one process after the other; what to say if there is no room for all, who are ended then.
-fn start_each(job: Job<'_>, reports: String, watch: &mut Watch) -> Result<Option<String>> {
-    let mut starter = Starter::new(job, reports)?;
-    let mut short = None;
-    while starter.rank() < job.size && !watch.is_ending() {
+fn start_each(mut starter: Starter<'_>, watch: &mut Watch) -> Result<Option<String>> {
+    let (mut short, size) = (None, watch.size());
+    while starter.rank() < size && !watch.is_ending() {
         match starter.start() {
             Ok(started) => watch.take(started),
             Err(Refused::Program(text)) if starter.rank() == 0 => return Err(Failure::Usage(text)),
             Err(refused) => {
-                short = Some(too_few(starter.rank(), job.size, &refused));
+                short = Some(too_few(starter.rank(), size, &refused));
                 watch.end();
             }
         }
         watch.hear();
     }
-    watch.output(starter.finish().map_err(system)?);
+    watch.all_started();
     Ok(short)
 }
 

@@ -12,6 +12,22 @@ use std::time::{Duration, Instant};
 
 use lpf_core::conformance::tools::assert_in_time;
 
+/// Those that processes can be started for.
+const BACKENDS: &[&str] = if cfg!(feature = "mpi") { &["tcp", "mpi"] } else { &["tcp"] };
+
+/// Those that scripts can be started for: a launcher of MPI may be there without this build using MPI.
+fn launchers() -> Vec<&'static str> {
+    let mpi = run(&["-n", "1", "--backend", "mpi", "true"]);
+    let is_there = cfg!(feature = "mpi") || mpi.status.success();
+    if !is_there {
+        eprintln!("without a launcher of MPI: {}", stderr(&mpi));
+    }
+    if is_there { vec!["tcp", "mpi"] } else { vec!["tcp"] }
+}
+
+/// A process's number, in a script under any launcher.
+const RANK: &str = "${LPF_RANK:-${OMPI_COMM_WORLD_RANK:-$PMI_RANK}}";
+
 /// Longer than anything takes here, however busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -163,31 +179,83 @@ fn all_end(pids: &[i32]) {
 }
 
 #[test]
-fn every_process_is_told_its_place_and_process_0_is_handed_the_socket() {
-    let script = r#"
-        [ -S "/proc/self/fd/$LPF_MEET_FD" ] && fd=socket || fd=none
-        echo $LPF_RANK $LPF_SIZE $LPF_BACKEND $fd $LPF_MEET $LPF_JOB $LPF_SECRET"#;
-    let (first, second) = (stdout(&shell("3", script)), stdout(&shell("1", script)));
+fn every_process_is_told_its_place() {
+    let script = "echo $LPF_RANK $LPF_SIZE $LPF_BACKEND $LPF_MEET $LPF_JOB $LPF_SECRET; ls /proc/self/fd >&2";
+    let (first, second) = (shell("3", script), stdout(&shell("1", script)));
+    let (first, open) = (stdout(&first), stderr(&first));
     let lines: Vec<Vec<&str>> =
         sorted(&first).into_iter().map(|line| line.split(' ').collect()).collect();
-    assert_eq!(lines[0][..4], ["0", "3", "tcp", "socket"]);
-    assert_eq!(lines[1][..4], ["1", "3", "tcp", "none"]);
-    assert_eq!(lines[2][..4], ["2", "3", "tcp", "none"]);
-    assert!(lines[0][4].starts_with("127.0.0.1:"), "{first}");
-    assert!(lines[0][5].parse::<u64>().is_ok(), "{first}");
-    assert_eq!(lines[0][6].len(), 32, "128 bits");
-    assert!(lines.iter().all(|line| line[4..] == lines[0][4..]), "{first}");
-    assert!(!second.contains(lines[0][6]), "each job has a secret of its own");
+    assert_eq!(lines[0][..3], ["0", "3", "tcp"]);
+    assert_eq!(lines[1][..3], ["1", "3", "tcp"]);
+    assert_eq!(lines[2][..3], ["2", "3", "tcp"]);
+    assert!(lines[0][3].starts_with("127.0.0.1:"), "{first}");
+    assert!(lines[0][4].parse::<u64>().is_ok(), "{first}");
+    assert_eq!(lines[0][5].len(), 32);
+    assert!(lines.iter().all(|line| line[3..] == lines[0][3..]), "{first}");
+    assert!(!second.contains(lines[0][5]), "each job has a secret of its own");
+    // The fourth is that of the folder.
+    let descriptors = open.lines().filter(|line| line.parse::<u32>().is_ok()).max();
+    assert_eq!(descriptors, Some("3"), "nothing else is handed on: {open}");
 }
 
 #[test]
-fn a_job_inside_a_job_has_a_socket_of_its_own_alone() {
+fn a_job_inside_a_job_is_one_of_its_own() {
     let inner = format!(
-        "[ $LPF_RANK = 1 ] || exec {} run -n 2 sh -c 'echo $LPF_RANK/$LPF_SIZE${{LPF_MEET_FD:+ has one}}'",
+        "[ $LPF_RANK = 1 ] || exec {} run -n 2 sh -c 'echo $LPF_RANK/$LPF_SIZE'",
         env!("CARGO_BIN_EXE_lpf")
     );
     let output = shell("2", &inner);
-    assert_eq!(sorted(&stdout(&output)), ["0/2 has one", "1/2"], "{}", stderr(&output));
+    assert_eq!(sorted(&stdout(&output)), ["0/2", "1/2"], "{}", stderr(&output));
+}
+
+/// A program between the launcher and the processes that closes all descriptors but the first three.
+const CLOSES: &str = r#"
+import os, subprocess, sys
+os.closerange(3, 100)
+sys.exit(subprocess.run(sys.argv[1:]).returncode)"#;
+
+#[test]
+fn a_wrapper_that_closes_descriptors_does_no_harm() {
+    let program = std::env::current_exe().unwrap();
+    let program = [program.to_str().unwrap(), "--exact", "member", "--nocapture", "--quiet"];
+    let closes = ["python3", "-c", CLOSES];
+    // Twice, as two wrappers may.
+    for wrapper in [&closes[..], &[closes, closes].concat()] {
+        for backend in BACKENDS {
+            let options = ["-n", "3", "--backend", backend, "--"];
+            let output = run(&[&options[..], wrapper, &program].concat());
+            let (out, said) = (stdout(&output), stderr(&output));
+            assert_eq!(output.status.code(), Some(0), "{backend}: {out}{said}");
+            assert_eq!(out.matches("counted 3").count(), 1, "{backend}: {out}");
+            assert_eq!(said, "", "{backend}");
+        }
+    }
+}
+
+#[test]
+fn a_process_that_cannot_ask_for_its_socket_is_told_why() {
+    let program = std::env::current_exe().unwrap();
+    let script =
+        format!("_LPF_REPORT=x exec {} --exact cannot_meet --nocapture", program.display());
+    let mut command = command(&["-n", "2", "--grace", "0.3", "sh", "-c", &script]);
+    let output = command.env("CANNOT_MEET", "1").env("LPF_MEET_TIMEOUT", "1").output().unwrap();
+    let out = stdout(&output);
+    let text = "said: misuse: lpf run did not hand over the socket for 127.0.0.1:";
+    assert!(out.contains(text) && out.contains("_LPF_REPORT names where it is asked"), "{out}");
+}
+
+#[test]
+fn a_job_by_hand_inside_of_a_job_listens_itself() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let program = std::env::current_exe().unwrap();
+    // Process 0 of the outer job is both processes of the inner one.
+    let script = format!(
+        "[ $LPF_RANK = 0 ] || exit 0; export LPF_MEET={free} LPF_SIZE=2
+        LPF_RANK=1 {program} --exact member --quiet & exec {program} --exact member --nocapture",
+        program = program.display()
+    );
+    let output = shell("3", &script);
+    assert!(stdout(&output).contains("counted 2"), "{}{}", stdout(&output), stderr(&output));
 }
 
 #[test]
@@ -371,14 +439,17 @@ fn what_a_process_starts_and_leaves_behind_is_ended() {
 
 #[test]
 fn standard_input_is_for_process_0() {
-    let script = "[ $LPF_RANK = 0 ] && exec cat; readlink /proc/self/fd/0";
-    let mut command = command(&["-n", "3", "--tag", "sh", "-c", script]);
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(b"one\ntwo").unwrap();
-    let output = child.wait_with_output().unwrap();
-    let out = stdout(&output);
-    assert_eq!(sorted(&out), ["0| one", "0| two", "1| /dev/null", "2| /dev/null"]);
+    for backend in launchers() {
+        let script = format!("[ {RANK} = 0 ] && exec cat; readlink /proc/self/fd/0");
+        let options = ["-n", "3", "--backend", backend, "--tag", "sh", "-c", &script];
+        let mut command = command(&options);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(b"one\ntwo").unwrap();
+        let output = child.wait_with_output().unwrap();
+        let out = stdout(&output);
+        assert_eq!(sorted(&out), ["0| one", "0| two", "1| /dev/null", "2| /dev/null"], "{backend}");
+    }
 }
 
 #[test]
@@ -392,11 +463,111 @@ fn tags_are_on_both_streams_and_the_end_comes_last() {
 }
 
 #[test]
+fn a_prompt_is_shown_before_its_line_ends() {
+    let script = "[ $LPF_RANK = 1 ] && { printf 'Name? '; read name; echo; exec echo $name; }
+        exec cat >/dev/null";
+    for backend in launchers() {
+        // Of MPI, process 0 alone has the input: the other ends at once.
+        let script = script.replace("$LPF_RANK = 1", &format!("{RANK} = 0"));
+        let options = ["-n", "2", "--backend", backend, "--tag", "sh", "-c", &script];
+        let mut job = command(&options);
+        job.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut job = job.spawn().unwrap();
+        let mut shown = [0; 9];
+        job.stdout.as_mut().unwrap().read_exact(&mut shown).unwrap();
+        assert_eq!(&shown, b"0| Name? ", "{backend}");
+        job.stdin.take().unwrap().write_all(b"Bob\n").unwrap();
+        let output = job.wait_with_output().unwrap();
+        assert_eq!(stdout(&output), "\n0| Bob\n", "{backend}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn progress_of_several_processes_is_shown_soon_and_no_line_has_text_of_two() {
+    let script = r#"
+        i=0; while [ $i -lt 10 ]; do i=$((i+1)); printf "\r$RANK-$i"; sleep 0.1; done
+        echo " $RANK-done""#
+        .replace("$RANK", RANK);
+    for backend in launchers() {
+        let output = run(&["-n", "3", "--backend", backend, "--tag", "sh", "-c", &script]);
+        let out = stdout(&output);
+        assert_eq!(output.status.code(), Some(0), "{backend}: {}", stderr(&output));
+        for line in out.lines().flat_map(|line| line.split('\r')).filter(|line| !line.is_empty()) {
+            let (rank, text) = line.split_once("| ").expect(line);
+            let words = text.split([' ', '-']).filter(|word| word.parse::<u32>().is_ok());
+            assert!(line.is_empty() || text.is_empty() || words.count() > 0, "{backend}: {line:?}");
+            let others = ["0", "1", "2"].into_iter().filter(|other| *other != rank);
+            for other in others {
+                assert!(!text.contains(&format!("{other}-")), "{backend}: {line:?}");
+            }
+        }
+        for rank in 0..3 {
+            assert_eq!(out.matches(&format!("{rank}-done\n")).count(), 1, "{backend}: {out}");
+            assert!(out.contains(&format!("{rank}| {rank}-1")), "{backend}: {out}");
+        }
+        // Three lines alone if nothing is shown before a line ends.
+        assert!(out.lines().count() > 3, "{backend}: {out:?}");
+    }
+}
+
+#[test]
+fn an_answer_at_a_terminal_is_followed_by_a_tag() {
+    let (mut user, name) = terminal();
+    let open = || File::options().read(true).write(true).open(&name).unwrap();
+    let mut command =
+        command(&["-n", "1", "--tag", "sh", "-c", "printf 'Name? '; read n; echo Hi $n"]);
+    command.stdin(open()).stdout(open()).stderr(open());
+    let mut launcher = command.spawn().unwrap();
+    drop(command);
+    let (mut seen, mut bytes) = (String::new(), [0; 256]);
+    while let Ok(n) = user.read(&mut bytes) {
+        seen.push_str(&String::from_utf8_lossy(&bytes[..n]));
+        if seen == "0| Name? " {
+            user.write_all(b"Bob\n").unwrap();
+        }
+    }
+    assert_eq!(launcher.wait().unwrap().code(), Some(0), "{seen}");
+    assert_eq!(seen, "0| Name? Bob\r\n\r0| Name? Hi Bob\r\n");
+}
+
+#[test]
+fn what_a_process_does_not_read_is_left_for_others() {
+    for backend in launchers() {
+        let lpf = env!("CARGO_BIN_EXE_lpf");
+        let script = format!(
+            "while read line; do {lpf} run -n 2 --backend {backend} sh -c 'test {RANK} = 1 || echo $0' $line; done"
+        );
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut shell = shell.stderr(Stdio::null()).spawn().unwrap();
+        shell.stdin.take().unwrap().write_all(b"one\ntwo\nthree\n").unwrap();
+        let output = shell.wait_with_output().unwrap();
+        assert_eq!(stdout(&output), "one\ntwo\nthree\n", "{backend}");
+    }
+}
+
+#[test]
+fn output_that_is_lost_under_a_launcher_of_mpi_is_an_error() {
+    for backend in launchers() {
+        for options in [&[][..], &["--tag"]] {
+            let arguments =
+                [&["-n", "2", "--backend", backend], options, &["echo", "text"]].concat();
+            let full = File::options().write(true).open("/dev/full").unwrap();
+            let output = command(&arguments).stdout(full).output().unwrap();
+            assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", stderr(&output));
+        }
+    }
+}
+
+#[test]
 fn nobody_who_reads_ends_the_job() {
-    let script = format!("{} run -n 2 --tag yes | head -n 3", env!("CARGO_BIN_EXE_lpf"));
-    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
-    assert_eq!(stdout(&output).lines().count(), 3);
-    assert!(last(&stderr(&output)).contains("SIGPIPE"), "{}", stderr(&output));
+    for backend in launchers() {
+        let lpf = env!("CARGO_BIN_EXE_lpf");
+        let script = format!("{lpf} run -n 2 --backend {backend} --tag yes | head -n 3");
+        let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert_eq!(stdout(&output).lines().count(), 3);
+        assert!(last(&stderr(&output)).contains("SIGPIPE"), "{}", stderr(&output));
+    }
 }
 
 #[test]
@@ -1031,9 +1202,7 @@ fn is_large() {
 #[test]
 #[ignore = "takes 5 GB of memory: ci/mpi.sh runs it"]
 fn more_than_two_gibibytes_are_put_and_got_at_once() {
-    let backends =
-        ["tcp", "mpi"].into_iter().filter(|&name| name == "tcp" || cfg!(feature = "mpi"));
-    for backend in backends {
+    for backend in BACKENDS {
         let options = ["-n", "2", "--backend", backend];
         let output = again(&options, "is_large").output().unwrap();
         let (out, said) = (stdout(&output), stderr(&output));

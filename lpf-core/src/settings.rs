@@ -101,7 +101,7 @@ pub struct Settings {
 
 /// Every variable that a part of LPF reads: those of [`Settings`], and behind them those by which
 /// processes that a launcher started find each other.
-pub const NAMES: [&str; 19] = [
+pub const NAMES: [&str; 18] = [
     "LPF_PROCS",
     "LPF_BACKEND",
     "LPF_PIN",
@@ -116,7 +116,6 @@ pub const NAMES: [&str; 19] = [
     "LPF_HEARTBEAT",
     "LPF_MEET_TIMEOUT",
     "LPF_MEET",
-    "LPF_MEET_FD",
     "LPF_SECRET",
     "LPF_RANK",
     "LPF_SIZE",

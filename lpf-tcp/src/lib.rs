@@ -8,13 +8,12 @@
 //!   `lpf_core::messages` runs.
 
 mod at_exit;
+pub mod carried;
 pub mod control;
-mod inherited;
 mod job;
 pub mod rendezvous;
 mod seal;
 pub mod sockets;
 
 pub use at_exit::at_exit;
-pub use inherited::inherited;
 pub use job::{Job, TcpProcess, has_joined};

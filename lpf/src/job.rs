@@ -2,6 +2,7 @@
 //! the program ends.
 
 use std::cell::Cell;
+use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::sync::{Mutex, PoisonError};
 
@@ -11,7 +12,7 @@ use lpf_core::{Args, Error, Pid, Program, Result};
 use lpf_tcp::control::ControlPlane;
 use lpf_tcp::rendezvous::{By, Meeting, Secret};
 
-use crate::launcher::{say, told};
+use crate::launcher::{Report, WHERE, ask, say, told};
 use crate::member::Member;
 
 /// The network of this program's job.
@@ -112,14 +113,24 @@ pub(crate) fn meeting() -> Result<Meeting> {
     meeting.time = Settings::from_environment()?.meet_timeout.value.unwrap_or(meeting.time);
     meeting.job = launched.job;
     meeting.secret = launched.secret.map(Secret::new).transpose().map_err(Error::from)?;
-    meeting.listener =
-        launched.listener.filter(|_| launched.rank == 0).map(inherited).transpose()?;
+    if launched.rank == 0 {
+        meeting.listener = listener(&meeting.address)?;
+    }
     Ok(meeting)
 }
 
-/// The socket that whoever started this process listens with for it. It goes on to listen after a meeting.
-fn inherited(descriptor: i32) -> Result<TcpListener> {
-    lpf_tcp::inherited(descriptor).map_err(Error::from)
+/// The socket that `lpf run` listens with for process 0, if it has started this process. It goes on to listen
+/// after a meeting.
+fn listener(meet: &str) -> Result<Option<TcpListener>> {
+    let Ok(address) = std::env::var(WHERE) else { return Ok(None) };
+    match ask(&address, Report::AsksForListener { meet: meet.into() }) {
+        Ok([socket, ..]) => Ok(socket.map(Into::into)),
+        // It has ended, and this process has begun a job of its own.
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(None),
+        Err(error) => Err(Error::setting(format!(
+            "lpf run did not hand over the socket for {meet} ({error}): {WHERE} names where it is asked, and has to come from the lpf run that runs now, on this machine"
+        ))),
+    }
 }
 
 /// Leaves the job of [`run`](crate::run), if this process has joined one: the end of the program does so

@@ -1,13 +1,17 @@
 //! What the processes of a job tell `lpf run`, which has started them: a datagram each time, to a socket
 //! that it named in the environment. Under other launchers nobody is told.
+//!
+//! What a process needs of `lpf run`, it [asks](ask) for: a message carries the descriptors. Those that a
+//! process inherits do not survive every program between the two.
 
 use std::io::{self, Write};
-#[cfg(feature = "mpi")]
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
+use std::time::Duration;
 
 use lpf_core::{Cause, Error, Pid};
+use lpf_tcp::carried::{self, MOST};
 use serde::{Deserialize, Serialize};
 
 /// The variable that says where to report. It is no setting.
@@ -19,6 +23,9 @@ const LONGEST_TEXT: usize = 4096;
 /// The longest letter: JSON may write six bytes for one.
 pub const LONGEST: usize = 6 * LONGEST_TEXT + 1024;
 
+/// `lpf run` answers within this, unless it is stopped.
+const ANSWER: Duration = Duration::from_secs(10);
+
 /// What a process has to tell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Report {
@@ -28,6 +35,17 @@ pub enum Report {
         rank: Pid,
         /// What the system calls it.
         pid: i32,
+    },
+    /// Its shepherd asks for the standard streams that it is to have: input, output, errors. Any of them may
+    /// be the shepherd's own.
+    AsksForStreams {
+        /// Which.
+        rank: Pid,
+    },
+    /// Process 0 asks for the socket on which it listens for the others.
+    AsksForListener {
+        /// `LPF_MEET`: of another job that this process began, there is no socket.
+        meet: String,
     },
     /// It waits for the others.
     Meets {
@@ -89,6 +107,36 @@ pub fn send(address: &str, report: Report) -> io::Result<()> {
     let letter = serde_json::to_vec(&Letter { token: token.into(), report })?;
     let to = SocketAddr::from_abstract_name(name)?;
     UnixDatagram::unbound()?.send_to_addr(&letter, &to).map(drop)
+}
+
+/// Reports what asks for descriptors, and waits for them.
+///
+/// # Errors
+/// Where nobody is there, or answers, or this process may have no more descriptors.
+pub fn ask(address: &str, report: Report) -> io::Result<[Option<OwnedFd>; MOST]> {
+    let (name, token) = address.split_once(' ').ok_or(io::ErrorKind::InvalidInput)?;
+    let letter = serde_json::to_vec(&Letter { token: token.into(), report })?;
+    let (own, theirs) = UnixStream::pair()?;
+    carried::send(&UnixDatagram::unbound()?, Some(name), &letter, &[theirs.as_fd()])?;
+    drop(theirs);
+    own.set_read_timeout(Some(ANSWER))?;
+    let mut which = [0];
+    let (bytes, descriptors) = carried::receive(&own, &mut which)?;
+    if bytes == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let mut descriptors = descriptors.into_iter();
+    Ok(std::array::from_fn(|nth| if which[0] >> nth & 1 == 1 { descriptors.next() } else { None }))
+}
+
+/// Answers what was asked on a socket that came with a report.
+///
+/// # Errors
+/// Where who asked is gone.
+pub fn answer(asked: &OwnedFd, given: [Option<BorrowedFd<'_>>; MOST]) -> io::Result<()> {
+    let which = given.iter().rev().fold(0u8, |which, one| which << 1 | u8::from(one.is_some()));
+    let descriptors: Vec<_> = given.into_iter().flatten().collect();
+    carried::send(asked, None, &[which], &descriptors)
 }
 
 /// Whether `lpf run` has started this process.

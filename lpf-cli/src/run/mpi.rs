@@ -1,5 +1,6 @@
 //! Starting the processes of a job by the launcher of an MPI, with the flags that it needs here.
 
+use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
@@ -105,7 +106,7 @@ pub(super) fn start(job: &Job<'_>, reports: String) -> Result<Pid> {
     let (parent, mask) = (getpid(), job.mask);
     // SAFETY: between fork and exec, `prepare` makes system calls on what it is given and nothing
     // else: it allocates nothing and takes no lock.
-    unsafe { command.pre_exec(move || prepare(parent, Signal::SIGTERM, &mask, None)) };
+    unsafe { command.pre_exec(move || prepare(parent, Signal::SIGTERM, &mask)) };
     let child = command.spawn().map_err(refused)?;
     Ok(Pid::from_raw(child.id() as libc::pid_t))
 }
@@ -120,11 +121,12 @@ fn command(job: &Job<'_>, reports: String) -> Result<Command> {
         .args(family.flags(crowded))
         .arg(own)
         .arg("shepherd")
-        .args(job.tag.then_some("--tag"))
         .arg("--")
         .arg(job.program)
         .args(job.arguments)
         .env(WHERE, reports)
+        // It reads ahead, for whichever process it gives the input to; see `Desk::hand_streams`.
+        .stdin(if std::io::stdin().is_terminal() { Stdio::inherit() } else { Stdio::null() })
         // It refuses to be root's without both.
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
@@ -140,7 +142,7 @@ fn command(job: &Job<'_>, reports: String) -> Result<Command> {
         command.env("UCX_TLS", "self,posix,sysv");
     }
     // Of a job that this is a part of.
-    for name in ["LPF_RANK", "LPF_SIZE", "LPF_MEET", "LPF_MEET_FD", "LPF_SECRET", "LPF_JOB"] {
+    for name in ["LPF_RANK", "LPF_SIZE", "LPF_MEET", "LPF_SECRET", "LPF_JOB"] {
         command.env_remove(name);
     }
     Ok(command)

@@ -3,20 +3,17 @@
 //! Launchers of MPI tell a process's exit status to nobody, and MPICH's ends all others when one is
 //! killed by a signal. To them a shepherd ends by itself, whatever became of its process.
 
-use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 
-use lpf::launcher::{Report, WHERE, send};
+use lpf::launcher::{Report, WHERE, ask, send};
 use lpf::settings::by_mpi_launcher;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::unistd::getpid;
 
 use super::start::{prepare, why};
-use super::tags::Tags;
 use crate::args::Shepherd;
 use crate::failure::{Failure, Result};
-use crate::output::Standard;
 
 pub(crate) fn run(options: &Shepherd) -> Result<()> {
     let (Ok(address), Some((rank, _))) = (std::env::var(WHERE), by_mpi_launcher()) else {
@@ -27,35 +24,36 @@ pub(crate) fn run(options: &Shepherd) -> Result<()> {
     // Signals are the program's: `lpf run` sends them to it. What the launcher sends besides, to who
     // survives another, would end it.
     let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK).map_err(super::system)?;
-    let mut tags = options.tag.then(Tags::new).transpose().map_err(super::system)?;
-    let mut command = Command::new(program);
-    command.args(arguments).env("LPF_BACKEND", "mpi");
-    if tags.is_some() {
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    }
-    let parent = getpid();
-    // SAFETY: between fork and exec, `prepare` makes system calls on what it is given and nothing
-    // else: it allocates nothing and takes no lock.
-    unsafe { command.pre_exec(move || prepare(parent, Signal::SIGKILL, &mask, None)) };
     // Where `lpf run` is gone, nobody wants to know.
     let tell = |report| drop(send(&address, report));
+    let parent = getpid();
     // Whoever is not there is not to be waited for.
     let failed = |pid| tell(Report::Ended { rank, pid, status: 1 << 8 });
+    let asked = ask(&address, Report::AsksForStreams { rank });
+    let asked = asked.inspect_err(|_| failed(parent.as_raw()));
+    let [input, output, errors] = asked.map_err(|error| {
+        Failure::Failed(format!("lpf run did not hand over the streams of process {rank}: {error}"))
+    })?;
+    let mut command = Command::new(program);
+    command.args(arguments).env("LPF_BACKEND", "mpi");
+    match input {
+        Some(input) => command.stdin(input),
+        None if rank > 0 => command.stdin(Stdio::null()),
+        // A terminal's, which the launcher passes on.
+        None => &mut command,
+    };
+    output.map(|output| command.stdout(output));
+    errors.map(|errors| command.stderr(errors));
+    // SAFETY: between fork and exec, `prepare` makes system calls on what it is given and nothing
+    // else: it allocates nothing and takes no lock.
+    unsafe { command.pre_exec(move || prepare(parent, Signal::SIGKILL, &mask)) };
     let started = command.spawn().inspect_err(|_| failed(parent.as_raw()));
     let mut child = started.map_err(|error| Failure::Usage(why(program, &error)))?;
-    if let Some(tags) = &mut tags {
-        tags.add(rank, Standard::Output, child.stdout.take().map(Into::into));
-        tags.add(rank, Standard::Errors, child.stderr.take().map(Into::into));
-    }
+    // Else it would hold the streams open.
+    drop(command);
     let pid = child.id() as i32;
     tell(Report::Started { rank, pid });
-    let passed_on = tags.map(Tags::pass_on).transpose().inspect_err(|_| failed(pid));
-    let passed_on = passed_on.map_err(super::system)?;
     let status = child.wait().inspect_err(|_| failed(pid)).map_err(super::system)?;
-    if let Some(mut passed_on) = passed_on {
-        // It is closed when all that was written has been passed on.
-        let _ = io::copy(&mut passed_on, &mut io::sink());
-    }
     tell(Report::Ended { rank, pid, status: status.into_raw() });
     Ok(())
 }

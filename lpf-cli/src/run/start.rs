@@ -3,10 +3,8 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::net::TcpListener;
 use std::path::Path;
 
-use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::{Pid, getppid};
@@ -77,19 +75,11 @@ pub(super) fn check(program: &OsString) -> Result<(), Refused> {
 }
 
 /// In the child, before it becomes the program, which gets the signal `end` when this process is gone.
-pub(super) fn prepare(
-    parent: Pid,
-    end: Signal,
-    mask: &SigSet,
-    listener: Option<&TcpListener>,
-) -> io::Result<()> {
+pub(super) fn prepare(parent: Pid, end: Signal, mask: &SigSet) -> io::Result<()> {
     prctl::set_pdeathsig(end)?;
     if getppid() != parent {
         // It was killed before that took effect.
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
-    }
-    if let Some(listener) = listener {
-        fcntl(listener, FcntlArg::F_SETFD(FdFlag::empty()))?;
     }
     Ok(mask.thread_set_mask()?)
 }

@@ -1,28 +1,26 @@
 //! Starting the processes of a job one by one: they will meet over TCP.
 
-use std::io;
-use std::io::PipeReader;
 use std::net::TcpListener;
-use std::os::fd::AsRawFd;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
 use lpf::launcher::WHERE;
-use lpf::tcp::rendezvous::{Secret, bind_first};
+use lpf::tcp::rendezvous::{MeetError, Secret, bind_first};
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, getpid};
 
 use super::start::{Job, Refused, prepare};
-use super::tags::Tags;
 use crate::failure::{Failure, Result};
 use crate::output::Standard;
 
 /// A process that was started.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Started {
     pub(super) rank: lpf::Pid,
     pub(super) pid: Pid,
+    /// What it writes, where tags were asked for.
+    pub(super) streams: [(Standard, Option<OwnedFd>); 2],
 }
 
 /// Starts one process after the other.
@@ -31,28 +29,25 @@ pub(super) struct Starter<'a> {
     job: Job<'a>,
     /// The next to be started.
     rank: lpf::Pid,
-    /// Where process 0 will wait for the others.
-    listener: Arc<TcpListener>,
     meet: String,
     secret: Secret,
     reports: String,
-    /// Where tags were asked for.
-    tags: Option<Tags>,
+}
+
+/// Where process 0 will wait for the others, and the address.
+pub(super) fn listen() -> Result<(TcpListener, String)> {
+    let listener = bind_first("127.0.0.1").map_err(refused)?;
+    let address = listener.local_addr().map_err(super::system)?.to_string();
+    Ok((listener, address))
+}
+
+fn refused(error: MeetError) -> Failure {
+    Failure::Failed(error.to_string())
 }
 
 impl<'a> Starter<'a> {
-    pub(super) fn new(job: Job<'a>, reports: String) -> Result<Self> {
-        let refused = |error: lpf::tcp::rendezvous::MeetError| Failure::Failed(error.to_string());
-        let listener = bind_first("127.0.0.1").map_err(refused)?;
-        Ok(Starter {
-            rank: 0,
-            meet: listener.local_addr().map_err(super::system)?.to_string(),
-            listener: Arc::new(listener),
-            secret: Secret::random().map_err(refused)?,
-            reports,
-            tags: job.tag.then(Tags::new).transpose().map_err(super::system)?,
-            job,
-        })
+    pub(super) fn new(job: Job<'a>, meet: String, reports: String) -> Result<Self> {
+        Ok(Starter { rank: 0, meet, secret: Secret::random().map_err(refused)?, reports, job })
     }
 
     /// How many have been started.
@@ -66,11 +61,11 @@ impl<'a> Starter<'a> {
         let spawned = self.command().spawn();
         let mut child = spawned.map_err(|error| Refused::new(self.job.program, error))?;
         self.rank += 1;
-        if let Some(tags) = &mut self.tags {
-            tags.add(rank, Standard::Output, child.stdout.take().map(Into::into));
-            tags.add(rank, Standard::Errors, child.stderr.take().map(Into::into));
-        }
-        Ok(Started { rank, pid: Pid::from_raw(child.id() as libc::pid_t) })
+        let streams = [
+            (Standard::Output, child.stdout.take().map(Into::into)),
+            (Standard::Errors, child.stderr.take().map(Into::into)),
+        ];
+        Ok(Started { rank, pid: Pid::from_raw(child.id() as libc::pid_t), streams })
     }
 
     fn command(&self) -> Command {
@@ -84,27 +79,16 @@ impl<'a> Starter<'a> {
             .env("LPF_SECRET", self.secret.text())
             .env("LPF_JOB", std::process::id().to_string())
             .env(WHERE, &self.reports);
-        let listener = (self.rank == 0).then(|| Arc::clone(&self.listener));
-        match &listener {
-            Some(listener) => command.env("LPF_MEET_FD", listener.as_raw_fd().to_string()),
-            // A job may be started by a process of another, which has one.
-            None => command.env_remove("LPF_MEET_FD").stdin(Stdio::null()),
-        };
-        if self.tags.is_some() {
+        if self.rank > 0 {
+            command.stdin(Stdio::null());
+        }
+        if self.job.tag {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
         }
         let (parent, mask) = (getpid(), self.job.mask);
         // SAFETY: between fork and exec, `prepare` makes system calls on what it is given and nothing
         // else: it allocates nothing and takes no lock.
-        unsafe {
-            command.pre_exec(move || prepare(parent, Signal::SIGKILL, &mask, listener.as_deref()))
-        };
+        unsafe { command.pre_exec(move || prepare(parent, Signal::SIGKILL, &mask)) };
         command
-    }
-
-    /// From now on what all those started write is passed on, where tags were asked for; what is
-    /// returned is closed when that is done.
-    pub(super) fn finish(self) -> io::Result<Option<PipeReader>> {
-        self.tags.map(Tags::pass_on).transpose()
     }
 }

@@ -13,11 +13,13 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::descendants::{descendants, descendants_of, is_stopped, is_this_program};
+use super::desk::Desk;
 use super::milliseconds;
 use super::report::Reports;
 use super::signals::{Heard, Signals};
 use super::tcp::Started;
 use super::verdict::{Ended, Failed, Over};
+use crate::output::say;
 
 /// A second signal so long after the first means that the user does not want to wait. Sooner it is the
 /// same once more: timeout(1) sends its signal to the program and then to the group.
@@ -68,6 +70,7 @@ pub(super) struct Watch {
     running: HashMap<Pid, lpf::Pid>,
     size: lpf::Pid,
     reports: Reports,
+    desk: Desk,
     /// Another launcher, which has started them.
     launcher: Option<Pid>,
     /// There is no child left, of those started or taken in.
@@ -95,17 +98,25 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(signals: Signals, reports: Reports, size: lpf::Pid, grace: Duration) -> Self {
+    pub(super) fn new(
+        signals: Signals,
+        reports: Reports,
+        desk: Desk,
+        output: Option<PipeReader>,
+        size: lpf::Pid,
+        grace: Duration,
+    ) -> Self {
         Watch {
             signals,
             reports,
+            desk,
             size,
             launcher: None,
             grace,
             began: Instant::now(),
             running: HashMap::new(),
             nobody: false,
-            output: None,
+            output,
             stage: Stage::Running,
             meeting: HashSet::new(),
             left: HashSet::new(),
@@ -127,11 +138,17 @@ impl Watch {
     /// Watches one more.
     pub(super) fn take(&mut self, started: Started) {
         self.running.insert(started.pid, started.rank);
+        self.desk.tag(started.rank, started.streams);
     }
 
-    /// From when on the output is passed on.
-    pub(super) fn output(&mut self, output: Option<PipeReader>) {
-        self.output = output;
+    /// There are no more to come.
+    pub(super) fn all_started(&mut self) {
+        self.desk.close_tags();
+    }
+
+    /// Processes of the job.
+    pub(super) fn size(&self) -> lpf::Pid {
+        self.size
     }
 
     /// Whether processes were asked to end, so that no more are to be started.
@@ -200,8 +217,18 @@ impl Watch {
 
     /// Takes note of what processes, and their shepherds, have to tell.
     fn read_reports(&mut self) {
-        while let Some(report) = self.reports.next() {
+        while let Some((report, asked)) = self.reports.next() {
             match report {
+                Report::AsksForStreams { rank } => {
+                    let handed = asked.map(|asked| self.desk.hand_streams(rank, &asked));
+                    if let Some(Err(error)) = handed {
+                        // Its shepherd reports that it did not start.
+                        say(format!("process {rank} has no standard streams: {error}"));
+                    }
+                }
+                Report::AsksForListener { meet } => {
+                    asked.inspect(|asked| self.desk.hand_listener(&meet, asked));
+                }
                 Report::Started { rank, pid } => {
                     self.running.insert(Pid::from_raw(pid), rank);
                 }
@@ -421,6 +448,7 @@ impl Watch {
                     if self.launcher == Some(pid) {
                         self.read_reports();
                         self.over.launcher = Some(status);
+                        self.desk.close_tags();
                     }
                     // Others are strangers that were taken in.
                     if let Some(rank) = self.running.remove(&pid) {
@@ -440,6 +468,9 @@ impl Watch {
     fn ended(&mut self, ended: Ended) {
         self.leaves_in_vain |= self.zero_leaves && !ended.status.success();
         self.meeting.remove(&ended.rank);
+        if ended.rank == 0 {
+            self.desk.close_listener();
+        }
         self.over.ended.push(ended);
     }
 }

@@ -31,8 +31,6 @@ pub struct Launched {
     pub size: Pid,
     /// `LPF_MEET`: where process 0 is found, as `host:port`.
     pub meet: String,
-    /// `LPF_MEET_FD`: process 0 was handed a socket that listens there already.
-    pub listener: Option<i32>,
     /// `LPF_SECRET`: what only processes of the job know.
     pub secret: Option<String>,
     /// `LPF_JOB`: tells jobs apart.
@@ -54,8 +52,6 @@ impl Launched {
         let meet = read("LPF_MEET", None, text, "where process 0 is found, as host:port")?;
         let secret = read("LPF_SECRET", None, text, "the secret of the job")?;
         let job = read("LPF_JOB", 0, |text| text.parse().ok(), "a number")?;
-        let listener =
-            read("LPF_MEET_FD", None, |t| t.parse().ok().map(Some), "a file descriptor")?;
         // Started by another launcher, a process need not be told twice which one it is.
         let (rank, size) = match (rank.value, size.value, by_mpi_launcher()) {
             (None, None, Some((rank, size))) if meet.value.is_some() => (Some(rank), Some(size)),
@@ -76,8 +72,7 @@ impl Launched {
                 )));
             }
         };
-        let (secret, job, listener) = (secret.value, job.value, listener.value);
-        Ok(Some(Launched { rank, size, meet, listener, secret, job }))
+        Ok(Some(Launched { rank, size, meet, secret: secret.value, job: job.value }))
     }
 }
 
