@@ -20,8 +20,8 @@ const LINE: usize = 64;
 /// One block a member, by its place in the group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Blocks<'a> {
-    /// A vector divided evenly.
-    Even { whole: Span, granule: usize, members: usize },
+    /// A vector divided evenly; and of each block the bytes from `first` on, at most `most`.
+    Even { whole: Span, granule: usize, members: usize, first: usize, most: usize },
     /// Blocks of one length at a constant stride.
     Equal { first: usize, stride: usize, bytes: usize },
     /// Blocks of any length, one behind the other: where each ends, in elements of so many bytes; and of each
@@ -39,8 +39,60 @@ pub(crate) fn granule(bytes: usize, element: usize, members: usize) -> usize {
 impl Blocks<'_> {
     /// `bytes` bytes of elements of `element` bytes, divided evenly.
     pub(crate) fn even(bytes: usize, element: usize, members: usize) -> Self {
-        let granule = granule(bytes, element, members);
-        Blocks::Even { whole: Span { start: 0, bytes }, granule, members }
+        Self::divided(Span { start: 0, bytes }, granule(bytes, element, members), members)
+    }
+
+    /// A part of a vector, divided evenly into blocks of whole granules.
+    pub(crate) fn divided(whole: Span, granule: usize, members: usize) -> Self {
+        // Nothing is longer than the first one, but the last one with what is left of a granule.
+        let longest = [0, members - 1].map(|nth| share(whole, granule, members, nth).bytes);
+        let most = longest[0].max(longest[1]);
+        Blocks::Even { whole, granule, members, first: 0, most }
+    }
+
+    /// Of each block of an evenly divided vector the bytes from `first` on, at most `most`.
+    pub(crate) fn piece(self, first: usize, most: usize) -> Self {
+        match self {
+            Blocks::Even { whole, granule, members, .. } => {
+                Blocks::Even { whole, granule, members, first, most }
+            }
+            other => {
+                debug_assert!(false, "other blocks are cut by what they are made of: {other:?}");
+                other
+            }
+        }
+    }
+
+    /// The length of the longest block of an evenly divided vector, or of its piece.
+    pub(crate) fn longest(&self) -> usize {
+        match *self {
+            Blocks::Even { most, .. } => most,
+            Blocks::Equal { bytes, .. } => bytes,
+            Blocks::Any { element, most, .. } => element * most,
+        }
+    }
+
+    /// Whether blocks lie side by side.
+    fn is_dense(&self) -> bool {
+        match *self {
+            Blocks::Even { whole, granule, members, first, most } => {
+                first == 0 && Self::divided(whole, granule, members).longest() <= most
+            }
+            Blocks::Equal { stride, bytes, .. } => stride == bytes,
+            Blocks::Any { .. } => false,
+        }
+    }
+
+    /// Where the blocks of members `first` to `end - 1` lie in the collectives' own memory: side by side if they do in
+    /// the vector, else one.
+    pub(crate) fn kept(&self, first: usize, end: usize) -> Span {
+        let span = self.between(first, end);
+        match *self {
+            Blocks::Even { whole, .. } if self.is_dense() => {
+                Span { start: span.start - whole.start, ..span }
+            }
+            _ => Span { start: self.stage(first), ..span },
+        }
     }
 
     /// The block of a member.
@@ -51,6 +103,12 @@ impl Blocks<'_> {
                 let count = ends[member] - start;
                 let (skipped, taken) = (first.min(count), count.saturating_sub(first).min(most));
                 Span { start: element * (start + skipped), bytes: element * taken }
+            }
+            Blocks::Even { whole, granule, members, first, most } => {
+                let block = share(whole, granule, members, member);
+                let skipped = first.min(block.bytes);
+                let bytes = (block.bytes - skipped).min(most);
+                Span { start: block.start + skipped, bytes }
             }
             _ => self.between(member, member + 1),
         }
@@ -68,19 +126,14 @@ impl Blocks<'_> {
     pub(crate) fn stage(&self, member: usize) -> usize {
         match *self {
             Blocks::Equal { bytes, .. } => member * bytes,
-            Blocks::Even { whole, .. } => self.of(member).start - whole.start,
+            Blocks::Even { most, .. } => member * most,
             Blocks::Any { element, most, .. } => member * most * element,
         }
     }
 
     /// Members `first` to `end - 1` in runs whose blocks lie side by side.
     pub(crate) fn runs(&self, first: usize, end: usize, mut each: impl FnMut(usize, usize)) {
-        let is_dense = match *self {
-            Blocks::Even { .. } => true,
-            Blocks::Equal { stride, bytes, .. } => stride == bytes,
-            Blocks::Any { .. } => false,
-        };
-        match is_dense {
+        match self.is_dense() {
             true => each(first, end),
             false => (first..end).for_each(|member| each(member, member + 1)),
         }
@@ -89,10 +142,9 @@ impl Blocks<'_> {
     /// The blocks of members `first` to `end - 1`, where they lie side by side.
     pub(crate) fn between(&self, first: usize, end: usize) -> Span {
         match *self {
-            Blocks::Even { whole, granule, members } => {
-                let start = share(whole, granule, members, first);
-                let stop = share(whole, granule, members, end);
-                Span { start, bytes: stop - start }
+            Blocks::Even { .. } => {
+                let (first, last) = (self.of(first), self.of(end - 1));
+                Span { start: first.start, bytes: last.end() - first.start }
             }
             Blocks::Equal { first: at, stride, bytes } => {
                 debug_assert!(end == first + 1 || stride == bytes);
@@ -106,13 +158,16 @@ impl Blocks<'_> {
     }
 }
 
-/// Where block `nth` of `members` begins: the first ones are a granule longer than the rest.
-fn share(whole: Span, granule: usize, members: usize, nth: usize) -> usize {
+/// Block `nth` of `members`: the first ones are a granule longer than the rest.
+fn share(whole: Span, granule: usize, members: usize, nth: usize) -> Span {
     let granules = whole.bytes / granule;
     let (least, more) = (granules / members, granules % members);
-    let before = nth * least + nth.min(more);
-    // What is left of a granule goes with the last block.
-    if nth == members { whole.end() } else { whole.start + before * granule }
+    let begin = |nth: usize| {
+        let before = nth * least + nth.min(more);
+        // What is left of a granule goes with the last block.
+        if nth == members { whole.end() } else { whole.start + before * granule }
+    };
+    Span { start: begin(nth), bytes: begin(nth + 1) - begin(nth) }
 }
 
 /// Divides a span into two, the lower half first and no shorter.
@@ -143,6 +198,34 @@ mod tests {
             }
             assert_eq!(at, bytes);
             assert_eq!(blocks.between(0, members), Span { start: 0, bytes });
+        }
+    }
+
+    #[test]
+    fn pieces_of_even_blocks_cover_each_of_them() {
+        for (bytes, element, members) in [(8 * 103, 8, 7), (64 * 9 + 24, 8, 3), (40, 8, 9)] {
+            let whole = Blocks::even(bytes, element, members);
+            assert!(whole.is_dense());
+            for most in [8, 24, whole.longest() + 8] {
+                let pieces = whole.longest().div_ceil(most);
+                for member in 0..members {
+                    let block = whole.of(member);
+                    let of_piece = |nth: usize| whole.piece(nth * most, most);
+                    let covered: usize =
+                        (0..pieces).map(|nth| of_piece(nth).of(member).bytes).sum();
+                    assert_eq!(covered, block.bytes);
+                    for nth in 0..pieces {
+                        let piece = of_piece(nth);
+                        assert_eq!(piece.is_dense(), pieces == 1);
+                        let span = piece.of(member);
+                        assert!(span.start >= block.start && span.end() <= block.end());
+                        assert!(
+                            piece.is_dense()
+                                || piece.kept(member, member + 1).start == member * most
+                        );
+                    }
+                }
+            }
         }
     }
 

@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use bytemuck::Pod;
 use lpf_core::{Cause, Context, Error, Lpf, Pid, Result, panic_text};
 
-use crate::algorithms::{Member, Results, Vector, by_way};
+use crate::algorithms::{Member, Piece, Results, Vector, by_way};
 use crate::blocks::Blocks;
 use crate::collectives::{Collectives, Mode, misuse, mixed, refused};
 use crate::cost::{Supersteps, choose};
@@ -171,6 +171,38 @@ impl Plan {
             Mode::Expected if one_part => shared.cell,
             Mode::Expected if kept > 0 => room / kept,
             Mode::Expected => usize::MAX,
+        }
+    }
+}
+
+/// How a vector to be combined is cut into pieces.
+#[derive(Clone, Copy)]
+struct Cut {
+    v: Vector,
+    members: usize,
+    /// Whether a piece is one of each block.
+    of_blocks: bool,
+}
+
+impl Cut {
+    /// Elements of what is worked on piece by piece.
+    fn len(self) -> usize {
+        let bytes =
+            if self.of_blocks { self.v.blocks(self.members).longest() } else { self.v.bytes };
+        bytes / self.v.element.max(1)
+    }
+
+    /// Where the piece from element `first` on lies.
+    fn buffers(self, x: Place, y: Place, first: usize) -> Buffers {
+        let offset = if self.of_blocks { 0 } else { first * self.v.element };
+        Buffers { input: x.from(offset), output: y.from(offset) }
+    }
+
+    fn piece(self, first: usize, len: usize) -> Piece {
+        let element = self.v.element;
+        match self.of_blocks {
+            true => Piece { v: self.v, first: first * element, most: len * element },
+            false => Vector { bytes: len * element, element }.into(),
         }
     }
 }
@@ -497,16 +529,13 @@ impl<'s> Collectives<'s> {
         let way = self.usual_reduce(ctx, v, commutes);
         let what = What::new(Collective::Reduce, way as usize, len * element, element);
         let what = What { root, commutes, operator: OperatorName(name), site, pattern, ..what };
-        let plan = Plan { what, len, scratch: way.scratch(self.len()) };
+        let cut = Cut { v, members: self.len(), of_blocks: way.scratch(self.len()).of_blocks };
+        let plan = Plan { what, len: cut.len(), scratch: way.scratch(self.len()) };
         // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {
-            let buffers = |_, first| Buffers {
-                input: x.from(first * element),
-                output: y.from(first * element),
-            };
-            self.carry_out(ctx, plan, combine, buffers, |s, m, _, len| {
-                let v = Vector { bytes: len * element, element };
-                by_way::reduce((way, commutes), s, m, root, v);
+            let buffers = |_, first| cut.buffers(x, y, first);
+            self.carry_out(ctx, plan, combine, buffers, |s, m, first, len| {
+                by_way::reduce((way, commutes), s, m, root, cut.piece(first, len));
             })
         }
     }
@@ -572,16 +601,13 @@ impl<'s> Collectives<'s> {
         let way = self.usual_allreduce(ctx, v, commutes);
         let what = What::new(Collective::Allreduce, way as usize, len * element, element);
         let what = What { commutes, operator: OperatorName(name), site, pattern, ..what };
-        let plan = Plan { what, len, scratch: way.scratch() };
+        let cut = Cut { v, members: self.len(), of_blocks: way.scratch(self.len()).of_blocks };
+        let plan = Plan { what, len: cut.len(), scratch: way.scratch(self.len()) };
         // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {
-            let buffers = |_, first| Buffers {
-                input: x.from(first * element),
-                output: y.from(first * element),
-            };
-            self.carry_out(ctx, plan, combine, buffers, |s, m, _, len| {
-                let v = Vector { bytes: len * element, element };
-                by_way::allreduce(way, s, m, v);
+            let buffers = |_, first| cut.buffers(x, y, first);
+            self.carry_out(ctx, plan, combine, buffers, |s, m, first, len| {
+                by_way::allreduce(way, s, m, cut.piece(first, len));
             })
         }
     }

@@ -9,7 +9,6 @@
 //! A superstep in which nothing moves is not counted, as with expected arrivals there is none; in full
 //! supersteps it has its sync all the same.
 
-use std::iter::repeat_n;
 use std::ops::Add;
 
 use lpf_core::Pid;
@@ -113,7 +112,7 @@ struct Division {
 
 impl Division {
     fn new(whole: Span, granule: usize, p: usize) -> Self {
-        let blocks = Blocks::Even { whole, granule, members: p };
+        let blocks = Blocks::divided(whole, granule, p);
         let (first, last) = (blocks.of(0).bytes, blocks.of(p - 1).bytes);
         // The first ones have a granule more than the rest; the last one has what is left of a granule, also
         // where it has no whole one.
@@ -165,28 +164,43 @@ fn spread(p: usize, v: Vector) -> Supersteps {
     moving(sent.max(v.bytes as f64 - shortest), others(p))
 }
 
-/// Vectors that groups of these sizes, one behind the other, divide among their members: what that takes,
-/// each combining its part of what all have, and what it takes that the parts come back to the first member.
-fn divisions(v: Vector, sizes: impl Iterator<Item = usize>) -> (Supersteps, Supersteps) {
+/// Vectors that halves of the largest power of two of p members divide again and again: what that takes, each combining
+/// its part of what all have, and what it takes that the parts come back to the first member.
+fn halvings(p: usize, v: Vector) -> (Supersteps, Supersteps) {
     let (mut down, mut back) = Default::default();
     // The first part of the first parts is the longest in whole granules; the last part of the last ones
     // has what is left of a granule.
     let (mut first, mut last) = (v.span(), v.span());
-    for k in sizes {
+    for _ in 0..p.ilog2() {
         let granule = v.granule();
-        let all = [first, last].map(|whole| Division::new(whole, granule, k));
+        let all = [first, last].map(|whole| Division::new(whole, granule, 2));
         let most = |of: fn(Division) -> f64| of(all[0]).max(of(all[1]));
-        down = down + combining(others(k) * most(|d| d.longest), others(k));
+        down = down + combining(most(|d| d.longest), 1.0);
         back = back + moving(most(|d| d.whole - d.first), most(|d| d.others));
-        let parts = |whole| Blocks::Even { whole, granule, members: k };
-        (first, last) = (parts(first).of(0), parts(last).of(k - 1));
+        let parts = |whole| Blocks::divided(whole, granule, 2);
+        (first, last) = (parts(first).of(0), parts(last).of(1));
     }
     (down, back)
 }
 
-/// Halvings among the largest power of two of p.
-fn halvings(p: usize) -> impl Iterator<Item = usize> {
-    repeat_n(2, p.ilog2() as usize)
+/// The same of groups of k, whose sizes multiply to p: each keeps a share of the blocks that its group has.
+fn exchanges(p: usize, v: Vector) -> (Supersteps, Supersteps) {
+    let (mut down, mut back) = Default::default();
+    let (blocks, mut width) = (v.blocks(p), p);
+    let bytes = |first: usize, width: usize| blocks.between(first, first + width).bytes as f64;
+    for k in factors(p) {
+        let share = width / k;
+        // As of halves, the first and the last are the longest.
+        let longest = bytes(0, share).max(bytes(p - share, share));
+        down = down + combining(others(k) * longest, others(k));
+        let ends = [0, p - width].map(|first| {
+            let shares = (1..k).map(|nth| bytes(first + nth * share, share));
+            (shares.clone().sum::<f64>(), shares.filter(|&bytes| bytes > 0.0).count() as f64)
+        });
+        back = back + moving(ends[0].0.max(ends[1].0), ends[0].1.max(ends[1].1));
+        width = share;
+    }
+    (down, back)
 }
 
 /// Bytes of the block of one of p members, where all have blocks of one length: of whole elements.
@@ -227,11 +241,11 @@ impl Reduce {
             }
             Reduce::Binomial => combining(n, 1.0).times(up(p)),
             Reduce::Rabenseifner => {
-                let (down, back) = divisions(v, halvings(p));
+                let (down, back) = halvings(p, v);
                 combining(n, 1.0).times(has_pairs(p)) + down + back
             }
             Reduce::Radix => {
-                let (down, back) = divisions(v, factors(p));
+                let (down, back) = exchanges(p, v);
                 down + back
             }
             Reduce::Ring => even.ring() + even.gather(),
@@ -249,7 +263,7 @@ impl Allreduce {
             Allreduce::Doubling => combining(n, 1.0).times(f64::from(p.ilog2())) + pairs,
             Allreduce::Ring => even.ring() + kept(even.ring()),
             Allreduce::Rabenseifner => {
-                let (down, _) = divisions(v, halvings(p));
+                let (down, _) = halvings(p, v);
                 down + kept(down) + pairs
             }
             Allreduce::Transpose => even.reduce_scatter() + even.allgather(),

@@ -2,7 +2,7 @@
 
 use crate::ways::*;
 
-/// How many times what is worked on.
+/// How many times what is worked on: a part of a vector, or the parts of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scratch {
     /// Kept by the algorithm, at the front.
@@ -11,6 +11,9 @@ pub(crate) struct Scratch {
     pub(crate) waiting: usize,
     /// On expected arrivals a message of it is one part, in a cell, because a round sends and writes the same memory.
     pub(crate) one_part: bool,
+    /// Of a vector that is divided into blocks it takes a piece of each at a time: the order of operands depends on the
+    /// block.
+    pub(crate) of_blocks: bool,
     /// No member knows: there are no full supersteps of it.
     pub(crate) unknown: bool,
 }
@@ -33,14 +36,22 @@ impl Reduce {
         match self {
             Reduce::Direct => Scratch::new(0, members),
             Reduce::Square => Scratch::new(1, crate::algorithms::side(members)),
-            _ => Scratch::new(1, 1),
+            Reduce::Binomial | Reduce::Rabenseifner => Scratch::new(1, 1),
+            Reduce::Transpose | Reduce::Ring | Reduce::Radix => {
+                Scratch { of_blocks: true, ..Scratch::new(members, members) }
+            }
         }
     }
 }
 
 impl Allreduce {
-    pub(crate) fn scratch(self) -> Scratch {
-        Scratch { one_part: self == Allreduce::Doubling, ..Scratch::new(0, 1) }
+    pub(crate) fn scratch(self, members: usize) -> Scratch {
+        match self {
+            Allreduce::Doubling => Scratch { one_part: true, ..Scratch::new(0, 1) },
+            Allreduce::Rabenseifner => Scratch::new(0, 1),
+            Allreduce::Transpose => Scratch { of_blocks: true, ..Scratch::new(0, members) },
+            Allreduce::Ring => Scratch { of_blocks: true, ..Scratch::new(0, 1) },
+        }
     }
 }
 

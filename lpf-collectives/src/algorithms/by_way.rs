@@ -21,26 +21,29 @@ pub(crate) fn reduce(
     s: &mut Schedule,
     m: Member,
     root: usize,
-    v: Vector,
+    piece: impl Into<Piece>,
 ) {
+    let (piece, members) = (piece.into(), m.members);
+    let v = piece.v;
     match way {
         Reduce::Direct => reduce_direct(s, m, root, v),
-        Reduce::Transpose => reduce_transpose(s, m, root, v),
+        Reduce::Transpose => reduce_transpose(s, m, root, piece.blocks(members)),
         Reduce::Square => reduce_square(s, m, root, v, commutes),
         Reduce::Binomial => reduce_binomial(s, m, root, v, commutes),
         Reduce::Rabenseifner => reduce_rabenseifner(s, m, root, v),
-        Reduce::Radix => reduce_radix(s, m, root, v),
-        Reduce::Ring => reduce_ring(s, m, root, v),
+        Reduce::Radix => reduce_radix(s, m, root, piece.blocks(members)),
+        Reduce::Ring => reduce_ring(s, m, root, piece.blocks(members)),
     }
 }
 
 /// An all-reduce of vectors.
-pub(crate) fn allreduce(way: Allreduce, s: &mut Schedule, m: Member, v: Vector) {
+pub(crate) fn allreduce(way: Allreduce, s: &mut Schedule, m: Member, piece: impl Into<Piece>) {
+    let piece = piece.into();
     match way {
-        Allreduce::Doubling => allreduce_doubling(s, m, v),
-        Allreduce::Ring => allreduce_ring(s, m, v),
-        Allreduce::Rabenseifner => allreduce_rabenseifner(s, m, v),
-        Allreduce::Transpose => allreduce_transpose(s, m, v),
+        Allreduce::Doubling => allreduce_doubling(s, m, piece.v),
+        Allreduce::Ring => allreduce_ring(s, m, piece.blocks(m.members)),
+        Allreduce::Rabenseifner => allreduce_rabenseifner(s, m, piece.v),
+        Allreduce::Transpose => allreduce_transpose(s, m, piece.blocks(m.members)),
     }
 }
 

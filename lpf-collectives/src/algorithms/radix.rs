@@ -1,8 +1,8 @@
 //! Radix-K: rounds of exchanges in groups of k, whose sizes multiply to p (Peterka and others).
 
-use super::{Member, Vector, input};
-use crate::blocks::{Blocks, Span};
-use crate::schedule::{Buffer, Region, Schedule};
+use super::{Member, held, input, output, reduce::partial_in};
+use crate::blocks::Blocks;
+use crate::schedule::{Buffer, Schedule};
 
 /// The sizes of the groups: prime factors, small ones put together up to this.
 const LARGEST: usize = 4;
@@ -23,73 +23,97 @@ pub(crate) fn factors(members: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-fn part(span: Span, v: Vector, count: usize, nth: usize) -> Span {
-    Blocks::Even { whole: span, granule: v.granule(), members: count }.of(nth)
+/// A member's groups, from the nearest members on: in each exchange it keeps one of k shares of the blocks it has.
+struct Exchange {
+    k: usize,
+    /// From one member of the group to the next.
+    stride: usize,
+    /// Which of the group this member is.
+    digit: usize,
+    /// The first block of what the group has, and the blocks of a share.
+    first: usize,
+    width: usize,
+}
+
+impl Exchange {
+    fn all(m: Member) -> impl Iterator<Item = Self> {
+        let (mut stride, mut first, mut width) = (1, 0, m.members);
+        factors(m.members).map(move |k| {
+            width /= k;
+            let exchange = Exchange { k, stride, digit: m.me / stride % k, first, width };
+            first += exchange.digit * width;
+            stride *= k;
+            exchange
+        })
+    }
+
+    fn member(&self, m: Member, nth: usize) -> usize {
+        m.me + nth * self.stride - self.digit * self.stride
+    }
+
+    /// The others of the group, from the next one on.
+    fn others(&self) -> impl Iterator<Item = usize> {
+        (1..self.k).map(|step| (self.digit + step) % self.k)
+    }
+
+    /// The blocks of a share, in runs that lie side by side, and how many blocks of the share are before each.
+    fn share(&self, blocks: Blocks<'_>, nth: usize, mut each: impl FnMut([usize; 2], usize)) {
+        let first = self.first + nth * self.width;
+        blocks.runs(first, first + self.width, |begin, end| each([begin, end], begin - first));
+    }
 }
 
 /// Reduce in groups of k, then what each has goes up to the root: Σ(k-1)/k n/(k's before) both ways, in two
 /// supersteps for each size.
-pub(crate) fn reduce_radix(s: &mut Schedule, m: Member, root: usize, v: Vector) {
-    let acc = if m.me == root { Buffer::Output } else { Buffer::Scratch };
-    let (mut span, mut stride, mut at) = (v.span(), 1, Buffer::Input);
-    for k in factors(m.members) {
-        let digit = m.me / stride % k;
-        let member = |nth: usize| m.me + nth * stride - digit * stride;
-        let own = part(span, v, k, digit);
-        for nth in (1..k).map(|step| (digit + step) % k) {
-            let theirs = part(span, v, k, nth);
-            s.send(member(nth), Region::new(at, theirs), false, digit * theirs.bytes);
+pub(crate) fn reduce_radix(s: &mut Schedule, m: Member, root: usize, blocks: Blocks<'_>) {
+    let (acc, most) = (partial_in(m, root), blocks.longest());
+    let mut at = Buffer::Input;
+    for exchange in Exchange::all(m) {
+        let Exchange { digit, width, .. } = exchange;
+        for nth in exchange.others() {
+            exchange.share(blocks, nth, |[begin, end], before| {
+                let from = held(at, blocks, begin, end);
+                s.send(exchange.member(m, nth), from, false, (digit * width + before) * most);
+            });
         }
-        let (mut with, result) = (Region::new(at, own), Region::new(acc, own));
-        for nth in (0..digit).rev().chain(digit + 1..k) {
-            s.fold(member(nth), with, result, nth < digit, nth * own.bytes);
-            with = result;
+        let mut with = at;
+        for nth in (0..digit).rev().chain(digit + 1..exchange.k) {
+            exchange.share(blocks, digit, |[begin, end], before| {
+                let [own, result] = [with, acc].map(|buffer| held(buffer, blocks, begin, end));
+                let stage = (nth * width + before) * most;
+                s.fold(exchange.member(m, nth), own, result, nth < digit, stage);
+            });
+            with = acc;
         }
-        (span, stride, at) = (own, stride * k, acc);
+        at = acc;
         s.next_round();
     }
     // The same groups, last ones first.
-    let count = factors(m.members).count();
-    for round in (0..count).rev() {
-        let k = factors(m.members).nth(round).unwrap_or(1);
-        stride /= k;
-        let whole = span_of(m, v, round);
-        let (digit, top) = (m.me / stride % k, root / stride % k);
+    let all: Vec<Exchange> = Exchange::all(m).collect();
+    for exchange in all.iter().rev() {
+        let Exchange { k, stride, digit, width, .. } = *exchange;
         // Those are left who are where the root is in all groups that came later.
         if m.me / (stride * k) == root / (stride * k) {
-            let member = |nth: usize| m.me + nth * stride - digit * stride;
+            let top = root / stride % k;
             if digit == top {
-                let mut stage = 0;
-                for nth in (1..k).map(|step| (digit + step) % k) {
-                    let theirs = part(whole, v, k, nth);
-                    s.take(member(nth), Region::new(acc, theirs), part_before(whole, theirs));
-                    stage += theirs.bytes;
+                for nth in exchange.others() {
+                    exchange.share(blocks, nth, |[begin, end], before| {
+                        let to = held(acc, blocks, begin, end);
+                        s.take(exchange.member(m, nth), to, (nth * width + before) * most);
+                    });
                 }
-                debug_assert!(stage <= whole.bytes);
             } else {
-                let own = part(whole, v, k, digit);
-                s.give(member(top), Region::new(acc, own), part_before(whole, own));
+                exchange.share(blocks, digit, |[begin, end], before| {
+                    let from = held(acc, blocks, begin, end);
+                    s.give(exchange.member(m, top), from, (digit * width + before) * most);
+                });
             }
         }
         s.next_round();
     }
     if m.members == 1 {
-        s.copy(input(v.span()), Region::new(Buffer::Output, v.span()));
+        s.copy(input(blocks.of(0)), output(blocks.of(0)));
     }
-}
-
-fn part_before(whole: Span, part: Span) -> usize {
-    part.start - whole.start
-}
-
-/// What a member has of the vector after so many exchanges.
-fn span_of(m: Member, v: Vector, rounds: usize) -> Span {
-    let mut stride = 1;
-    factors(m.members).take(rounds).fold(v.span(), |span, k| {
-        let digit = m.me / stride % k;
-        stride *= k;
-        part(span, v, k, digit)
-    })
 }
 
 #[cfg(test)]

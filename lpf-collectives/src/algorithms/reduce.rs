@@ -3,14 +3,18 @@
 //! At the root partial results lie in its output, elsewhere in scratch.
 
 use super::{
-    Member, Results, Vector, allgather_direct, allgather_ring, doublings, input, output,
+    Member, Results, Vector, allgather_direct, allgather_ring, doublings, held, input, output,
     reduce_scatter_direct, reduce_scatter_ring, side,
 };
+use crate::blocks::Blocks;
 use crate::schedule::{Buffer, Region, Schedule};
 
+pub(super) fn partial_in(m: Member, root: usize) -> Buffer {
+    if m.me == root { Buffer::Output } else { Buffer::Scratch }
+}
+
 fn partial(m: Member, root: usize, v: Vector) -> Region {
-    let buffer = if m.me == root { Buffer::Output } else { Buffer::Scratch };
-    Region::new(buffer, v.span())
+    Region::new(partial_in(m, root), v.span())
 }
 
 fn alone(s: &mut Schedule, m: Member, v: Vector) {
@@ -124,41 +128,40 @@ pub(crate) fn reduce_square(s: &mut Schedule, m: Member, root: usize, v: Vector,
 }
 
 /// Reduce-scatter, then the root gathers (a transpose): two supersteps of n (p-1)/p.
-pub(crate) fn reduce_transpose(s: &mut Schedule, m: Member, root: usize, v: Vector) {
-    let acc = partial(m, root, v).buffer;
-    reduce_scatter_direct(s, m, v.blocks(m.members), Results::Place(acc));
-    collect(s, m, root, v, acc);
+pub(crate) fn reduce_transpose(s: &mut Schedule, m: Member, root: usize, blocks: Blocks<'_>) {
+    let acc = partial_in(m, root);
+    reduce_scatter_direct(s, m, blocks, Results::Place(acc));
+    collect(s, m, root, blocks, acc);
 }
 
 /// Blocks around a ring, then the root gathers: p-1 supersteps of n/p and one of n (p-1)/p. For commutative
 /// operators.
-pub(crate) fn reduce_ring(s: &mut Schedule, m: Member, root: usize, v: Vector) {
-    let acc = partial(m, root, v).buffer;
-    reduce_scatter_ring(s, m, v.blocks(m.members), Results::Place(acc));
-    collect(s, m, root, v, acc);
+pub(crate) fn reduce_ring(s: &mut Schedule, m: Member, root: usize, blocks: Blocks<'_>) {
+    let acc = partial_in(m, root);
+    reduce_scatter_ring(s, m, blocks, Results::Place(acc));
+    collect(s, m, root, blocks, acc);
 }
 
 /// The root gathers blocks that lie at their places.
-fn collect(s: &mut Schedule, m: Member, root: usize, v: Vector, acc: Buffer) {
-    let blocks = v.blocks(m.members);
+fn collect(s: &mut Schedule, m: Member, root: usize, blocks: Blocks<'_>, acc: Buffer) {
     if m.me == root {
         for from in m.others() {
             s.take(from, output(blocks.of(from)), blocks.stage(from));
         }
     } else {
-        s.give(root, Region::new(acc, blocks.of(m.me)), blocks.stage(m.me));
+        s.give(root, held(acc, blocks, m.me, m.me + 1), blocks.stage(m.me));
     }
     s.next_round();
 }
 
 /// Reduce-scatter by transpose, then everybody gathers: two supersteps of n (p-1)/p.
-pub(crate) fn allreduce_transpose(s: &mut Schedule, m: Member, v: Vector) {
-    reduce_scatter_direct(s, m, v.blocks(m.members), Results::Place(Buffer::Output));
-    allgather_direct(s, m, v.blocks(m.members));
+pub(crate) fn allreduce_transpose(s: &mut Schedule, m: Member, blocks: Blocks<'_>) {
+    reduce_scatter_direct(s, m, blocks, Results::Place(Buffer::Output));
+    allgather_direct(s, m, blocks);
 }
 
 /// Blocks go around a ring twice: 2 (p-1) supersteps of n/p. For commutative operators.
-pub(crate) fn allreduce_ring(s: &mut Schedule, m: Member, v: Vector) {
-    reduce_scatter_ring(s, m, v.blocks(m.members), Results::Place(Buffer::Output));
-    allgather_ring(s, m, v.blocks(m.members));
+pub(crate) fn allreduce_ring(s: &mut Schedule, m: Member, blocks: Blocks<'_>) {
+    reduce_scatter_ring(s, m, blocks, Results::Place(Buffer::Output));
+    allgather_ring(s, m, blocks);
 }

@@ -1,11 +1,11 @@
 //! Reduce-scatter: block i of the combined vectors becomes member i's.
 
-use super::{Member, input};
+use super::{Member, held, input};
 use crate::blocks::{Blocks, Span};
 use crate::schedule::{Buffer, Region, Schedule};
 
-/// Where results go: each at its place in the vector, in a buffer; or the own block alone, to the front of
-/// the output, while partial results wait in scratch.
+/// Where results go: each at its place in a buffer, that of the vector or scratch; or the own block alone, to the front
+/// of the output, while partial results wait in scratch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Results {
     Place(Buffer),
@@ -14,22 +14,20 @@ pub(crate) enum Results {
 
 impl Results {
     /// The result of the own block.
-    fn result(self, own: Span) -> Region {
+    fn result(self, blocks: Blocks<'_>, me: usize) -> Region {
         match self {
-            Results::Place(buffer) => Region::new(buffer, own),
-            Results::Front => Region::new(Buffer::Output, Span { start: 0, bytes: own.bytes }),
+            Results::Place(buffer) => held(buffer, blocks, me, me + 1),
+            Results::Front => {
+                Region::new(Buffer::Output, Span { start: 0, bytes: blocks.of(me).bytes })
+            }
         }
     }
 
     /// What another block comes to on its way.
     fn partial(self, blocks: Blocks<'_>, member: usize) -> Region {
-        let span = blocks.of(member);
         match self {
-            Results::Place(buffer) => Region::new(buffer, span),
-            Results::Front => Region::new(
-                Buffer::Scratch,
-                Span { start: blocks.stage(member), bytes: span.bytes },
-            ),
+            Results::Place(buffer) => held(buffer, blocks, member, member + 1),
+            Results::Front => held(Buffer::Scratch, blocks, member, member + 1),
         }
     }
 }
@@ -46,7 +44,7 @@ pub(crate) fn reduce_scatter_direct(
         s.send(to, input(block), false, m.me * block.bytes);
     });
     let own = blocks.of(m.me);
-    let result = into.result(own);
+    let result = into.result(blocks, m.me);
     let mut with = input(own);
     for from in m.outwards() {
         s.fold(from, with, result, from < m.me, from * own.bytes);
@@ -68,12 +66,14 @@ pub(crate) fn reduce_scatter_ring(s: &mut Schedule, m: Member, blocks: Blocks<'_
             _ => into.partial(blocks, leaves),
         };
         s.send(m.after(1), from, false, 0);
-        let own = blocks.of(comes);
-        let to = if comes == m.me { into.result(own) } else { into.partial(blocks, comes) };
-        s.fold(m.before(1), input(own), to, true, 0);
+        let to = match comes == m.me {
+            true => into.result(blocks, m.me),
+            false => into.partial(blocks, comes),
+        };
+        s.fold(m.before(1), input(blocks.of(comes)), to, true, 0);
         s.next_round();
     }
     if m.members == 1 {
-        s.copy(input(blocks.of(0)), into.result(blocks.of(0)));
+        s.copy(input(blocks.of(0)), into.result(blocks, 0));
     }
 }

@@ -104,6 +104,64 @@ fn allreduces_combine_in_order() {
     }
 }
 
+/// Sums that are rounded: their bits tell in which order they were made.
+fn add_floats(left: &[u8], right: &[u8]) -> Vec<u8> {
+    let floats = |bytes: &[u8]| -> Vec<f64> {
+        bytes.chunks_exact(8).map(|word| f64::from_le_bytes(word.try_into().unwrap())).collect()
+    };
+    let all = floats(left).into_iter().zip(floats(right)).map(|(a, b)| a + b);
+    all.flat_map(f64::to_le_bytes).collect()
+}
+
+/// Vectors of which a piece of each block is combined at a time, as long as it is said: they come out as if they were
+/// combined at once, to the bit, and what waits in a round has room for itself.
+#[test]
+fn pieces_of_blocks_have_the_bits_of_the_whole() {
+    let number = |me: usize, nth: usize| {
+        ((me * 7919 + nth * 31) as f64).sin() * 2f64.powi((nth * me % 13) as i32)
+    };
+    let check = |name: &str, write: &dyn Fn(&mut Schedule, Member, usize, Piece)| {
+        for members in MEMBERS {
+            for elements in [0, 3, 67, 40 * members + 3] {
+                let v = Vector { bytes: 8 * elements, element: 8 };
+                let root = elements % members;
+                let combine = |pieces: &[Piece], scratch: usize| {
+                    let mut memory: Vec<Memory> = (0..members)
+                        .map(|me| Memory {
+                            input: (0..elements)
+                                .flat_map(|nth| number(me, nth).to_le_bytes())
+                                .collect(),
+                            output: Some(vec![0; v.bytes]),
+                            scratch: vec![0; scratch],
+                        })
+                        .collect();
+                    for &piece in pieces {
+                        let all = schedules(members, |s, m| write(s, m, root, piece));
+                        supersteps(&all);
+                        run(&all, &mut memory, add_floats);
+                    }
+                    memory[root].result().to_vec()
+                };
+                let longest = v.blocks(members).longest();
+                let whole = combine(&[v.into()], members * longest);
+                for most in [8, 40] {
+                    let pieces = longest.div_ceil(most).max(1);
+                    let piece = |nth: usize| Piece { v, first: nth * most, most };
+                    let pieces: Vec<Piece> = (0..pieces).map(piece).collect();
+                    let what = format!("{name} of {members}, {elements} elements, {most}");
+                    assert_eq!(combine(&pieces, members * most), whole, "{what}");
+                }
+            }
+        }
+    };
+    for &way in Reduce::ALL.iter().filter(|way| way.scratch(4).of_blocks) {
+        check(way.name(), &|s, m, root, piece| reduce((way, true), s, m, root, piece));
+    }
+    for &way in Allreduce::ALL.iter().filter(|way| way.scratch(4).of_blocks) {
+        check(way.name(), &|s, m, _, piece| allreduce(way, s, m, piece));
+    }
+}
+
 /// The operator that a reduce-scatter is tested with: a ring's has to commute.
 fn op_of(way: ReduceScatter) -> Op {
     if way == ReduceScatter::Ring { add } else { compose }

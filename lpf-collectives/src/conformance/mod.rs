@@ -18,6 +18,7 @@ mod by_arrival;
 mod extremes;
 mod faults;
 mod groups;
+mod long;
 mod mismatches;
 mod misuse;
 mod monitors;
@@ -39,6 +40,7 @@ pub mod cases {
     pub use super::extremes::*;
     pub use super::faults::*;
     pub use super::groups::*;
+    pub use super::long::*;
     pub use super::mismatches::*;
     pub use super::misuse::*;
     pub use super::monitors::*;
@@ -91,6 +93,11 @@ macro_rules! conformance {
             extremes: [
                 nan_and_signed_zeros_have_one_rule_in_every_algorithm,
                 positions_of_short_values_are_exact,
+            ]
+            long: [
+                long_sums_have_the_same_bits_in_both_modes,
+                sums_of_a_mebibyte_and_more_have_the_same_bits_in_both_modes,
+                equal_columns_have_equal_bits,
             ]
             by_arrival: [
                 sums_by_arrival_have_the_bits_of_their_schedule,
@@ -178,6 +185,7 @@ mod tests {
             include_str!("extremes.rs"),
             include_str!("faults.rs"),
             include_str!("groups.rs"),
+            include_str!("long.rs"),
             include_str!("mismatches.rs"),
             include_str!("misuse.rs"),
             include_str!("monitors.rs"),
