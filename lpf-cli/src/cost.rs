@@ -13,6 +13,7 @@ use lpf::tables::{self, Table};
 use serde::Serialize;
 
 use crate::args::Cost;
+use crate::built_in;
 use crate::failure::{Failure, Result};
 use crate::output::{self, digits, json, processes, size, table, time};
 use crate::probe::caveat;
@@ -116,7 +117,7 @@ fn source(options: &Cost, settings: &Settings, p: Pid) -> Result<Source> {
     }
     let backend = match named {
         Some(name) => known(name)?,
-        None => lpf::chosen(settings)?.into(),
+        None => built_in::chosen(settings)?.into(),
     };
     Ok(of_backend(backend, p))
 }
@@ -184,11 +185,9 @@ fn guess(backend: String, p: Pid) -> Source {
     let growth = if backend == "threads" { Growth::SharedMemory } else { Growth::MessagePassing };
     let machine = Machine::new(p, p, p, Arc::new(Parameters::guess(growth)));
     let probe = started::command(&format!("probe --backend {backend}"));
-    let how = match lpf::backend(&backend) {
-        Ok(_) => "",
-        Err(_) => {
-            ", of an lpf that is built with it: cargo build --release -p lpf-cli --features mpi"
-        }
+    let how = match built_in::backend(&backend) {
+        Ok(_) => String::new(),
+        Err(_) => format!("; first {}", built_in::WITH_MPI),
     };
     let sentence = format!(
         "g and l are a guess, for there is no table of {backend} here: {probe} makes one{how}"

@@ -9,6 +9,7 @@
 
 mod args;
 mod bench;
+mod built_in;
 mod busy;
 mod comply;
 mod cost;

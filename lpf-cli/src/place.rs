@@ -23,6 +23,7 @@ use serde::de::DeserializeOwned;
 use self::inside::Member;
 use self::outside::Jobs;
 use crate::args::Measuring;
+use crate::built_in;
 use crate::failure::{Failure, Result};
 
 pub(crate) use self::inside::answer_orders;
@@ -60,8 +61,8 @@ impl Place {
         let settings = Settings::from_environment()?;
         let (launched, by_launcher) = (Launched::from_environment()?, by_mpi_launcher());
         let backend = match &options.backend {
-            Some(name) => lpf::backend(name)?,
-            None => lpf::chosen(&settings)?,
+            Some(name) => built_in::backend(name)?,
+            None => built_in::chosen(&settings)?,
         };
         let job = launched.as_ref().map(|job| (job.rank, job.size)).or(by_launcher);
         let member = match (backend, job) {

@@ -125,7 +125,7 @@ fn backend(options: &Run) -> Result<Backend> {
             format!("backend \"threads\" is one process: {instead}, or say --backend tcp")
         }
         other => format!(
-            "\"{other}\" is no backend that lpf run starts processes for: there are tcp, and mpi for a program built with --features mpi"
+            "lpf run starts no processes for backend \"{other}\": there are tcp, and mpi for a program whose dependency lpf has the feature \"mpi\""
         ),
     }))
 }

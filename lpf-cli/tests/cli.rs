@@ -9,6 +9,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+/// How the program gets the backend mpi.
+const WITH_MPI: &str = "in its repository, with cargo build --release --features mpi -p lpf-cli";
+
 /// A folder for tables of its own, and the right to measure: measurements beside each other would
 /// only make each other slow.
 struct Place {
@@ -391,7 +394,7 @@ fn info_says_what_does_not_fit_in_a_job() {
     #[cfg(not(feature = "mpi"))]
     {
         let output = place.command(&["info"]).env("LPF_BACKEND", "mpi").output().unwrap();
-        assert!(stdout(&output).contains("build it with --features mpi"), "{}", stdout(&output));
+        assert!(stdout(&output).contains(WITH_MPI), "{}", stdout(&output));
     }
 }
 
@@ -490,7 +493,7 @@ fn bench_collectives_for_people_says_how_often_the_choice_is_right() {
     assert!(text.contains("g and l are a guess, for there is no table of threads here: "));
     assert!(text.contains("the choice is within 10 % or 300 ns of the best algorithm in "));
     assert!(text.contains(" of 4 cells ("), "{text}");
-    assert_eq!(text.contains("build with --features mpi"), !cfg!(feature = "mpi"), "{text}");
+    assert_eq!(text.contains(WITH_MPI), !cfg!(feature = "mpi"), "{text}");
     let csv = place.run(&with(&base, &["--collective", "scan", "-p", "2", "--csv"]));
     assert_eq!(stdout(&csv).lines().next(), Some(&*COLLECTIVES.join(",")));
 }
@@ -689,8 +692,7 @@ fn cost_says_whose_elements_they_are_and_rounds_up_to_blocks() {
     let found = rows(&place.run(&with(&alltoall, &["--json"])), &COST);
     assert!(found.iter().all(|row| row["elements"] == 1004), "{found:?}");
     let text = stdout(&place.run(&["cost", "scan", "--backend", "mpi"]));
-    let advises = text.contains("built with it: cargo build --release -p lpf-cli --features mpi");
-    assert_eq!(advises, !cfg!(feature = "mpi"), "{text}");
+    assert_eq!(text.contains(WITH_MPI), !cfg!(feature = "mpi"), "{text}");
 }
 
 #[test]
@@ -775,7 +777,7 @@ fn wrong_arguments_and_settings_give_one_sentence_and_status_2() {
     for command in ["probe", "comply", "bench"] {
         let output = place.run(&[command, "--backend", "mpi"]);
         check_refused(&output, "not built into this program", command);
-        check_refused(&output, "build it with --features mpi", command);
+        check_refused(&output, WITH_MPI, command);
     }
     let settings = [
         ("LPF_PIN", "sideways", "none, compact, scatter or auto"),

@@ -596,7 +596,7 @@ fn a_program_that_cannot_be_run_is_one_sentence_and_no_job() {
         (&["-n", "2"], " run --help explains more)"),
         (&["--frobnicate", "true"], " run --help explains more)"),
         (&["--backend", "threads", "true"], "start the program itself"),
-        (&["--backend", "pigeons", "true"], "\"pigeons\" is no backend"),
+        (&["--backend", "pigeons", "true"], "no processes for backend \"pigeons\""),
         (&["--backend", "pigeons", "true"], "there are tcp, and mpi for a program built with"),
     ];
     for (arguments, expected) in cases {

@@ -43,6 +43,8 @@ pub use job::leave;
 pub use lpf_core::*;
 pub use member::Member;
 pub use run::{BACKENDS, backend, chosen, run, run_args};
+#[doc(hidden)]
+pub use run::{backend_or, chosen_or};
 
 /// Broadcasts, reductions and exchanges, the same on every backend.
 pub use lpf_collectives as collectives;

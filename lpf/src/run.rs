@@ -20,11 +20,25 @@ const KNOWN: &[&str] =
 /// *Misuse* for a name that is no backend's or that this program was built without; the text says
 /// what there is.
 pub fn backend(name: &str) -> Result<&'static str> {
+    backend_or(name, WITH_MPI)
+}
+
+/// How a program gets the backend mpi.
+const WITH_MPI: &str =
+    "give its dependency the feature in Cargo.toml: lpf = { ..., features = [\"mpi\"] }";
+
+/// As [`backend`]; `with_mpi` is how this program gets the backend mpi: for the program `lpf`, whose build is another
+/// one than that of its users' programs.
+///
+/// # Errors
+/// As there.
+#[doc(hidden)]
+pub fn backend_or(name: &str, with_mpi: &str) -> Result<&'static str> {
     if let Some(built_in) = BACKENDS.iter().find(|&&built_in| built_in == name) {
         return Ok(built_in);
     }
     Err(Error::setting(if KNOWN.contains(&name) {
-        not_built_in(name)
+        not_built_in(name, with_mpi)
     } else {
         format!(
             "\"{name}\" is no backend (LPF_BACKEND, --backend); this program has {}",
@@ -34,9 +48,9 @@ pub fn backend(name: &str) -> Result<&'static str> {
 }
 
 /// That this program was built without a backend, and what to do: in the same words wherever it is found.
-fn not_built_in(name: &str) -> String {
+fn not_built_in(name: &str, with_mpi: &str) -> String {
     let built_in = BACKENDS.join(", ");
-    let how = if name == "mpi" { ": build it with --features mpi" } else { "" };
+    let how = if name == "mpi" { format!(": {with_mpi}") } else { String::new() };
     format!("backend \"{name}\" is not built into this program, which has {built_in}{how}")
 }
 
@@ -88,8 +102,17 @@ pub fn run_args<P: Program>(procs: Pid, program: P, args: Args<'_>) -> Result<()
 /// *Misuse* for a backend that is not built in, and for a job of which something is missing; the text
 /// says what to do.
 pub fn chosen(settings: &Settings) -> Result<&'static str> {
+    chosen_or(settings, WITH_MPI)
+}
+
+/// As [`chosen`], with the hint of [`backend_or`].
+///
+/// # Errors
+/// As there.
+#[doc(hidden)]
+pub fn chosen_or(settings: &Settings, with_mpi: &str) -> Result<&'static str> {
     if settings.backend.source != Source::Default {
-        return backend(&settings.backend.value);
+        return backend_or(&settings.backend.value, with_mpi);
     }
     if Launched::from_environment()?.is_some() {
         return Ok("tcp");
@@ -98,8 +121,8 @@ pub fn chosen(settings: &Settings) -> Result<&'static str> {
         // One process is no job, whoever started it.
         Some((_, 1)) if !cfg!(feature = "mpi") => Ok("threads"),
         Some((_, size)) if !cfg!(feature = "mpi") => Err(Error::setting(format!(
-            "MPI's or Slurm's launcher started {size} processes: {}, or start it with lpf run, or set LPF_BACKEND=tcp and LPF_MEET=HOST:PORT, or LPF_BACKEND=threads for each on its own",
-            not_built_in("mpi")
+            "MPI's or Slurm's launcher started {size} processes: {}; or start it with lpf run, or set LPF_BACKEND=tcp and LPF_MEET=HOST:PORT, or LPF_BACKEND=threads for each on its own",
+            not_built_in("mpi", with_mpi)
         ))),
         Some(_) => Ok("mpi"),
         None => Ok("threads"),
@@ -121,9 +144,13 @@ mod tests {
 
     #[test]
     #[cfg(not(feature = "mpi"))]
-    fn without_mpi_it_is_said_how_to_build_it() {
+    fn without_mpi_the_hint_is_what_a_package_writes_into_its_own_manifest() {
         let text = backend("mpi").unwrap_err().to_string();
         assert!(text.contains("\"mpi\" is not built into this program, which has"), "{text}");
-        assert!(text.ends_with("build it with --features mpi"), "{text}");
+        assert!(text.ends_with("Cargo.toml: lpf = { ..., features = [\"mpi\"] }"), "{text}");
+        let text = backend_or("mpi", "type this").unwrap_err().to_string();
+        assert!(text.ends_with(": type this"), "{text}");
+        let text = backend("ibverbs").unwrap_err().to_string();
+        assert!(!text.contains("mpi"), "{text}");
     }
 }

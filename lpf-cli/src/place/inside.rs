@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::Measurement;
 use crate::failure::{Failure, Result};
 use crate::output;
-use crate::{bench, comply, probe};
+use crate::{bench, built_in, comply, probe};
 
 /// What is asked of process 0 of a job: a line on its standard input.
 #[derive(Debug, Serialize, Deserialize)]
@@ -85,7 +85,7 @@ impl Member {
 /// `lpf measure`: performs what is ordered on standard input, until there is no more.
 pub(crate) fn answer_orders() -> Result<()> {
     let settings = Settings::from_environment()?;
-    let backend = lpf::backend(&settings.backend.value)?;
+    let backend = built_in::backend(&settings.backend.value)?;
     let job = match backend {
         "mpi" => by_mpi_launcher(),
         _ => Launched::from_environment()?.map(|job| (job.rank, job.size)),

@@ -53,8 +53,9 @@ impl Rival {
 
     #[cfg(not(feature = "mpi"))]
     pub(in crate::bench) fn new(_place: &Place) -> Self {
-        let text = "MPI's own collectives are not beside: build with --features mpi for them";
-        Rival { here: None, missing: Some(text.into()) }
+        let text =
+            format!("MPI's own collectives were not measured: {}", crate::built_in::WITH_MPI);
+        Rival { here: None, missing: Some(text) }
     }
 
     /// Whether these p processes, a job of MPI's, can call it themselves.
