@@ -12,8 +12,7 @@ const FREE: f64 = 0.2;
 const ROUNDING: f64 = 5.0;
 
 /// What a measurement makes of checked mode.
-const UNCHECKED: &str =
-    "LPF_CHECK=1 has no effect here: checked mode costs time that says nothing about the machine";
+const UNCHECKED: &str = "LPF_CHECK=1 has no effect here: checked mode takes time, and the numbers would not be those of the machine";
 
 /// Time that the cores spent up to now, in the system's ticks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,7 +31,7 @@ pub(crate) struct Busy {
     checked: bool,
     /// The process from which all others descend that are not others'.
     root: u32,
-    /// None where the system does not say.
+    /// None if the system does not say.
     begin: Option<Ticks>,
 }
 
@@ -54,7 +53,7 @@ impl Busy {
         let others =
             others(self.cores.len().max(1), self.begin?, Ticks::now(&self.cores, self.root)?)?;
         Some(format!(
-            "other programs used {} of {} cores meanwhile, so times may be too long: measure again when nothing else runs",
+            "other programs used {} of {} cores meanwhile, so times may be too long: measure again on a quiet machine",
             digits(others),
             self.cores.len()
         ))

@@ -13,7 +13,6 @@ use lpf::tables::{self, Table};
 use serde::Serialize;
 
 use crate::args::Cost;
-use crate::built_in;
 use crate::failure::{Failure, Result};
 use crate::output::{self, digits, json, processes, size, table, time};
 use crate::probe::caveat;
@@ -53,7 +52,7 @@ pub(crate) fn run(options: &Cost) -> Result<()> {
     let n = whole_blocks(collective, p as usize, options.n);
     let bytes = n.checked_mul(options.element).and_then(|bytes| bytes.checked_mul(p as usize));
     if bytes.is_none() {
-        let text = "all processes together have more bytes than can be counted: give a smaller -n, --element or -p";
+        let text = "the bytes of all processes together exceed the largest number: give a smaller -n, --element or -p";
         return Err(Failure::Usage(text.into()));
     }
     let rows = rows(collective, (n, options.element), p, &source);
@@ -65,7 +64,7 @@ pub(crate) fn run(options: &Cost) -> Result<()> {
         if n != options.n {
             writeln!(
                 out,
-                "{} elements are rounded up to {n}: as many for each process",
+                "{} elements are rounded up to {n}: the same number for each process",
                 options.n
             )?;
         }
@@ -117,7 +116,7 @@ fn source(options: &Cost, settings: &Settings, p: Pid) -> Result<Source> {
     }
     let backend = match named {
         Some(name) => known(name)?,
-        None => built_in::chosen(settings)?.into(),
+        None => lpf::chosen(settings)?.into(),
     };
     Ok(of_backend(backend, p))
 }
@@ -139,7 +138,7 @@ fn known(name: &str) -> Result<String> {
     match name {
         "threads" | "tcp" | "mpi" => Ok(name.into()),
         _ => Err(Failure::Usage(format!(
-            "\"{name}\" is no backend that lpf probe measures; there are threads, tcp and mpi"
+            "\"{name}\" is not a backend that lpf probe measures; there are threads, tcp and mpi"
         ))),
     }
 }
@@ -148,7 +147,7 @@ fn of_file(path: &Path, named: Option<&str>, p: Pid) -> Result<Source> {
     let shown = path.display();
     let all = tables::read(path).map_err(|reason| {
         Failure::Usage(format!(
-            "--table {shown} cannot be used: {reason}; name a file that lpf probe has saved (lpf info says where)"
+            "--table {shown} cannot be used: {reason}; name a file that lpf probe has saved (lpf info lists them)"
         ))
     })?;
     let mut backends: Vec<String> = all.iter().map(|table| table.backend.clone()).collect();
@@ -176,7 +175,7 @@ fn of_table(table: Table, place: &str, p: Pid) -> Source {
         Origin::Extrapolated => format!(
             "g and l are extrapolated from those of {measured}, which are measured: {place}, {backend}{caveat}"
         ),
-        Origin::Guess => format!("g and l are a guess that {place} has, {backend}"),
+        Origin::Guess => format!("g and l are a guess of {place}, {backend}"),
     };
     Source { backend, machine, sentence }
 }
@@ -185,12 +184,14 @@ fn guess(backend: String, p: Pid) -> Source {
     let growth = if backend == "threads" { Growth::SharedMemory } else { Growth::MessagePassing };
     let machine = Machine::new(p, p, p, Arc::new(Parameters::guess(growth)));
     let probe = started::command(&format!("probe --backend {backend}"));
-    let how = match built_in::backend(&backend) {
-        Ok(_) => String::new(),
-        Err(_) => format!("; first {}", built_in::WITH_MPI),
+    let how = match lpf::backend(&backend) {
+        Ok(_) => "",
+        Err(_) => {
+            ", of an lpf that is built with it: cargo build --release -p lpf-cli --features mpi"
+        }
     };
     let sentence = format!(
-        "g and l are a guess, for there is no table of {backend} here: {probe} makes one{how}"
+        "g and l are a guess, because there is no table of {backend} here: {probe} makes one{how}"
     );
     Source { backend, machine, sentence }
 }
@@ -231,7 +232,7 @@ fn shown(
     writeln!(out, "{}", all.trim_fmt())?;
     let least = rows.iter().map(|row| row.predicted_ns).fold(f64::INFINITY, f64::min);
     if rows.iter().any(|row| row.chosen && row.predicted_ns > least) {
-        writeln!(out, "chosen for its fewer supersteps, among those within 5 % of the least")?;
+        writeln!(out, "chosen for its fewer supersteps, among those within 5 % of the smallest")?;
     }
     writeln!(out, "{}", source.sentence)
 }

@@ -14,7 +14,7 @@ pub(crate) fn text(option: &str, path: &Path, wanted: &str) -> Result<String> {
     })?;
     match text.trim().is_empty() {
         true => {
-            let text = format!("{option} {shown} is empty, and has to hold {wanted}");
+            let text = format!("{option} {shown} is empty; it has to hold {wanted}");
             Err(Failure::Usage(text))
         }
         false => Ok(text),
@@ -26,7 +26,7 @@ pub(crate) fn whole(name: &str, value: &Value) -> std::result::Result<u64, Strin
     // 5e3, and what no word of 64 bits holds, are read as numbers that may have been rounded.
     value.as_u64().ok_or_else(|| {
         format!(
-            "{name} is {value}, and has to be a whole number, not negative and below 2^64, written with digits alone"
+            "{name} is {value}; it has to be a whole number from 0 to below 2^64, written with digits only"
         )
     })
 }

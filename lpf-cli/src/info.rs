@@ -11,7 +11,6 @@ use lpf::tables::{Found, Store, Table};
 use serde::Serialize;
 
 use crate::args::Info;
-use crate::built_in;
 use crate::failure::Result;
 use crate::misspelt;
 use crate::output::{self, digits, size, table, time, within};
@@ -124,7 +123,7 @@ impl TableShown {
 
 /// The backend that [`lpf::run`] would use, and what has decided that.
 fn chosen(settings: &Settings) -> lpf::Result<SettingShown> {
-    let value = built_in::chosen(settings)?.to_owned();
+    let value = lpf::chosen(settings)?.to_owned();
     let source = match (&*value, settings.backend.source) {
         (_, Source::Default) if Launched::from_environment()?.is_some() => "LPF_MEET".into(),
         ("mpi", Source::Default) => LAUNCHER.into(),

@@ -9,7 +9,6 @@
 
 mod args;
 mod bench;
-mod built_in;
 mod busy;
 mod comply;
 mod cost;

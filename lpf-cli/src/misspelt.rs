@@ -19,8 +19,8 @@ pub(crate) fn say() {
 /// That it is no setting, and which one may have been meant.
 pub(crate) fn verdict(name: &str) -> String {
     match meant(name) {
-        Some(meant) => format!("no setting; did you mean {meant}?"),
-        None => "no setting".into(),
+        Some(meant) => format!("not a setting; did you mean {meant}?"),
+        None => "not a setting".into(),
     }
 }
 

@@ -23,7 +23,6 @@ use serde::de::DeserializeOwned;
 use self::inside::Member;
 use self::outside::Jobs;
 use crate::args::Measuring;
-use crate::built_in;
 use crate::failure::{Failure, Result};
 
 pub(crate) use self::inside::answer_orders;
@@ -61,8 +60,8 @@ impl Place {
         let settings = Settings::from_environment()?;
         let (launched, by_launcher) = (Launched::from_environment()?, by_mpi_launcher());
         let backend = match &options.backend {
-            Some(name) => built_in::backend(name)?,
-            None => built_in::chosen(&settings)?,
+            Some(name) => lpf::backend(name)?,
+            None => lpf::chosen(&settings)?,
         };
         let job = launched.as_ref().map(|job| (job.rank, job.size)).or(by_launcher);
         let member = match (backend, job) {
@@ -219,10 +218,10 @@ fn misfit(backend: &str, size: Pid) -> String {
     let job = format!("this process is one of a job of {size}");
     match backend {
         "threads" => format!(
-            "{job}, and --backend threads measures a single one: start it alone, without the launcher"
+            "{job}, and --backend threads measures a single process: start it without the launcher"
         ),
         "tcp" => format!(
-            "{job} that MPI's or Slurm's launcher started; over tcp they meet where LPF_MEET=HOST:PORT says, or lpf run starts them"
+            "{job} that MPI's or Slurm's launcher started; over tcp set LPF_MEET=HOST:PORT to the address of process 0, or use lpf run"
         ),
         _ => format!(
             "{job} that was not started for {backend}: start it by lpf run --backend {backend}, or alone"

@@ -102,7 +102,7 @@ fn too_few(started: lpf::Pid, size: lpf::Pid, refused: &Refused) -> String {
     match started {
         0 => format!("no process could be started: {refused}"),
         _ => format!(
-            "only {started} of {size} processes could be started, and were ended again: {refused}"
+            "only {started} of {size} processes could be started, and these were ended: {refused}"
         ),
     }
 }
@@ -122,16 +122,16 @@ fn backend(options: &Run) -> Result<Backend> {
         "mpi" => return Ok(Backend::Mpi),
         "threads" => {
             let instead = "start the program itself, with LPF_PROCS for the number of threads";
-            format!("backend \"threads\" is one process: {instead}, or say --backend tcp")
+            format!("backend \"threads\" is one process: {instead}, or give --backend tcp")
         }
         other => format!(
-            "lpf run starts no processes for backend \"{other}\": there are tcp, and mpi for a program whose dependency lpf has the feature \"mpi\""
+            "lpf run does not start processes for the backend \"{other}\": there are tcp, and mpi for a program built with --features mpi"
         ),
     }))
 }
 
 fn system(error: impl std::fmt::Display) -> Failure {
-    Failure::Failed(format!("the system refused what starting processes needs: {error}"))
+    Failure::Failed(format!("the system refused to start processes: {error}"))
 }
 
 /// What is left of a time, for poll: rounded up, else the last millisecond would be spent in a loop.

@@ -9,9 +9,6 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// How the program gets the backend mpi.
-const WITH_MPI: &str = "in its repository, with cargo build --release --features mpi -p lpf-cli";
-
 /// A folder for tables of its own, and the right to measure: measurements beside each other would
 /// only make each other slow.
 struct Place {
@@ -304,7 +301,7 @@ fn a_misspelt_setting_is_said_by_every_command_and_listed_by_info() {
         let mut command = place.command(arguments);
         let output = command.env("LPF_PINN", "none").env("LPF_HEARTBEAT", "on").output().unwrap();
         let said = stderr(&output);
-        let sentence = "lpf: LPF_PINN is no setting; did you mean LPF_PIN? (";
+        let sentence = "lpf: LPF_PINN is not a setting; did you mean LPF_PIN? (";
         assert_eq!(said.matches(sentence).count(), 1, "{arguments:?}: {said}");
         assert!(!said.contains("LPF_HEARTBEAT"), "another part knows it: {said}");
     }
@@ -314,7 +311,7 @@ fn a_misspelt_setting_is_said_by_every_command_and_listed_by_info() {
     assert_eq!(shown["unknown_settings"], serde_json::json!(["LPF_PINN"]));
     let text = stdout(&place.command(&["info"]).env("LPF_PINN", "none").output().unwrap());
     let listed =
-        |line: &str| line.trim().starts_with("LPF_PINN ") && line.contains("no setting; did");
+        |line: &str| line.trim().starts_with("LPF_PINN ") && line.contains("not a setting; did");
     assert!(text.lines().any(listed), "{text}");
 }
 
@@ -394,7 +391,7 @@ fn info_says_what_does_not_fit_in_a_job() {
     #[cfg(not(feature = "mpi"))]
     {
         let output = place.command(&["info"]).env("LPF_BACKEND", "mpi").output().unwrap();
-        assert!(stdout(&output).contains(WITH_MPI), "{}", stdout(&output));
+        assert!(stdout(&output).contains("build it with --features mpi"), "{}", stdout(&output));
     }
 }
 
@@ -485,15 +482,15 @@ fn bench_collectives_for_people_says_how_often_the_choice_is_right() {
     let p = format!("2,{}", cores + 1);
     let output = place.run(&with(&base, &["--collective", "scan,broadcast", "-p", &p]));
     let text = stdout(&output);
-    let table: Vec<_> = text.lines().take_while(|line| !line.starts_with("time is")).collect();
+    let table: Vec<_> = text.lines().take_while(|line| !line.starts_with("time: ")).collect();
     assert_eq!(table.iter().filter(|line| line.contains("64 B")).count(), 4, "{text}");
     for line in table {
         assert!(line.len() <= 100 && line == line.trim_end(), "{line}");
     }
-    assert!(text.contains("g and l are a guess, for there is no table of threads here: "));
+    assert!(text.contains("g and l are a guess, because there is no table of threads here: "));
     assert!(text.contains("the choice is within 10 % or 300 ns of the best algorithm in "));
     assert!(text.contains(" of 4 cells ("), "{text}");
-    assert_eq!(text.contains(WITH_MPI), !cfg!(feature = "mpi"), "{text}");
+    assert_eq!(text.contains("build with --features mpi"), !cfg!(feature = "mpi"), "{text}");
     let csv = place.run(&with(&base, &["--collective", "scan", "-p", "2", "--csv"]));
     assert_eq!(stdout(&csv).lines().next(), Some(&*COLLECTIVES.join(",")));
 }
@@ -603,12 +600,12 @@ fn bench_reduce_takes_a_recorded_trace_draws_and_goes_between_processes() {
     for (name, text, expected) in [
         ("none.json", "[]", "no repetition"),
         ("short.json", "[[0, 1], [1]]", "row 1 has 1 times for 2 processes"),
-        ("late.json", "[[0, 3600000000001]]", "an hour is the most"),
-        ("empty.json", "\n", "is empty, and has to hold a list of lists"),
-        ("minus.json", "[[0, 1], [0, -1]]", "[1][1] is -1, and has to be a whole number"),
-        ("half.json", "[[0.5, 0]]", "[0][0] is 0.5, and has to be a whole number"),
-        ("times.json", "[0, 1]", "no list of lists of whole numbers"),
-        ("text.json", "late", "no list of lists of whole numbers"),
+        ("late.json", "[[0, 3600000000001]]", "the most is an hour"),
+        ("empty.json", "\n", "is empty; it has to hold a list of lists"),
+        ("minus.json", "[[0, 1], [0, -1]]", "[1][1] is -1; it has to be a whole number"),
+        ("half.json", "[[0.5, 0]]", "[0][0] is 0.5; it has to be a whole number"),
+        ("times.json", "[0, 1]", "is not a list of lists of whole numbers"),
+        ("text.json", "late", "is not a list of lists of whole numbers"),
     ] {
         let output = place.run(&with(&base, &["--trace", &file(name, text)]));
         check_refused(&output, expected, name);
@@ -629,7 +626,7 @@ fn cost_says_what_each_algorithm_takes_and_where_g_and_l_come_from() {
     assert!(text.lines().all(|line| line == line.trim_end()), "{text}");
     assert_eq!(text.matches("chosen").count(), 1, "{text}");
     assert!(
-        text.contains("g and l are a guess, for there is no table of threads here: "),
+        text.contains("g and l are a guess, because there is no table of threads here: "),
         "{text}"
     );
     let found = rows(&place.run(&with(&base, &["--json"])), &COST);
@@ -653,7 +650,9 @@ fn cost_says_what_each_algorithm_takes_and_where_g_and_l_come_from() {
     let direct = near.lines().find(|line| line.contains("direct")).unwrap();
     assert!(direct.ends_with("chosen"), "{near}");
     assert!(
-        near.contains("\nchosen for its fewer supersteps, among those within 5 % of the least\n")
+        near.contains(
+            "\nchosen for its fewer supersteps, among those within 5 % of the smallest\n"
+        )
     );
 
     place.run(&QUICK_PROBE);
@@ -688,11 +687,14 @@ fn cost_says_whose_elements_they_are_and_rounds_up_to_blocks() {
         text.starts_with("alltoall among 4 processes, 1004 elements (8032 B) each\n"),
         "{text}"
     );
-    assert!(text.ends_with("1001 elements are rounded up to 1004: as many for each process\n"));
+    assert!(
+        text.ends_with("1001 elements are rounded up to 1004: the same number for each process\n")
+    );
     let found = rows(&place.run(&with(&alltoall, &["--json"])), &COST);
     assert!(found.iter().all(|row| row["elements"] == 1004), "{found:?}");
     let text = stdout(&place.run(&["cost", "scan", "--backend", "mpi"]));
-    assert_eq!(text.contains(WITH_MPI), !cfg!(feature = "mpi"), "{text}");
+    let advises = text.contains("built with it: cargo build --release -p lpf-cli --features mpi");
+    assert_eq!(advises, !cfg!(feature = "mpi"), "{text}");
 }
 
 #[test]
@@ -741,17 +743,17 @@ fn wrong_arguments_and_settings_give_one_sentence_and_status_2() {
         (&["bench", "--json", "--csv"], "exclude each other"),
         (&["probe", "--svg", "/no/such/folder/a.svg"], "name another file"),
         (&["probe", "--backend", "ibverbs"], "not built into this program"),
-        (&["probe", "--backend", "pigeons"], "is no backend"),
-        (&["comply", "--backend", "pigeons"], "is no backend"),
-        (&["bench", "--backend", "tcp", "--pattern", "exec"], "on threads alone"),
-        (&["measure"], "of no use by itself"),
+        (&["probe", "--backend", "pigeons"], "is not a backend"),
+        (&["comply", "--backend", "pigeons"], "is not a backend"),
+        (&["bench", "--backend", "tcp", "--pattern", "exec"], "on threads only"),
+        (&["measure"], "measure is a part of probe, comply and bench"),
         (&["bench", "collectives", "-p", "1"], "give -p 2 or more"),
         (&["bench", "reduce", "-p", "1,2", "--backend", "tcp"], "give -p 2 or more"),
         (&["bench", "collectives", "--size", "0"], "number of bytes from 1"),
         (&["bench", "collectives", "--size", "1e10"], "number of bytes from 1"),
         (&["bench", "collectives", "--svg", "a.png"], "name of a png; name a.svg"),
         (&["cost", "gather_v"], "counts as its even form here: name gather"),
-        (&["cost", "gather", "-n", "1e12", "--element", "1e9"], "more bytes than can be counted"),
+        (&["cost", "gather", "-n", "1e12", "--element", "1e9"], "exceed the largest number"),
         (&["bench", "collectives", "--json", "--csv"], "exclude each other"),
         (&["bench", "collectives", "--svg", "/no/such/folder/a.svg"], "name another file"),
         (&["bench", "--json", "collectives"], "has to follow"),
@@ -777,7 +779,7 @@ fn wrong_arguments_and_settings_give_one_sentence_and_status_2() {
     for command in ["probe", "comply", "bench"] {
         let output = place.run(&[command, "--backend", "mpi"]);
         check_refused(&output, "not built into this program", command);
-        check_refused(&output, WITH_MPI, command);
+        check_refused(&output, "build it with --features mpi", command);
     }
     let settings = [
         ("LPF_PIN", "sideways", "none, compact, scatter or auto"),
@@ -824,7 +826,7 @@ fn a_probe_of_many_processes_saves_the_cheaper_way_to_exchange() {
     let table: Value = serde_json::from_str(&fs::read_to_string(place.table()).unwrap()).unwrap();
     let way = table["tables"][0]["exchange"].as_str().unwrap();
     assert!(["direct", "bruck"].contains(&way), "{way}");
-    assert!(said.contains(&format!("to be used, is {way}")), "{said}");
+    assert!(said.contains(&format!("programs will use {way}")), "{said}");
 }
 
 /// One process of a job of one, which says where its g and l come from.
@@ -871,7 +873,8 @@ fn between_processes_bench_counts_messages_of_both_ways_to_exchange() {
         let found = rows(&command.env("LPF_EXCHANGE", way).output().unwrap(), &BENCH);
         assert_eq!(found.len(), 6);
         for row in &found {
-            let says_why = row["remarks"].as_str().unwrap().contains("a get takes two messages");
+            let says_why =
+                row["remarks"].as_str().unwrap().contains("a get takes two consecutive messages");
             assert_eq!(says_why, row["pattern"] == "get8", "{row}");
             let p = row["p"].as_u64().unwrap() as usize;
             assert_eq!((&row["backend"], &row["exchange"]), (&"tcp".into(), &way.into()), "{row}");
@@ -1188,7 +1191,7 @@ fn a_table_that_cannot_be_written_is_said_and_costs_nothing_else() {
     let said = stderr(&output);
     assert!(said.contains("not saved") && said.contains("cannot be written"), "{said}");
     assert_eq!(said.matches("cannot be written").count(), 1, "{said}");
-    assert!(said.contains("is no folder"), "{said}");
+    assert!(said.contains("is not a folder"), "{said}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "not a folder");
 }
 
@@ -1273,7 +1276,7 @@ fn ctrl_c_in_schedule_bench_prints_what_was_timed() {
         1,
         place.command(&["schedule", "bench", "-p", "4,8", "--seconds", "60", "--json"]),
     );
-    assert!(stderr(&output).contains("when 1 of 4 instances were timed"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("interrupted after 1 of 4 instances"), "{}", stderr(&output));
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3, "three algorithms");
 }
 

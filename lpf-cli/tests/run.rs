@@ -587,7 +587,7 @@ fn a_program_that_cannot_be_run_is_one_sentence_and_no_job() {
         (&["no-such-program"], "lpf: there is no program no-such-program in PATH\n"),
         (&["/"], "lpf: / is a folder, not a program\n"),
         (&[plain], "may not be executed (chmod +x"),
-        (&[&script], "is there, but what its first line names to run it"),
+        (&[&script], "exists, but the interpreter in its first line"),
         (&[""], "the name of the program is empty"),
         (&["-n", "0", "true"], "it has to be a number of processes from 1 to 65536"),
         (&["-n", "1000000", "true"], "it has to be a number of processes from 1 to 65536"),
@@ -596,7 +596,7 @@ fn a_program_that_cannot_be_run_is_one_sentence_and_no_job() {
         (&["-n", "2"], " run --help explains more)"),
         (&["--frobnicate", "true"], " run --help explains more)"),
         (&["--backend", "threads", "true"], "start the program itself"),
-        (&["--backend", "pigeons", "true"], "no processes for backend \"pigeons\""),
+        (&["--backend", "pigeons", "true"], "for the backend \"pigeons\""),
         (&["--backend", "pigeons", "true"], "there are tcp, and mpi for a program built with"),
     ];
     for (arguments, expected) in cases {
@@ -620,7 +620,7 @@ fn where_the_system_has_no_room_it_is_said_how_many_there_were() {
     assert_eq!(output.status.code(), Some(1));
     let said = stderr(&output);
     assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(said.contains(" of 100 processes could be started, and were ended again: "), "{said}");
+    assert!(said.contains(" of 100 processes could be started, and these were ended: "), "{said}");
     let out = stdout(&output);
     let pids: Vec<i32> = out.lines().map(|line| line[3..].trim().parse().unwrap()).collect();
     all_end(&pids);
@@ -629,7 +629,7 @@ fn where_the_system_has_no_room_it_is_said_how_many_there_were() {
 #[test]
 fn processes_that_do_not_join_are_told_of() {
     let output = shell("3", "true");
-    let expected = "lpf: none of the 3 processes joined the others: the program used no LPF (";
+    let expected = "lpf: none of the 3 processes joined the others: the program did not call lpf::run";
     let said = stderr(&output);
     assert!(said.starts_with(expected) && said.lines().count() == 1, "{said}");
     assert_eq!(stderr(&shell("1", "true")), "");
@@ -728,7 +728,7 @@ fn is_missed(backend: &str, who: &str) {
     let missed = last(&said);
     assert!(missed.starts_with(&format!("lpf: process {who} (pid ")), "{said}");
     assert!(missed.contains(" ended with status 0 after "), "{said}");
-    assert!(missed.ends_with(" and had not met the others, who waited for it"), "{said}");
+    assert!(missed.ends_with(" and had not joined the others, which waited for it"), "{said}");
     // The meeting itself would give up after half a minute, MPI never.
     assert_in_time(begin.elapsed(), Duration::from_secs(20));
 }

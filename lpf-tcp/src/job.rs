@@ -46,7 +46,7 @@ impl Job<Sockets<ControlPlane>> {
     /// Takes over what a [`Meeting`](crate::rendezvous::Meeting) has connected.
     ///
     /// # Errors
-    /// *Mitigable* where the system refuses what a network needs.
+    /// *Mitigable* if the system refuses what a network needs.
     pub fn new(joined: Joined) -> Result<Self> {
         let Joined { rank, size, control, mut streams } = joined;
         // Alone there is nobody to be connected with.
@@ -105,7 +105,7 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
     /// them; the others [serve](Self::serve).
     ///
     /// # Errors
-    /// *Mitigable* where memory is refused; *fatal* where the section failed: the job goes on.
+    /// *Mitigable* if memory is refused; *fatal* if the section failed: the job goes on.
     pub fn exec<P: Program>(
         &mut self,
         environment: &Arc<Environment>,
@@ -138,7 +138,7 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
     /// environment is that of process 0.
     ///
     /// # Errors
-    /// *Fatal* where any process of the section failed; all may hook again while they live.
+    /// *Fatal* if any process of the section failed; all may hook again while they live.
     pub fn hook<F>(&mut self, environment: Environment, args: Args<'_>, f: F) -> Result<()>
     where
         F: for<'s> FnOnce(&mut Context<'s, Process<T>>, Args<'_>) -> Result<()>,
@@ -151,7 +151,7 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
     /// [leave](Self::leave).
     ///
     /// # Errors
-    /// *Fatal* where process 0 is gone, or has taken this process for dead; where this process cannot follow an
+    /// *Fatal* if process 0 is gone, or has taken this process for dead; where this process cannot follow an
     /// order, as one of another build of the program; or where a section failed because process 0 did not come
     /// in time (`LPF_TIMEOUT`) and it is not heard of for the same time again.
     pub fn serve(&self) -> Result<()> {

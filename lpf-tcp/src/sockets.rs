@@ -67,7 +67,7 @@ impl<C: Control> Sockets<C> {
     /// for itself. Who is at the other end has been made sure of.
     ///
     /// # Errors
-    /// Where a stream is missing or one too many, and where the system refuses.
+    /// Where a stream is missing or one too many, and if the system refuses.
     pub fn new(rank: Rank, streams: Vec<Option<TcpStream>>, control: C) -> io::Result<Self> {
         Ok(Sockets { network: Network::new(rank, streams)?, control })
     }

@@ -19,16 +19,15 @@ use crate::tables;
 /// cores, or `LPF_PROCS`. If `LPF_PROCS` is less than `procs`, `LPF_PROCS` processes run, and a line on
 /// standard error says so.
 ///
-/// The settings are those of the environment (`LPF_PROCS`, `LPF_PIN`, …); g and l, which
-/// [`Context::probe`] answers with, come from the table that `lpf probe` saved. Threads stay in a
-/// pool between sections. Entry O(P + l), exit O(l).
+/// The settings are those of the environment (`LPF_PROCS`, `LPF_PIN`, …). [`Context::probe`] answers with g and l
+/// from the table that `lpf probe` saved. Threads stay in a pool between sections. Entry O(P + l), exit O(l).
 ///
 /// Under `mpirun` or `lpf run`, `exec` is refused in a process that has not joined its job, because each process
 /// would run a copy: [`run`](crate::run) is for one section on all processes.
 ///
 /// # Errors
-/// *Misuse* for a setting that cannot be used and for one of several processes, *mitigable* where the system refuses
-/// threads or memory, *fatal* where the section failed: which process, superstep and cause is in its text.
+/// *Misuse* for a setting that cannot be used and for one of several processes, *mitigable* if the system refuses
+/// threads or memory, *fatal* if the section failed. The text names process, superstep and cause.
 pub fn exec<F>(procs: Pid, f: F) -> Result<()>
 where
     F: for<'s> Fn(&mut Context<'s, Threads>, Args<'_>) -> Result<()> + Sync,
@@ -74,7 +73,7 @@ fn check_backend(settings: &Settings) -> Result<()> {
         || by_mpi_launcher().map(|(rank, size)| (rank, size, "a launcher of MPI or Slurm says so"));
     match by_lpf.or_else(by_mpi) {
         Some((rank, size, why)) if size > 1 => Err(Error::setting(format!(
-            "this is process {rank} of {size} ({why}), and lpf::exec would run a copy of its section in each of them; {instead}, start a single process, or set LPF_BACKEND=threads if each process should run its own section on threads"
+            "this is process {rank} of {size} ({why}), and lpf::exec would run a copy of its section in each of them; {instead}. Or start a single process, or set LPF_BACKEND=threads if each process should run its own section on threads"
         ))),
         _ => Ok(()),
     }
@@ -94,7 +93,7 @@ fn is_mpi_up() -> bool {
 /// [`join`](lpf_pthreads::Team::join) on a clone.
 ///
 /// # Errors
-/// *Misuse* for a setting that cannot be used, *mitigable* where memory is refused.
+/// *Misuse* for a setting that cannot be used, *mitigable* if memory is refused.
 pub fn team(members: Pid) -> Result<Team> {
     let settings = Settings::from_environment()?;
     // `LPF_PROCS` is no limit for threads that exist already.
@@ -109,12 +108,12 @@ pub(crate) fn configure(settings: &Settings, procs: Pid) -> Result<Config> {
     Ok(config.parameters(parameters))
 }
 
-/// What a section of `procs` threads under these settings answers `probe` with: measured now where
-/// `LPF_PROBE` asks for it, else the saved table for the nearest number of processes, else a
+/// The parameters that `probe` answers with in a section of `procs` threads under these settings. They are measured
+/// now if `LPF_PROBE` asks for it; else they are those of the saved table for the nearest number of processes, or a
 /// stated guess. Looked up once per program and number of processes; Θ(1) after that.
 ///
 /// # Errors
-/// Those of measuring: *misuse* for a setting, *mitigable* where memory or threads are refused.
+/// Those of measuring: *misuse* for a setting, *mitigable* if memory or threads are refused.
 pub fn parameters(settings: &Settings, procs: Pid) -> Result<Arc<Parameters>> {
     type Known = HashMap<(Pid, Option<Duration>), Arc<Parameters>>;
     static KNOWN: Mutex<Option<Known>> = Mutex::new(None);

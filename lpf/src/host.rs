@@ -7,10 +7,9 @@ use std::fs;
 pub struct Host {
     /// The name that its table is filed under.
     pub name: String,
-    /// The processor's model, as the system tells it; `unknown` where it does not.
+    /// The processor's model, as the system reports it; `unknown` if it does not.
     pub cpu: String,
-    /// Memory that this process may use, bytes: the machine's, or less where a control group
-    /// limits it.
+    /// Memory that this process may use, bytes: the machine's, or less if a control group limits it.
     pub memory_bytes: usize,
     /// The largest cache that a core sees, bytes.
     pub last_cache_bytes: usize,

@@ -35,7 +35,7 @@ struct Runs;
 impl Runs {
     fn begin() -> Result<Self> {
         if RUNS.replace(true) {
-            let text = "lpf::run was called inside of what it runs: there ctx.exec and ctx.rehook begin a section";
+            let text = "lpf::run was called inside a section that it began; in a section call ctx.exec or ctx.rehook";
             return Err(Error::setting(text));
         }
         Ok(Runs)
@@ -105,7 +105,7 @@ pub(crate) fn meeting() -> Result<Meeting> {
                 "backend \"tcp\" runs on several processes: start them with lpf run -n 4 PROGRAM"
             }
             Some(_) => {
-                "a launcher of MPI started this process, and no LPF_MEET=HOST:PORT says where it meets the others over TCP: set it, or use MPI (lpf::run, or Member::of_world)"
+                "a launcher of MPI started this process, and LPF_MEET=HOST:PORT, the address of process 0 over TCP, is not set: set it, or use MPI (lpf::run, or Member::of_world)"
             }
         }));
     };

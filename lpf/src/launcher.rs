@@ -1,7 +1,7 @@
-//! What the processes of a job tell `lpf run`, which has started them: a datagram each time, to a socket
-//! that it named in the environment. Under other launchers nobody is told.
+//! Reports from the processes of a job to `lpf run`, which has started them: a datagram each, to a socket
+//! that it named in the environment. Under other launchers no report is sent.
 //!
-//! What a process needs of `lpf run`, it [asks](ask) for: a message carries the descriptors. Those that a
+//! A process [asks](ask) `lpf run` for the descriptors that it needs; a message carries them. Descriptors that a
 //! process inherits do not survive every program between the two.
 
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use lpf_core::{Cause, Error, Pid};
 use lpf_tcp::carried::{self, MOST};
 use serde::{Deserialize, Serialize};
 
-/// The variable that says where to report. It is no setting.
+/// The variable with the address of the reports. It is not a setting.
 pub const WHERE: &str = "_LPF_REPORT";
 
 /// The longest text of an error that is told.
@@ -26,14 +26,14 @@ pub const LONGEST: usize = 6 * LONGEST_TEXT + 1024;
 /// `lpf run` answers within this, unless it is stopped.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// What a process has to tell.
+/// A report of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Report {
     /// Its shepherd has started it.
     Started {
         /// Which.
         rank: Pid,
-        /// What the system calls it.
+        /// Its process identifier.
         pid: i32,
     },
     /// Its shepherd asks for the standard streams that it is to have: input, output, errors. Any of them may
@@ -44,15 +44,15 @@ pub enum Report {
     },
     /// Process 0 asks for the socket on which it listens for the others.
     AsksForListener {
-        /// `LPF_MEET`: of another job that this process began, there is no socket.
+        /// `LPF_MEET`: there is no socket for another job that this process began.
         meet: String,
     },
-    /// It waits for the others.
+    /// It waits for the others to join.
     Meets {
         /// Which.
         rank: Pid,
     },
-    /// It has met them.
+    /// It has joined them.
     Joined {
         /// Which.
         rank: Pid,
@@ -73,16 +73,16 @@ pub enum Report {
         rank: Pid,
         /// The error's text.
         text: String,
-        /// Who did not come in time, where that is the cause.
+        /// The process that did not arrive in time, if that is the cause.
         late: Option<Pid>,
-        /// Whose end is the cause, where one is.
+        /// The process whose end is the cause, if one is.
         died: Option<Pid>,
     },
     /// It has ended, as its shepherd saw.
     Ended {
         /// Which.
         rank: Pid,
-        /// What the system called it.
+        /// Its process identifier.
         pid: i32,
         /// How, as wait(2) gives it.
         status: i32,
@@ -92,16 +92,16 @@ pub enum Report {
 /// A report, and what shows that it comes from a process of the job.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Letter {
-    /// Others of this machine see the socket's name, and do not know this.
+    /// A secret of the job. Other users of this machine see the name of the socket, but not this.
     pub token: String,
-    /// What it says.
+    /// The report.
     pub report: Report,
 }
 
 /// Reports to an address, a name and a token with a space between.
 ///
 /// # Errors
-/// Where nobody is there.
+/// If no process listens there.
 pub fn send(address: &str, report: Report) -> io::Result<()> {
     let (name, token) = address.split_once(' ').ok_or(io::ErrorKind::InvalidInput)?;
     let letter = serde_json::to_vec(&Letter { token: token.into(), report })?;
@@ -112,7 +112,7 @@ pub fn send(address: &str, report: Report) -> io::Result<()> {
 /// Reports what asks for descriptors, and waits for them.
 ///
 /// # Errors
-/// Where nobody is there, or answers, or this process may have no more descriptors.
+/// If no process listens there.
 pub fn ask(address: &str, report: Report) -> io::Result<[Option<OwnedFd>; MOST]> {
     let (name, token) = address.split_once(' ').ok_or(io::ErrorKind::InvalidInput)?;
     let letter = serde_json::to_vec(&Letter { token: token.into(), report })?;
@@ -132,7 +132,7 @@ pub fn ask(address: &str, report: Report) -> io::Result<[Option<OwnedFd>; MOST]>
 /// Answers what was asked on a socket that came with a report.
 ///
 /// # Errors
-/// Where who asked is gone.
+/// If the process that asked has ended.
 pub fn answer(asked: &OwnedFd, given: [Option<BorrowedFd<'_>>; MOST]) -> io::Result<()> {
     let which = given.iter().rev().fold(0u8, |which, one| which << 1 | u8::from(one.is_some()));
     let descriptors: Vec<_> = given.into_iter().flatten().collect();

@@ -1,10 +1,12 @@
 //! Lightweight Parallel Foundations: bulk-synchronous programs whose communication costs what the
 //! model says.
 //!
-//! This crate is what a program adds to its `Cargo.toml`. It re-exports `lpf-core` (the context,
-//! the typed layer, errors, arguments) and the backends, and adds what stands on both: starting a
-//! section with the settings and the machine's saved table ([`exec`]), choosing the backend at
-//! start ([`run`]), measuring g and l ([`measure`]) and keeping them ([`tables`]).
+//! A program adds this crate to its `Cargo.toml`. It re-exports `lpf-core` (the context, the typed layer,
+//! errors, arguments) and the backends. It adds
+//!
+//! - [`exec`], which starts a section with the settings and the machine's saved table;
+//! - [`run`], which chooses the backend at start;
+//! - [`measure`], which measures g and l, and [`tables`], which saves them.
 //!
 //! ```
 //! use lpf::prelude::*;
@@ -43,8 +45,6 @@ pub use job::leave;
 pub use lpf_core::*;
 pub use member::Member;
 pub use run::{BACKENDS, backend, chosen, run, run_args};
-#[doc(hidden)]
-pub use run::{backend_or, chosen_or};
 
 /// Broadcasts, reductions and exchanges, the same on every backend.
 pub use lpf_collectives as collectives;

@@ -17,17 +17,17 @@ use crate::launcher::{Report, say, tell, told};
 use crate::measure::{measured_here, measured_now};
 use crate::tables;
 
-/// A process that was started by itself and has joined others: together they run sections, any number of
-/// times. Its network is that of `T`, by default sockets.
+/// A process that has joined others. Together they run sections, any number of times. Its network is that of `T`, by
+/// default sockets.
 ///
-/// Dropping it leaves the job in order, unless a panic does so: the others find this process dead then.
+/// Dropping it leaves the job. If a panic drops it, the others find this process dead.
 ///
 /// ```
 /// use lpf::prelude::*;
 /// use lpf::tcp::rendezvous::Meeting;
 ///
 /// # fn main() -> lpf::Result<()> {
-/// // One of one: the others would come to the same address with numbers of their own.
+/// // A job of one process. Others would join at the same address with numbers of their own.
 /// let mut member = lpf::Member::new(Meeting::new("127.0.0.1:4000", 0, 1))?;
 /// let mut answer = [0];
 /// member.hook(Args::in_out(&[7], &mut answer), |ctx, args| {
@@ -78,13 +78,13 @@ fn is_to_measure<L: Lpf>(ctx: &Context<'_, L>) -> bool {
 }
 
 impl Member {
-    /// Meets the other processes over TCP. All of them call this, each with its own number. There are no
-    /// heartbeats where process 0's meeting or its `LPF_HEARTBEAT=off` says so.
+    /// Joins the other processes over TCP. All of them call this, each with its own number. There are no
+    /// heartbeats if process 0's `meeting` or its `LPF_HEARTBEAT=off` excludes them.
     ///
     /// # Errors
-    /// *Misuse* for a meeting or a setting that cannot be used, or that another process refuses;
-    /// *mitigable* where the system refuses something, as a port that is taken; *fatal* where not all came
-    /// in time, naming who is missing, or one ended meanwhile. All may meet again after each of them.
+    /// *Misuse* for a `meeting` or a setting that cannot be used, or that another process refuses.
+    /// *Mitigable* if the system refuses something, for example a port that is taken. *Fatal* if a process did
+    /// not arrive in time, or ended meanwhile; the text names it. After each of these all processes may join again.
     pub fn new(mut meeting: Meeting) -> Result<Self> {
         if beats(&Settings::from_environment()?) == Beats::Off {
             meeting.beats = Beats::Off;
@@ -94,13 +94,13 @@ impl Member {
         Ok(Self::joined(Job::new(joined)?, "tcp"))
     }
 
-    /// Meets the other processes of the job that this process was started in, by `lpf run` or by whoever
-    /// set `LPF_MEET` and the variables beside it. It is for programs in which all processes do the same
-    /// and [hook](Self::hook); [`run`](crate::run) is for those in which process 0 leads. Of a job all use
-    /// the same of the two. They wait for each other for 30 seconds, or `LPF_MEET_TIMEOUT`.
+    /// Joins the other processes of the job that this process was started in, by `lpf run` or with `LPF_MEET` and the
+    /// variables beside it. Use this if all processes do the same and [hook](Self::hook). Use [`run`](crate::run) if
+    /// process 0 leads. All processes of a job use the same of the two. They wait for each other for 30 seconds, or
+    /// `LPF_MEET_TIMEOUT`.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and *misuse* where this process was started in no job.
+    /// As [`new`](Self::new), and *misuse* if this process was not started in a job.
     pub fn launched() -> Result<Self> {
         Self::new(crate::job::meeting()?)
     }
@@ -119,12 +119,12 @@ mod mpi {
     const COMING: Duration = Duration::from_secs(60);
 
     impl Member<Mpi<ControlPlane>> {
-        /// Takes the processes of a world: of a communicator of a program that uses MPI itself, and goes
-        /// on doing so. Collective over them.
+        /// Joins the processes of a world: of a communicator of a program that uses MPI itself, and may go on to use
+        /// it. Collective over them.
         ///
         /// # Errors
-        /// *Misuse* for a setting that cannot be used; *mitigable* where MPI or the system refuses
-        /// something; *fatal* where not all come within a minute, or `LPF_MEET_TIMEOUT`.
+        /// *Misuse* for a setting that cannot be used; *mitigable* if MPI or the system refuses
+        /// something; *fatal* if a process does not arrive within a minute, or `LPF_MEET_TIMEOUT`.
         pub fn of_world(world: World) -> Result<Self> {
             Self::coming(world, By::Member, &Settings::from_environment()?)
         }
@@ -229,11 +229,11 @@ impl<T: Transport<Control = ControlPlane>> Member<T> {
     }
 
     /// Runs `f` on all processes of the job, which call this together, each with its own arguments. The
-    /// settings are process 0's; for its `LPF_PROBE`, a section that measures comes first.
+    /// settings are process 0's. Under its `LPF_PROBE` a section that measures runs before.
     ///
     /// # Errors
-    /// *Misuse* for a setting that cannot be used; *fatal* where any process of the section failed: all
-    /// may hook again while they live.
+    /// *Misuse* for a setting that cannot be used; *fatal* if a process of the section failed. All may hook again
+    /// while they live.
     pub fn hook<F>(&mut self, mut args: Args<'_>, f: F) -> Result<()>
     where
         F: for<'s> FnOnce(&mut Context<'s, Process<T>>, Args<'_>) -> Result<()>,
@@ -269,7 +269,7 @@ impl<T: Transport<Control = ControlPlane>> Member<T> {
     /// `procs`, the program runs on all of them, and a line on standard error says so, once in a program.
     ///
     /// # Errors
-    /// *Misuse* for a setting that cannot be used; *mitigable* where memory is refused; *fatal* where the
+    /// *Misuse* for a setting that cannot be used; *mitigable* if memory is refused; *fatal* if the
     /// section failed: the job goes on.
     pub fn exec<P: Program>(&mut self, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
         if procs != MAX_P && procs > self.size() {
@@ -292,8 +292,8 @@ impl<T: Transport<Control = ControlPlane>> Member<T> {
     /// Takes part in what process 0 executes, until it leaves.
     ///
     /// # Errors
-    /// *Fatal* where process 0 is gone, or has taken this process for dead, and where this one cannot do what
-    /// process 0 orders: it runs another build of the program.
+    /// *Fatal* if process 0 has ended, if it takes this process for dead, or if this process runs another build of the
+    /// program and cannot execute the order.
     pub fn serve(&self) -> Result<()> {
         self.job().serve()
     }

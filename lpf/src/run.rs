@@ -17,49 +17,35 @@ const KNOWN: &[&str] =
 /// Checks a backend's name against what is built in.
 ///
 /// # Errors
-/// *Misuse* for a name that is no backend's or that this program was built without; the text says
-/// what there is.
+/// *Misuse* for a name that is not that of a backend, or of one that this program was built without. The text lists the
+/// backends.
 pub fn backend(name: &str) -> Result<&'static str> {
-    backend_or(name, WITH_MPI)
-}
-
-/// How a program gets the backend mpi.
-const WITH_MPI: &str =
-    "give its dependency the feature in Cargo.toml: lpf = { ..., features = [\"mpi\"] }";
-
-/// As [`backend`]; `with_mpi` is how this program gets the backend mpi: for the program `lpf`, whose build is another
-/// one than that of its users' programs.
-///
-/// # Errors
-/// As there.
-#[doc(hidden)]
-pub fn backend_or(name: &str, with_mpi: &str) -> Result<&'static str> {
     if let Some(built_in) = BACKENDS.iter().find(|&&built_in| built_in == name) {
         return Ok(built_in);
     }
     Err(Error::setting(if KNOWN.contains(&name) {
-        not_built_in(name, with_mpi)
+        not_built_in(name)
     } else {
         format!(
-            "\"{name}\" is no backend (LPF_BACKEND, --backend); this program has {}",
+            "\"{name}\" is not a backend (LPF_BACKEND, --backend); this program has {}",
             BACKENDS.join(", ")
         )
     }))
 }
 
 /// That this program was built without a backend, and what to do: in the same words wherever it is found.
-fn not_built_in(name: &str, with_mpi: &str) -> String {
+fn not_built_in(name: &str) -> String {
     let built_in = BACKENDS.join(", ");
-    let how = if name == "mpi" { format!(": {with_mpi}") } else { String::new() };
+    let how = if name == "mpi" { ": build it with --features mpi" } else { "" };
     format!("backend \"{name}\" is not built into this program, which has {built_in}{how}")
 }
 
 /// Runs an SPMD program on all processes that are available, on the backend that `LPF_BACKEND`
-/// names: by default tcp where `lpf run` started this process or `LPF_MEET` is set, mpi where MPI's or
+/// names. The default is tcp if `lpf run` started this process or `LPF_MEET` is set, mpi if MPI's or
 /// Slurm's launcher started it, else threads.
 ///
-/// What stands before this call in `main` runs on every process of a launcher, and should have no
-/// side effects; what stands behind it runs on process 0 alone.
+/// The code before this call in `main` runs on every process of a launcher, and should have no
+/// side effects. The code after it runs on process 0 only.
 ///
 /// ```
 /// lpf::program! {
@@ -76,14 +62,14 @@ fn not_built_in(name: &str, with_mpi: &str) -> String {
 /// ```
 ///
 /// # Errors
-/// *Misuse* for a backend that is not built in or another setting that cannot be used, and between processes
-/// inside of a section that this has begun; else as [`exec`](crate::exec).
+/// *Misuse* for a backend that is not built in, or another setting that cannot be used; between processes also if it is
+/// called inside a section that it has begun. Else as [`exec`](crate::exec).
 pub fn run<P: Program>(program: P) -> Result<()> {
     run_args(MAX_P, program, Args::none())
 }
 
-/// As [`run`], on `procs` processes and with arguments. A job has no more processes than were started: if these
-/// are fewer than `procs`, all of them run the program, and a line on standard error says so, as on threads if
+/// As [`run`], on `procs` processes and with arguments. A job has only the processes that were started. If these are
+/// fewer than `procs`, all of them run the program, and a line on standard error says so. The same holds on threads if
 /// `LPF_PROCS` is less.
 ///
 /// # Errors
@@ -99,20 +85,11 @@ pub fn run_args<P: Program>(procs: Pid, program: P, args: Args<'_>) -> Result<()
 /// The backend that the settings name, or that fits how this process was started.
 ///
 /// # Errors
-/// *Misuse* for a backend that is not built in, and for a job of which something is missing; the text
-/// says what to do.
+/// *Misuse* for a backend that is not built in, and for a job that is not described completely; the text says what to
+/// do.
 pub fn chosen(settings: &Settings) -> Result<&'static str> {
-    chosen_or(settings, WITH_MPI)
-}
-
-/// As [`chosen`], with the hint of [`backend_or`].
-///
-/// # Errors
-/// As there.
-#[doc(hidden)]
-pub fn chosen_or(settings: &Settings, with_mpi: &str) -> Result<&'static str> {
     if settings.backend.source != Source::Default {
-        return backend_or(&settings.backend.value, with_mpi);
+        return backend(&settings.backend.value);
     }
     if Launched::from_environment()?.is_some() {
         return Ok("tcp");
@@ -121,8 +98,8 @@ pub fn chosen_or(settings: &Settings, with_mpi: &str) -> Result<&'static str> {
         // One process is no job, whoever started it.
         Some((_, 1)) if !cfg!(feature = "mpi") => Ok("threads"),
         Some((_, size)) if !cfg!(feature = "mpi") => Err(Error::setting(format!(
-            "MPI's or Slurm's launcher started {size} processes: {}; or start it with lpf run, or set LPF_BACKEND=tcp and LPF_MEET=HOST:PORT, or LPF_BACKEND=threads for each on its own",
-            not_built_in("mpi", with_mpi)
+            "MPI's or Slurm's launcher started {size} processes: {}, or start it with lpf run, or set LPF_BACKEND=tcp and LPF_MEET=HOST:PORT, or LPF_BACKEND=threads for each on its own",
+            not_built_in("mpi")
         ))),
         Some(_) => Ok("mpi"),
         None => Ok("threads"),
@@ -139,18 +116,14 @@ mod tests {
         let known = backend("ibverbs").unwrap_err();
         assert!(known.is_misuse());
         assert!(known.to_string().contains("\"ibverbs\" is not built into this program"));
-        assert!(backend("pigeons").unwrap_err().to_string().contains("is no backend"));
+        assert!(backend("pigeons").unwrap_err().to_string().contains("is not a backend"));
     }
 
     #[test]
     #[cfg(not(feature = "mpi"))]
-    fn without_mpi_the_hint_is_what_a_package_writes_into_its_own_manifest() {
+    fn without_mpi_it_is_said_how_to_build_it() {
         let text = backend("mpi").unwrap_err().to_string();
         assert!(text.contains("\"mpi\" is not built into this program, which has"), "{text}");
-        assert!(text.ends_with("Cargo.toml: lpf = { ..., features = [\"mpi\"] }"), "{text}");
-        let text = backend_or("mpi", "type this").unwrap_err().to_string();
-        assert!(text.ends_with(": type this"), "{text}");
-        let text = backend("ibverbs").unwrap_err().to_string();
-        assert!(!text.contains("mpi"), "{text}");
+        assert!(text.ends_with("build it with --features mpi"), "{text}");
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! The file is `lpf/<host>.json` in the user's data folder (`$XDG_DATA_HOME`, else
 //! `~/.local/share`), or `<host>.json` in the folder that `LPF_TABLE` names. It is replaced in one
-//! step, so that an interrupted `probe` leaves the old one whole. A table that is damaged or from
-//! another machine is said once on standard error, and numbers are guessed instead.
+//! step, so that an interrupted `probe` leaves the old one intact. A table that is damaged or from
+//! another machine is reported once on standard error, and numbers are guessed instead.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -34,10 +34,9 @@ pub struct Table {
     pub backend: String,
     /// When it was measured, seconds since 1970 (UTC).
     pub measured_unix_s: u64,
-    /// Whether less was moved than the method asks for.
+    /// Whether fewer bytes were moved than the method requires.
     pub quick: bool,
-    /// How processes of a job exchange what they have for each other, where both ways were measured: the
-    /// one that took less time.
+    /// The faster first exchange between the processes of a job, if both were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchange: Option<Way>,
     /// g and l.
@@ -52,8 +51,7 @@ impl Table {
         Table { backend, measured_unix_s: now, quick, exchange, parameters }
     }
 
-    /// The way to exchange that took less time for `p` processes, if that was measured: for another number
-    /// it says nothing.
+    /// The faster first exchange for `p` processes, if it was measured for exactly this number.
     pub fn exchange_for(&self, p: Pid) -> Option<Way> {
         self.exchange.filter(|_| self.parameters.p == p)
     }
@@ -122,7 +120,7 @@ pub fn read(path: &Path) -> Result<Vec<Table>, String> {
     Ok(File::parse(&text)?.tables)
 }
 
-/// What stands in a host's file.
+/// The content of a host's file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
     /// There is no file.
@@ -133,13 +131,12 @@ pub enum Found {
     Unusable(String),
 }
 
-/// What became of a table that was to be saved.
+/// The outcome of saving a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Saved {
     /// It is in the file.
     Replaced,
-    /// The file has a better one for this backend and number of processes: this one was quick, or
-    /// much less is known.
+    /// The file has a better one for this backend and number of processes: this one was quick, or is much less precise.
     KeptBetter,
 }
 
@@ -154,7 +151,7 @@ impl Store {
     /// This host's tables, in the folder of the settings: `LPF_TABLE`, else the user's data folder.
     ///
     /// # Errors
-    /// Where neither is known (no home folder).
+    /// If neither is known (there is no home folder).
     pub fn this() -> io::Result<Self> {
         let folder = match std::env::var_os("LPF_TABLE").filter(|folder| !folder.is_empty()) {
             Some(folder) => PathBuf::from(folder),
@@ -184,7 +181,7 @@ impl Store {
         let is_file = fs::metadata(&self.path).map(|data| data.is_file());
         let read = match is_file {
             Err(_) if self.folder_is_none() => Err(self.no_folder()),
-            Ok(false) => Err(io::Error::other("it is no file")),
+            Ok(false) => Err(io::Error::other("it is not a file")),
             _ => text(&self.path),
         };
         let text = match read {
@@ -203,17 +200,16 @@ impl Store {
         Found::Tables(file.tables)
     }
 
-    /// Puts a table into the file, in one step: who reads meanwhile, or after this program was
-    /// killed in the middle, finds the old file or the new one. A quick table does not replace one
-    /// that is not, nor does any replace one of its kind that is better by much (a busy machine,
-    /// a short measurement); a file that cannot be used is replaced.
+    /// Puts a table into the file, in one step: other programs find the old file or the new one, also if this program is
+    /// killed. A quick table does not replace a full one. No table replaces a much better one of its kind (a busy
+    /// machine, a short measurement). A file that cannot be used is replaced.
     ///
     /// # Errors
-    /// Where the folder or the file cannot be written; *invalid data* for a table that could not be
-    /// used, as one with g below 0.
+    /// If the folder or the file cannot be written; *invalid data* for a table that could not be used, for example one
+    /// with g below 0.
     pub fn save(&self, table: Table) -> io::Result<Saved> {
         if !is_possible(&table.parameters) {
-            let text = "g or l came out impossible, which is noise: measure longer";
+            let text = "g or l is impossible because of noise: measure longer";
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
         let mut tables = match self.load() {
@@ -240,10 +236,10 @@ impl Store {
         Ok(Saved::Replaced)
     }
 
-    /// Whether a table could be saved, found out before an hour of measuring and not after it.
+    /// Tests before an hour of measuring whether a table can be saved.
     ///
     /// # Errors
-    /// Where the folder or the file cannot be written.
+    /// If the folder or the file cannot be written.
     pub fn check_writable(&self) -> io::Result<()> {
         if self.folder_is_none() {
             return Err(self.no_folder());
@@ -267,7 +263,7 @@ impl Store {
     }
 
     fn no_folder(&self) -> io::Error {
-        io::Error::other(format!("{} is no folder", self.folder().display()))
+        io::Error::other(format!("{} is not a folder", self.folder().display()))
     }
 
     fn temporary(&self) -> PathBuf {
@@ -348,18 +344,18 @@ fn damage(text: &str, error: &serde_json::Error) -> String {
             let before = if number > 1 { format!(" before line {number}") } else { String::new() };
             format!("the field \"{field}\" is missing{before}")
         }
-        (Category::Data, None) => format!("line {number} holds what does not belong there: {line}"),
-        (Category::Syntax | Category::Io, _) => format!("line {number} is no JSON: {line}"),
+        (Category::Data, None) => format!("line {number} has an unexpected value: {line}"),
+        (Category::Syntax | Category::Io, _) => format!("line {number} is not JSON: {line}"),
     }
 }
 
-/// The saved parameters for `p` processes, or for the nearest number that there is a [`table`] for.
+/// The saved parameters for `p` processes, or for the nearest number that has a [`table`].
 pub fn parameters(backend: &str, p: Pid) -> Option<Parameters> {
     table(backend, p).map(|table| table.parameters)
 }
 
-/// The saved table for `p` processes, or for the nearest number that there is one for (by ratio; the
-/// smaller of two equally near). A file that cannot be used is said once on standard error.
+/// The saved table for `p` processes, or for the nearest number that has one (by ratio; the
+/// smaller of two equally near). A file that cannot be used is reported once on standard error.
 pub fn table(backend: &str, p: Pid) -> Option<Table> {
     let store = Store::this().ok()?;
     match store.load() {
@@ -378,7 +374,7 @@ pub fn table(backend: &str, p: Pid) -> Option<Table> {
     }
 }
 
-/// Of these the one for `p` processes, or for the nearest number that there is one for, as [`table`].
+/// The table of `tables` for `p` processes, or for the nearest number that has one, as [`table`].
 pub fn nearest(tables: Vec<Table>, backend: &str, p: Pid) -> Option<Table> {
     let distance = |table: &Table| (f64::from(table.parameters.p) / f64::from(p)).ln().abs();
     tables
@@ -552,9 +548,9 @@ mod tests {
         let cases = [
             (&good[..good.len() / 2], "damaged: it ends in the middle, in line "),
             ("", "damaged: it is empty"),
-            (&word, &*format!("line {line} holds what does not belong there: \"l_ns\": \"soon\",")),
+            (&word, &*format!("line {line} has an unexpected value: \"l_ns\": \"soon\",")),
             (&no_field, "the field \"l_ns\" is missing before line "),
-            (&no_json, &*format!("line {line} is no JSON: l_ns 1.0,")),
+            (&no_json, &*format!("line {line} is not JSON: l_ns 1.0,")),
             (&foreign, "another machine"),
             (&impossible, "impossible"),
             (&no_rows, "the numbers for threads with p = 2 are missing"),
@@ -593,9 +589,9 @@ mod tests {
         fs::write(&folder.0, "a file where the folder should be").unwrap();
         assert!(folder.store().save(table(2, false, 1.0)).is_err());
         let said = folder.store().check_writable().unwrap_err().to_string();
-        assert!(said.ends_with("is no folder"), "{said}");
+        assert!(said.ends_with("is not a folder"), "{said}");
         match folder.store().load() {
-            Found::Unusable(said) => assert!(said.ends_with("is no folder"), "{said}"),
+            Found::Unusable(said) => assert!(said.ends_with("is not a folder"), "{said}"),
             other => panic!("{other:?}"),
         }
         fs::remove_file(&folder.0).unwrap();

@@ -40,7 +40,7 @@ pub(super) enum Program {
 }
 
 /// Why a get between processes takes longer than its reference.
-const OF_A_GET: &str = "a get takes two messages, one behind the other: the request, and the answer with its bytes; the reference is one message";
+const OF_A_GET: &str = "a get takes two consecutive messages, the request and the answer with its bytes; the reference is one message";
 
 /// Cores from which on our barrier is compared with two that programs use.
 const MANY_CORES: usize = 16;
@@ -54,7 +54,7 @@ pub(super) fn select(options: &Chosen, place: &Place, cores: usize) -> Result<Ve
     let named = |name: &str| options.has(name) && !options.has_all();
     if let Some((name, _)) = ALL.iter().find(|(name, kind)| named(name) && !is_there(*kind)) {
         let text =
-            format!("{name} is measured on threads alone; leave it out or say --backend threads");
+            format!("{name} is measured on threads only; leave it out, or give --backend threads");
         return Err(Failure::Usage(text));
     }
     let processes = place.named(&options.measuring);
@@ -90,7 +90,7 @@ pub(super) fn select(options: &Chosen, place: &Place, cores: usize) -> Result<Ve
     }
     if !left_out.is_empty() {
         let remark = format!(
-            "with one process there is nobody to exchange with, so these were left out: {}",
+            "these patterns need at least two processes and were left out: {}",
             left_out.join(", ")
         );
         for alone in cases.iter_mut().filter(|case| case.p == 1) {

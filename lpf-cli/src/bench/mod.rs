@@ -84,7 +84,7 @@ fn count<S: Serializer>(mean: &Option<f64>, serializer: S) -> std::result::Resul
 }
 
 /// What a ratio below 1 means.
-const BELOW_THE_REFERENCE: &str = "a ratio below 1 is noise, or our way of doing it suits this machine better than the reference's: that is the best bare program known, no law of nature";
+const BELOW_THE_REFERENCE: &str = "a ratio below 1 is noise, or our algorithm suits this machine better than the reference, which is the best bare program known and not a bound";
 
 pub(crate) fn run(options: &Bench) -> Result<()> {
     match &options.what {
@@ -146,7 +146,7 @@ impl<'a> Measured<'a> {
         Measured { case, pace, team, own, messages: None, limits }
     }
 
-    /// A few batches of ours, a few of each limit; false where there is no time for any.
+    /// A few batches of ours, a few of each limit; false if there is no time for any.
     fn round(&mut self, place: &mut Place, config: &Config, time: Duration) -> Result<bool> {
         let batches = self.pace.next(time);
         if batches == 0 {

@@ -110,7 +110,7 @@ pub(crate) fn run(chosen: &Chosen) -> Result<()> {
     verdict(&verdicts)
 }
 
-/// How the command ends: well where nothing costs too much, and half of it or more is known.
+/// How the command ends: well if nothing costs too much, and half of it or more is known.
 fn verdict(verdicts: &[Option<bool>]) -> Result<()> {
     let decided = verdicts.iter().flatten().count();
     match verdicts {
@@ -135,7 +135,7 @@ fn summary(verdicts: &[Option<bool>]) -> String {
         };
     }
     let known =
-        "known to +-50 % or worse only; run comply longer (--seconds) or when nothing else runs";
+        "known to +-50 % or worse only; run comply longer (--seconds) or on a quiet machine";
     let of_these = match broken {
         _ if decided == 0 => return format!("no pattern decided: g or l is {known}"),
         0 => format!(" (at most {bound})"),

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::Measurement;
 use crate::failure::{Failure, Result};
 use crate::output;
-use crate::{bench, built_in, comply, probe};
+use crate::{bench, comply, probe};
 
 /// What is asked of process 0 of a job: a line on its standard input.
 #[derive(Debug, Serialize, Deserialize)]
@@ -58,7 +58,7 @@ impl Member {
             return Ok(());
         }
         lpf::run_args(1, Nothing, Args::none())?;
-        Err(Failure::Failed("this process of the job was let go before the job was over".into()))
+        Err(Failure::Failed("process 0 released this process before the job was over".into()))
     }
 
     /// Sections take their settings from the environment: the backend is the one that was chosen, and
@@ -85,13 +85,13 @@ impl Member {
 /// `lpf measure`: performs what is ordered on standard input, until there is no more.
 pub(crate) fn answer_orders() -> Result<()> {
     let settings = Settings::from_environment()?;
-    let backend = built_in::backend(&settings.backend.value)?;
+    let backend = lpf::backend(&settings.backend.value)?;
     let job = match backend {
         "mpi" => by_mpi_launcher(),
         _ => Launched::from_environment()?.map(|job| (job.rank, job.size)),
     };
     let Some((rank, size)) = job else {
-        let text = "measure is a part of probe, comply and bench, and of no use by itself";
+        let text = "measure is a part of probe, comply and bench; call one of these";
         return Err(Failure::Usage(text.into()));
     };
     let member = Member { rank, size, backend };
@@ -106,7 +106,7 @@ pub(crate) fn answer_orders() -> Result<()> {
             bench::Ours::NAME => answer::<bench::Ours>(member, order),
             bench::Messages::NAME => answer::<bench::Messages>(member, order),
             bench::Arriving::NAME => answer::<bench::Arriving>(member, order),
-            other => Err(Failure::Failed(format!("there is nothing to measure called {other}"))),
+            other => Err(Failure::Failed(format!("there is no measurement {other}"))),
         };
         say(&match found {
             Ok(found) => Answer::Found(found),

@@ -54,7 +54,7 @@ impl Exchanges {
     /// For people.
     pub(super) fn sentence(&self) -> String {
         format!(
-            "an empty superstep takes {} by direct messages and {} by a Bruck exchange; measured, and to be used, is {}",
+            "an empty superstep takes {} by direct messages and {} by a Bruck exchange; programs will use {}",
             time(self.direct),
             time(self.bruck),
             way_name(self.cheaper)

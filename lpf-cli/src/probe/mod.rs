@@ -43,7 +43,7 @@ pub(crate) struct ProbeRow {
 }
 
 /// What a g below r means.
-const BELOW_R: &str = "g below r is noise, or an exchange copies in another way than the memcpy that r is (past the caches, see LPF_COPY)";
+const BELOW_R: &str = "a g below r is noise, or an exchange copies past the caches (see LPF_COPY), unlike the memcpy of r";
 
 impl ProbeRow {
     fn new(backend: &'static str, p: Pid, host: &str, row: &Row, common: &[String]) -> Self {
@@ -170,7 +170,7 @@ fn warn_if_not_to_be_saved() {
     {
         let path = store.path().display();
         output::say(format!(
-            "{path} cannot be written ({error}), so the table will only be shown; LPF_TABLE names another folder"
+            "{path} cannot be written ({error}), so the table will only be shown; set LPF_TABLE to another folder"
         ));
     }
 }
@@ -181,7 +181,7 @@ fn save(backend: &str, quick: bool, exchange: Option<Way>, measured: &Measured) 
     let table = Table { exchange, ..Table::now(backend, quick, measured.parameters.clone()) };
     let store = match Store::this() {
         Ok(store) => store,
-        Err(error) => return format!("not saved: {error}; LPF_TABLE names a folder for tables"),
+        Err(error) => return format!("not saved: {error}; set LPF_TABLE to a folder for tables"),
     };
     let path = store.path().display();
     match store.save(table) {
@@ -193,7 +193,7 @@ fn save(backend: &str, quick: bool, exchange: Option<Way>, measured: &Measured) 
             format!("not saved: {path} has a better table, measured longer or on a quieter machine")
         }
         Err(error) if error.kind() == io::ErrorKind::InvalidData => format!("not saved: {error}"),
-        Err(error) => format!("not saved in {path}: {error}; LPF_TABLE names another folder"),
+        Err(error) => format!("not saved in {path}: {error}; set LPF_TABLE to another folder"),
     }
 }
 
@@ -216,7 +216,7 @@ pub(crate) fn caveat(rows: &[Row]) -> String {
         return String::new();
     }
     format!(
-        ", although {} {verb} known to +-50 % or worse only: probe again longer (--seconds) or when nothing else runs",
+        ", although {} {verb} known to +-50 % or worse only: probe again longer (--seconds) or on a quiet machine",
         uncertain.join(" and ")
     )
 }

@@ -37,20 +37,23 @@ pub(super) fn table(
     writeln!(out, "{table}")?;
     writeln!(out, "+- is half of the 95 % interval; l (words) = l / (r w)")?;
     let combining = digits(measured.parameters.combine_ns_per_byte);
-    writeln!(out, "to combine two vectors (a sum of f64 in cache) takes {combining} ns/byte")?;
+    writeln!(out, "combining two vectors (a sum of f64 in cache) takes {combining} ns/byte")?;
     for word in &plan.words {
         let (w, n) = (size(word.bytes), size(word.largest));
         writeln!(out, "n_max for words of {w}: {n} per process ({})", why(word))?;
     }
     for left_out in WORDS.iter().filter(|&&w| plan.words.iter().all(|word| word.bytes != w)) {
         let w = size(*left_out);
-        writeln!(out, "words of {w} are left out: some for each pair do not fit the memory")?;
+        writeln!(
+            out,
+            "words of {w} are left out: a few for each pair of processes do not fit the memory"
+        )?;
     }
     if !measured.narrow {
         let time = seconds(plan.time);
         writeln!(
             out,
-            "the time ({time}) was up before all intervals were narrow; --seconds S gives more"
+            "the time ({time}) was up before all intervals were narrow; give more with --seconds S"
         )?;
     }
     let name = |row: &ProbeRow| format!("words of {}", size(row.word_bytes));
@@ -62,8 +65,8 @@ fn why(word: &Word) -> String {
     match word.bound {
         Bound::Cache => "four times the last cache".into(),
         Bound::Memory => "an eighth of the memory, queues included".into(),
-        Bound::Quick(full) if full == word.largest => "as the full method's".into(),
-        Bound::Quick(full) => format!("a quick look; the full method's is {}", size(full)),
+        Bound::Quick(full) if full == word.largest => "as in the full method".into(),
+        Bound::Quick(full) => format!("quick; the full method has {}", size(full)),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::failure::{Failure, Result};
 
 pub(crate) fn run(options: &Shepherd) -> Result<()> {
     let (Ok(address), Some((rank, _))) = (std::env::var(WHERE), by_mpi_launcher()) else {
-        let text = "shepherd is a part of lpf run --backend mpi, and of no use by itself";
+        let text = "shepherd is a part of lpf run --backend mpi; call that";
         return Err(Failure::Usage(text.into()));
     };
     let (program, arguments) = options.program()?;

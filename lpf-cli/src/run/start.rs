@@ -96,9 +96,9 @@ pub(super) fn why(program: &OsString, error: &io::Error) -> String {
             format!("there is no program {name} in PATH; did you mean ./{name}?")
         }
         io::ErrorKind::NotFound if !has_folder => format!("there is no program {name} in PATH"),
-        io::ErrorKind::NotFound if path.exists() => format!(
-            "{name} is there, but what its first line names to run it, or its loader, is not"
-        ),
+        io::ErrorKind::NotFound if path.exists() => {
+            format!("{name} exists, but the interpreter in its first line, or its loader, does not")
+        }
         io::ErrorKind::NotFound => format!("{name} does not exist"),
         io::ErrorKind::PermissionDenied if path.is_dir() => {
             format!("{name} is a folder, not a program")

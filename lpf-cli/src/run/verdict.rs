@@ -121,7 +121,7 @@ impl Over {
         let is_lonely = is_well && are_well && size > 1 && self.joined.is_empty();
         let lonely = is_lonely.then(|| {
             format!(
-                "none of the {size} processes joined the others: the program used no LPF (it does so by lpf::run, or by a Member)"
+                "none of the {size} processes joined the others: the program did not call lpf::run, or make a Member"
             )
         });
         let cause = cause.map(|cause| match &self.failure {
@@ -148,7 +148,7 @@ impl Over {
 
     fn lingering(&self) -> Option<String> {
         let who = match &**self.lingering.as_ref()? {
-            [] => "what the processes had started was".into(),
+            [] => "a program that the processes had started was".into(),
             ranks => were(ranks),
         };
         let grace = seconds(self.grace);
@@ -177,7 +177,7 @@ impl Over {
         let silent = size as usize - self.ended.len().min(size as usize);
         (silent > 0).then(|| {
             format!(
-                "MPI's launcher ended with status {status}, and of {silent} of the {size} processes nothing is known: what it says above is the cause"
+                "MPI's launcher ended with status {status}, and {silent} of the {size} processes are unknown: its message above is the cause"
             )
         })
     }
@@ -185,7 +185,7 @@ impl Over {
     fn unending(&self) -> Option<String> {
         let who = were(&self.unending);
         (!self.unending.is_empty())
-            .then(|| format!("{who} killed and did not end: the system holds on to it"))
+            .then(|| format!("{who} killed and did not end: the system keeps the process"))
     }
 
     /// Who did not come in time, if that is what the job failed with: those who waited fail for it, and may
@@ -205,7 +205,7 @@ impl Over {
     fn describe_late(&self, late: lpf::Pid, host: &str) -> String {
         match self.end_of(late) {
             Some(ended) => ended.describe_as("was late, and ", host),
-            None => format!("process {late} was late, and runs even so"),
+            None => format!("process {late} was late, and is still running"),
         }
     }
 
@@ -228,7 +228,7 @@ impl Over {
         let by_themselves = self.by_themselves();
         let absent = self.absent.and_then(|absent| self.end_of(absent));
         if let Some(absent) = absent.filter(|absent| absent.status.success()) {
-            let text = "and had not met the others, who waited for it";
+            let text = "and had not joined the others, which waited for it";
             return Some(format!("{}, {text}", absent.describe(host)));
         }
         let at = by_themselves.iter().position(|ended| !ended.status.success())?;
@@ -300,9 +300,9 @@ impl Ended {
         };
         let name = match Signal::try_from(number) {
             Ok(Signal::SIGKILL) => {
-                "SIGKILL (from somebody, or from a system short of memory)".into()
+                "SIGKILL (sent by a user, or by a system short of memory)".into()
             }
-            Ok(Signal::SIGPIPE) => "SIGPIPE (nobody reads what it writes)".into(),
+            Ok(Signal::SIGPIPE) => "SIGPIPE (no process reads its output)".into(),
             Ok(signal) => signal.as_str().into(),
             Err(_) => format!("signal {number}"),
         };
@@ -388,7 +388,7 @@ mod tests {
         assert_eq!(cause(&[(0, FAILED), (2, 0)], 0, &[]), text);
         assert_eq!(
             cause(&[(0, FAILED)], 0, &[]),
-            "process 2 was late, and runs even so; 1 more failed after it. Process 0 ended with status 3 after 0.100 s"
+            "process 2 was late, and is still running; 1 more failed after it. Process 0 ended with status 3 after 0.100 s"
         );
         // Who crashes has not waited.
         assert!(
@@ -451,7 +451,7 @@ mod tests {
         assert!(remarks(&good, 2).contains("none of the 2 processes joined"));
         assert_eq!(remarks(&good, 1), "");
         good.launcher = Some(ExitStatus::from_raw(0));
-        assert!(remarks(&good, 2).contains("used no LPF"));
+        assert!(remarks(&good, 2).contains("did not call lpf::run"));
         good.joined.insert(0);
         assert_eq!(remarks(&good, 2), "");
         assert!(!remarks(&over(&[(0, FAILED)]), 2).contains("joined"));

@@ -160,11 +160,7 @@ pub(super) fn run(options: &ScheduleBench) -> Result<()> {
     if !interrupt::came() {
         return Ok(());
     }
-    output::say(format!(
-        "interrupted, when {} of {} instances were timed",
-        timed(&rows),
-        2 * sizes.len()
-    ));
+    output::say(format!("interrupted after {} of {} instances", timed(&rows), 2 * sizes.len()));
     Err(Failure::Ended(interrupt::STATUS))
 }
 
@@ -206,6 +202,6 @@ fn shown(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     writeln!(out, "{}", all.trim_fmt())?;
     writeln!(
         out,
-        "all algorithms made the same schedule of the first instance of each row; one that would take more than 10 s is left out"
+        "all algorithms made the same schedule of the first instance of each row; algorithms that would take more than 10 s are left out"
     )
 }

@@ -19,7 +19,7 @@ pub(super) fn run(chain: Chain, options: &ScheduleOf) -> Result<()> {
     let (tau, arrivals) = (fields.number("tau")?, fields.times("arrivals")?);
     if arrivals.len() > MOST {
         return Err(fields.wrong(&format!(
-            "P is {}, and programs for more than {MOST} have too many steps",
+            "P is {}; the most is {MOST}, because programs for more have too many steps",
             arrivals.len()
         )));
     }
@@ -27,11 +27,12 @@ pub(super) fn run(chain: Chain, options: &ScheduleOf) -> Result<()> {
     let most = u64::MAX / 2;
     let most_tau = most / (4 * arrivals.len() as u64 * arrivals.len() as u64);
     if tau == 0 || tau > most_tau {
-        return Err(fields.wrong(&format!("tau is {tau}, and has to be from 1 to {most_tau} here")));
+        return Err(fields.wrong(&format!("tau is {tau}; it has to be from 1 to {most_tau} here")));
     }
     if let Some(late) = arrivals.iter().position(|&time| time > most) {
-        return Err(fields
-            .wrong(&format!("arrivals[{late}] is {}, and {most} is the most", arrivals[late])));
+        return Err(
+            fields.wrong(&format!("arrivals[{late}] is {}; the most is {most}", arrivals[late]))
+        );
     }
     if let Some(path) = &options.svg {
         crate::args::check_plot(path)?;
@@ -115,7 +116,7 @@ fn shown(
     let average = elapsed / plan.processes() as f64;
     writeln!(
         out,
-        "all is done at {most}; a process takes {average} on average from its arrival on"
+        "the last process ends at {most}; on average a process takes {average} from its arrival on"
     )?;
     Ok(())
 }

@@ -54,7 +54,7 @@ pub(super) fn run(options: &ScheduleClairvoyant) -> Result<()> {
     match &options.of.svg {
         None => Ok(()),
         Some(path) if digest.count > DRAWN => Err(Failure::Usage(format!(
-            "--svg {} would have {} transfers, and more than {DRAWN} cannot be told apart",
+            "--svg {} would have {} transfers, and more than {DRAWN} cannot be distinguished",
             path.display(),
             digest.count
         ))),
@@ -74,14 +74,14 @@ fn read(options: &ScheduleClairvoyant) -> Result<Instance> {
     let arrivals = fields.times("arrivals_ns")?;
     let (root, last) = (fields.number("root")?, (arrivals.len() as u64).saturating_sub(1));
     let root = u32::try_from(root).map_err(|_| {
-        fields.wrong(&format!("the root is process {root}, and the last is {last}"))
+        fields.wrong(&format!("the root is process {root}, but the last process is {last}"))
     })?;
     let n = fields.count("N")?;
     let (p, segments) = (arrivals.len() as u128, u128::from(n));
     let work = p * segments * (p + segments);
     if work > MOST {
         return Err(fields.wrong(&format!(
-            "P N (P + N) is {work}, and {MOST} (2^39) is the most, so that it takes no longer than a minute: take fewer \
+            "P N (P + N) is {work}; the most is {MOST} (2^39), which takes about a minute: take fewer \
              segments (N) or processes (P)"
         )));
     }
@@ -177,7 +177,7 @@ fn shown(
         count - combines
     )?;
     let after = end.saturating_sub(last) as f64;
-    writeln!(out, "all is done {} after the last arrival", output::time(after))?;
+    writeln!(out, "the last transfer ends {} after the last arrival", output::time(after))?;
     let each = took / count.max(1) as f64;
     let name = scheduler.name();
     writeln!(out, "made by {name} in {}, {} ns per transfer", output::time(took), digits(each))?;

@@ -21,9 +21,9 @@ impl<'a> Fields<'a> {
         match serde_json::from_str(&text) {
             Ok(Value::Object(object)) => Ok(Fields { path, object }),
             Ok(_) => {
-                Err(Failure::Usage(format!("--instance {shown} is no JSON object, {{ ... }}")))
+                Err(Failure::Usage(format!("--instance {shown} is not a JSON object, {{ ... }}")))
             }
-            Err(error) => Err(Failure::Usage(format!("--instance {shown} is no JSON: {error}"))),
+            Err(error) => Err(Failure::Usage(format!("--instance {shown} is not JSON: {error}"))),
         }
     }
 
@@ -36,8 +36,8 @@ impl<'a> Fields<'a> {
         self.object.get(name).ok_or_else(|| {
             let names: Vec<&str> = self.object.keys().map(String::as_str).collect();
             self.wrong(&match names.is_empty() {
-                true => format!("it has no {name}, and nothing else"),
-                false => format!("it has no {name}; what it has is: {}", names.join(", ")),
+                true => format!("it has no {name}; it is empty"),
+                false => format!("it has no {name}; it has {}", names.join(", ")),
             })
         })
     }
@@ -55,7 +55,7 @@ impl<'a> Fields<'a> {
     pub(super) fn count(&self, name: &str) -> Result<u32> {
         let number = self.number(name)?;
         u32::try_from(number).ok().filter(|&number| number > 0).ok_or_else(|| {
-            self.wrong(&format!("{name} is {number}, and has to be 1 to {}", u32::MAX))
+            self.wrong(&format!("{name} is {number}; it has to be from 1 to {}", u32::MAX))
         })
     }
 
@@ -64,7 +64,7 @@ impl<'a> Fields<'a> {
         let p = self.count("P")? as usize;
         let list = self.field(name)?;
         let Value::Array(list) = list else {
-            return Err(self.wrong(&format!("{name} is no list of numbers, [ ... ]")));
+            return Err(self.wrong(&format!("{name} is not a list of numbers, [ ... ]")));
         };
         if list.len() != p {
             let text = format!("{name} has {} times for P = {p} processes", list.len());

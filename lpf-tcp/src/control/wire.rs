@@ -122,7 +122,7 @@ impl Wire {
             && self.sealed.as_deref().is_none_or(is_sealed_quiet)
     }
 
-    /// The stream itself, where nothing is under way on it.
+    /// The stream itself, if nothing is under way on it.
     pub(crate) fn into_stream(self) -> Option<std::net::TcpStream> {
         self.is_quiet().then(|| self.stream.into())
     }

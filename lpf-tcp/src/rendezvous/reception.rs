@@ -29,7 +29,7 @@ const SHARE: usize = 8;
 /// So many callers are accepted before those are heard who have said something.
 const AT_ONCE: usize = 32;
 
-/// A pause where the system has no more sockets, and nobody here can be given up for one.
+/// A pause if the system has no more sockets, and nobody here can be given up for one.
 const SHORT_OF_SOCKETS: Duration = Duration::from_millis(20);
 
 /// The tokens of listeners and of connections that are not let in yet are greater.

@@ -50,7 +50,7 @@ impl Pieces {
         })
     }
 
-    /// The next contiguous bytes, at most `bytes`; of length 0 where nothing is left.
+    /// The next contiguous bytes, at most `bytes`; of length 0 if nothing is left.
     fn next(&self, bytes: usize) -> Piece {
         let Some(piece) = self.list.get(self.at) else {
             return Piece { base: std::ptr::null_mut(), bytes: 0 };

@@ -96,7 +96,7 @@ fn unless_blocked(mut call: impl FnMut() -> isize) -> io::Result<Option<usize>> 
     }
 }
 
-/// Reads what is there into the pieces; 0 at the end of the stream, `None` where nothing is there.
+/// Reads what is there into the pieces; 0 at the end of the stream, `None` if nothing is there.
 ///
 /// # Safety
 /// The pieces are valid for writes.

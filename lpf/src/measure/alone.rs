@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::memcpy::memcpy_ns_per_byte;
 use super::{Plan, Word};
 
-/// What takes no section to measure.
+/// Numbers that are measured without a section.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Alone {
     /// r for each word size of the plan, nanoseconds per byte.

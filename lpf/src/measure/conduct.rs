@@ -5,7 +5,7 @@ use lpf_core::{Area, Context, Local, Lpf, Result};
 
 use super::superstep::{Areas, Pattern, Timing, time_batch};
 
-/// What is timed next.
+/// The pattern to be timed next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
     /// The pattern's place in the list.
@@ -23,13 +23,13 @@ pub struct Timed {
     pub ns: f64,
 }
 
-/// Who says what is timed next: asked at process 0 with the batch before, until it returns `None`.
+/// Decides which pattern is timed next. Process 0 asks it after each batch, until it returns `None`.
 pub trait Leader {
     /// The next batch, or `None` at the end.
     fn next(&mut self, before: Option<Timed>) -> Option<Batch>;
 
-    /// A batch has begun and ended with these counts of process 0's messages, so many supersteps apart;
-    /// told only where there are messages.
+    /// The counts of process 0's messages at the beginning and the end of a batch of `supersteps` supersteps.
+    /// Called only if there are messages.
     fn count(&mut self, _begin: Traffic, _end: Traffic, _supersteps: u32) {}
 }
 
@@ -37,7 +37,7 @@ pub trait Leader {
 /// batches reach the others by a put each, outside the time.
 ///
 /// # Errors
-/// *Mitigable* where memory is refused, *fatal* where the section failed.
+/// *Mitigable* if memory is refused, *fatal* if the section failed.
 pub fn conduct<L: Lpf>(
     ctx: &mut Context<'_, L>,
     patterns: &[Box<dyn Pattern<L> + '_>],
@@ -79,15 +79,15 @@ impl<'s> Orders<'s> {
     /// room for a request to each process.
     ///
     /// # Errors
-    /// *Misuse* where there is no room for two slots, *mitigable* where memory is refused.
+    /// *Misuse* if there is no room for two slots, *mitigable* if memory is refused.
     pub fn new<L: Lpf>(ctx: &mut Context<'s, L>) -> Result<Self> {
         Ok(Orders { spoken: ctx.local(2)?, heard: ctx.area(2)? })
     }
 
-    /// What the leader at process 0 says after the batch before, at every process. One superstep.
+    /// The leader's decision after the batch before, at every process. One superstep.
     ///
     /// # Errors
-    /// *Fatal* where the section failed.
+    /// *Fatal* if the section failed.
     pub fn next<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,

@@ -8,9 +8,9 @@ use super::superstep::{Areas, Pattern};
 /// `words` words of `word` bytes from each process, spread evenly over all processes, itself
 /// included, as the paper counts h.
 ///
-/// The words go round the targets, and are taken and placed without a stride: words that lie side
-/// by side would be one larger message. And g has to hold for any h-relation, so it may not rest on
-/// a run-length coding of requests or on a prefetcher that sees through the order.
+/// The words go to the targets in turn, and are read and written without a stride: words side by side would be one
+/// larger message. And g has to hold for any h-relation, so it may not depend on a run-length coding of requests or
+/// on a prefetcher that predicts the order.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct TotalExchange {
     processes: Pid,

@@ -12,15 +12,14 @@
 //!
 //! Batches are taken in random order until the 95 % intervals are narrow or the time is up.
 //!
-//! What differs from the paper:
-//! - l looks at k = 2 and 4 too, because the first words may travel with the barrier, and only at
-//!   T(2kp) of up to 16 T(0): above, 2T(kp) - T(2kp) is noise (between processes 64 T(0), and beyond its
-//!   interval);
-//! - between processes a get is answered, and much data travels apart from what announces it: either costs
-//!   a message more than T(0) knows of, so l is looked for there, too;
+//! Differences from the paper:
+//! - For l, k is 2 and 4 too, because the first words may travel with the barrier. Only T(2kp) of up to 16 T(0)
+//!   counts: above, 2T(kp) - T(2kp) is noise. (Between processes: up to 64 T(0), and beyond its interval.)
+//! - Between processes a get is answered, and long data travels apart from its announcement. Either costs
+//!   a message more than T(0) includes, so these exchanges count for l, too.
 //! - T is a median of batches and not a mean of days (see [`stats`]);
-//! - where noise makes T(n_max) no larger than T(2p), g is T(n_max) / n_max and its interval 100 %;
-//! - words are taken and placed without a stride (see [`exchange`]);
+//! - if noise makes T(n_max) no larger than T(2p), g is T(n_max) / n_max and its interval 100 %;
+//! - words are read and written without a stride (see [`exchange`]);
 //! - each superstep of a batch works in memory that its owner rewrote before the batch, so that no
 //!   copier finds the words in its own cache (see [`superstep`]).
 //!
@@ -59,7 +58,7 @@ pub use self::plan::{Plan, Word};
 pub use self::random::Random;
 pub use self::rounds::{Point, Progress};
 
-/// What a measurement found.
+/// The result of a measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Measured {
     /// g and l by word size.
@@ -70,9 +69,8 @@ pub struct Measured {
     pub narrow: bool,
 }
 
-/// A configuration to measure under: checked mode is off whatever the environment says. It makes
-/// every byte several times dearer, and a table that says so would mislead every program that runs
-/// without it.
+/// A configuration to measure under: checked mode is off, even if the environment sets it. In checked mode every
+/// byte costs several times as much, and such a table would mislead every program that runs without it.
 pub fn unchecked(config: Config) -> Config {
     config.check(false)
 }
@@ -81,7 +79,7 @@ pub fn unchecked(config: Config) -> Config {
 /// in checked mode. `watch` is shown the progress between batches.
 ///
 /// # Errors
-/// *Mitigable* where memory or threads are refused, *fatal* where the section failed.
+/// *Mitigable* if memory or threads are refused, *fatal* if the section failed.
 pub fn measure_threads(
     config: &Config,
     plan: &Plan,
@@ -101,11 +99,10 @@ pub fn measure_threads(
     Ok(found.expect("the section ended well, so process 0 stored what it measured"))
 }
 
-/// Measures g and l inside a section. Collective; what it returns has a meaning at process 0 only,
-/// the others get a guess.
+/// Measures g and l inside a section. Collective. Process 0 gets the result, the others a guess.
 ///
 /// # Errors
-/// *Mitigable* where memory is refused, *fatal* where the section failed.
+/// *Mitigable* if memory is refused, *fatal* if the section failed.
 pub fn measure<L: Lpf>(
     ctx: &mut Context<'_, L>,
     plan: &Plan,

@@ -13,7 +13,7 @@ use super::{Alone, Measured, Plan, measure};
 #[derive(Clone, Copy, Debug)]
 pub struct Now;
 
-/// What is measured, and what was measured before.
+/// The plan, and the numbers measured on one process before.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
     plan: Plan,
@@ -29,9 +29,9 @@ impl Task for Now {
     }
 }
 
-/// What a section of `procs` processes of a job answers `probe` with where `LPF_PROBE` asks for it: g
-/// and l, measured for about `time` in a section of their own. That section is begun by `exec`, with the
-/// program and the arguments that it is given and without checked mode; it is called by process 0 alone.
+/// The parameters for a section of `procs` processes of a job under `LPF_PROBE`: g and l, measured for about `time` in
+/// a section of their own. Process 0 calls it. It begins that section by `exec`, which gets the program and its
+/// arguments, without checked mode.
 ///
 /// # Errors
 /// Those of `exec`.
@@ -45,11 +45,11 @@ pub fn measured_now(
     Ok(perform::<Now>(&order, unwatched(), exec)?.parameters)
 }
 
-/// The same where all processes call it together, in a section that they have hooked into for this.
-/// Collective; what it returns has a meaning at process 0 only.
+/// The same in a section that all processes have hooked into for this. Collective; only the result of process 0 has
+/// a meaning.
 ///
 /// # Errors
-/// *Mitigable* where memory is refused, *fatal* where the section failed.
+/// *Mitigable* if memory is refused, *fatal* if the section failed.
 pub fn measured_here<L: Lpf>(ctx: &mut Context<'_, L>, time: Duration) -> Result<Parameters> {
     let plan = Plan::new(ctx.nprocs(), Growth::MessagePassing, time, false);
     let alone = if ctx.pid() == 0 { Alone::measure(&plan) } else { Alone::default() };

@@ -13,14 +13,14 @@ use super::exchange::TotalExchange;
 /// The word sizes of the paper's Table 3, bytes.
 pub const WORDS: [usize; 4] = [8, 64, 1024, 1 << 20];
 
-/// What bounds the largest h.
+/// The bound on the largest h.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Bound {
-    /// Four times the last cache, which is what the method asks for.
+    /// Four times the last cache, as the method requires.
     Cache,
     /// An eighth of the memory, areas and request queues of all processes together.
     Memory,
-    /// A sixteenth of the former, but enough words to tell g: a quick measurement. The full
+    /// A quick measurement: a sixteenth of the former, but enough words to determine g. It holds the full
     /// method's largest h, bytes.
     Quick(usize),
 }
@@ -43,11 +43,11 @@ pub struct Plan {
     pub p: Pid,
     /// The time after which no further round begins.
     pub time: Duration,
-    /// Whether less is moved than the method asks for: it was asked for, or the time is short.
+    /// Whether fewer bytes are moved than the method requires, because `quick` was set or the time is short.
     pub quick: bool,
     /// The word sizes: those of [`WORDS`] of which p² times a few fit the memory.
     pub words: Vec<Word>,
-    /// Whether a superstep costs messages, which depends on what it holds: l is looked for in more places then.
+    /// Whether a superstep costs messages, whose number depends on its requests. More exchanges count for l then.
     pub by_messages: bool,
     /// Further sizes of h per word between the smallest and the largest: only for a plot.
     pub points: usize,
@@ -68,7 +68,7 @@ fn request_bytes(growth: Growth) -> usize {
 const SHORT: Duration = Duration::from_secs(10);
 
 impl Plan {
-    /// The plan for `p` processes of this machine, whose costs, and queues, grow as said.
+    /// The plan for `p` processes of this machine, whose costs and queues grow by `growth`.
     pub fn new(p: Pid, growth: Growth, time: Duration, quick: bool) -> Self {
         Self::for_host(&Host::this(), p, growth, time, quick)
     }
@@ -84,8 +84,8 @@ impl Plan {
 }
 
 impl Word {
-    /// Words of `word` bytes between `p` processes of a machine; `None` where even four for each
-    /// pair would take half of the memory.
+    /// Words of `word` bytes between `p` processes of a machine; `None` if four for each pair would take more than
+    /// half of the memory.
     pub fn new(host: &Host, p: Pid, growth: Growth, word: usize, quick: bool) -> Option<Self> {
         let cache = 4 * host.last_cache_bytes;
         // Sources and destinations, and a request at the origin and one at the target per word.

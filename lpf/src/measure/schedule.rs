@@ -45,9 +45,8 @@ impl Schedule {
         }
     }
 
-    /// The next batch, given the share of the time that each pattern shall have (0: it has enough
-    /// samples); `None` when none shall have any more or the time is up. Every pattern gets one
-    /// sample, however short the time is.
+    /// The next batch, given each pattern's share of the time (0: it has enough samples). `None` if all shares are 0 or
+    /// the time is up. Every pattern gets one sample, however short the time is.
     pub fn choose(&mut self, shares: &[f64]) -> Option<Batch> {
         let fresh: Vec<usize> = (0..shares.len()).filter(|&i| self.samples[i].is_empty()).collect();
         if !fresh.is_empty() {

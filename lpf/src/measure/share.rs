@@ -2,10 +2,10 @@
 
 use lpf_core::{Args, Context, Lpf, Result};
 
-/// The bytes that process 0 gives, at every process; what others give is not looked at. Collective.
+/// The bytes of process 0, at every process. The bytes that others pass are ignored. Collective.
 ///
 /// # Errors
-/// *Mitigable* where memory is refused, *fatal* where the section failed.
+/// *Mitigable* if memory is refused, *fatal* if the section failed.
 pub fn from_first<L: Lpf>(ctx: &mut Context<'_, L>, bytes: &[u8]) -> Result<Vec<u8>> {
     let mut all = Vec::new();
     // Its slots go with the inner context.

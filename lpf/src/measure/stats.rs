@@ -1,9 +1,8 @@
 //! Medians and their intervals.
 //!
-//! The paper takes means over days. On a machine shared with others a mean of minutes is decided
-//! by the few samples in which another program had the core, so the statistic here is the median,
-//! whose 95 % interval needs no assumption about the distribution: it lies between two order
-//! statistics.
+//! The paper takes means over days. On a shared machine, a mean over minutes depends on the few samples in which another
+//! program had the core. So the statistic here is the median. Its 95 % interval lies between two order statistics,
+//! which needs no assumption about the distribution.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,12 +27,12 @@ impl Samples {
         self.sorted.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.sorted.is_empty()
     }
 
-    /// The median; 0 where there are no samples.
+    /// The median; 0 if there are no samples.
     pub fn median(&self) -> f64 {
         let n = self.sorted.len();
         match n {
@@ -43,17 +42,17 @@ impl Samples {
         }
     }
 
-    /// The smallest; 0 where there are none.
+    /// The smallest; 0 if there are no samples.
     pub fn min(&self) -> f64 {
         self.sorted.first().copied().unwrap_or(0.0)
     }
 
-    /// The largest; 0 where there are none.
+    /// The largest; 0 if there are no samples.
     pub fn max(&self) -> f64 {
         self.sorted.last().copied().unwrap_or(0.0)
     }
 
-    /// The 95 % interval of the median; from fewer than six samples there is none.
+    /// The 95 % interval of the median; `None` for fewer than six samples.
     pub fn interval(&self) -> Option<(f64, f64)> {
         let n = self.sorted.len();
         if n < FEWEST {
@@ -66,7 +65,7 @@ impl Samples {
         Some((self.sorted[low], self.sorted[high]))
     }
 
-    /// Half the interval's width; the median itself (that is: 100 %) where there is no interval.
+    /// Half the interval's width; the median itself (100 %) if there is no interval.
     pub fn half_width(&self) -> f64 {
         self.interval().map_or(self.median(), |(low, high)| (high - low) / 2.0)
     }

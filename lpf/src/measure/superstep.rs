@@ -23,7 +23,7 @@ pub trait Pattern<L: Lpf>: Sync {
     fn requests(&self) -> usize;
 
     /// How far apart the bytes are that an owner rewrites and reads before the superstep: a cache
-    /// line, or less where words lie denser than lines and all of them shall be rewritten.
+    /// line, or less if words are denser than lines and all of them have to be rewritten.
     fn step(&self) -> usize {
         64
     }
@@ -31,7 +31,7 @@ pub trait Pattern<L: Lpf>: Sync {
     /// Queues this process's part, in the bytes of the areas from `base` on.
     ///
     /// # Errors
-    /// *Misuse* where the areas or the queue are smaller than it said.
+    /// *Misuse* if the areas or the queue are smaller than `bytes` and `requests`.
     fn queue<'s>(&self, ctx: &mut Context<'s, L>, areas: &Areas<'s>, base: usize) -> Result<()>;
 }
 
@@ -179,8 +179,7 @@ fn touch<'s, L: Lpf>(
     touch_bytes(&mut sources[..bytes], &destinations[..bytes], step, value);
 }
 
-/// What an owner does with its memory before a superstep: it rewrites its sources and reads its
-/// destinations, every `step` bytes.
+/// Rewrites the sources and reads the destinations of an owner before a superstep, every `step` bytes.
 #[inline]
 pub fn touch_bytes(sources: &mut [u8], destinations: &[u8], step: usize, value: u8) {
     for place in sources.chunks_mut(step) {

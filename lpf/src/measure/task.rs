@@ -1,8 +1,8 @@
 //! Measuring inside a section for a caller outside of it, on any backend.
 //!
-//! Between processes no closures travel, so what is to be done in a section is a type, a [`Task`]; its
-//! order is process 0's, which sends it to the others: they may run on another host, whose memory and
-//! caches are others. What process 0 finds goes back to the caller through a place of its thread.
+//! Closures do not travel between processes, so a section gets its work as a type, a [`Task`]. Process 0 sends its order
+//! to the others, because they may run on another host, with other memory and caches. The result of process 0 goes back
+//! to the caller through a variable of its thread.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -16,26 +16,26 @@ use serde::de::DeserializeOwned;
 
 use super::share::from_first;
 
-/// Who is told how far a task is: the time since it began, and a text if it is wanted.
+/// Receives the progress of a task: the time since it began, and a function that makes a text.
 pub type Watch = Rc<dyn Fn(Duration, &dyn Fn() -> String)>;
 
-/// A watch that looks away.
+/// A watch that ignores the progress.
 pub fn unwatched() -> Watch {
     Rc::new(|_, _| {})
 }
 
 /// Something to be measured by all processes of a section.
 pub trait Task: Copy + Send + Sync + 'static {
-    /// What all processes have to know.
+    /// The data that all processes need.
     type Order: Serialize + DeserializeOwned;
-    /// What process 0 finds.
+    /// The result of process 0.
     type Found: 'static;
 
-    /// What every process does. Collective; what it returns has a meaning at process 0 only, and
-    /// `watch` is told nothing at the others.
+    /// The work of every process. Collective. Only the result of process 0 has a meaning, and only process 0 calls
+    /// `watch`.
     ///
     /// # Errors
-    /// *Mitigable* where memory is refused, *fatal* where the section failed.
+    /// *Mitigable* if memory is refused, *fatal* if the section failed.
     fn run<L: Lpf>(
         ctx: &mut Context<'_, L>,
         order: &Self::Order,

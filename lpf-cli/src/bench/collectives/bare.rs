@@ -53,7 +53,7 @@ impl Task for Messages {
                 of_all(ctx, network, order)
             }
             #[cfg(not(feature = "mpi"))]
-            Bare::Mpi => Err(crate::built_in::backend("mpi").expect_err("MPI is not built in")),
+            Bare::Mpi => Err(lpf::backend("mpi").expect_err("MPI is not built in")),
         }
     }
 }

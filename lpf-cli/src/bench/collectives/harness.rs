@@ -6,7 +6,7 @@
 //! there to the last exit from the collective, on the clock that all processes of a host share.
 //!
 //! Where a process comes late to the start (something else had its core), the others have a head start. Such
-//! a repetition is counted from when the first of them went, and only where there is no other: it says how
+//! a repetition is counted from when the first of them went, and only if there is no other: it says how
 //! late somebody was, rather than how long the collective takes.
 
 use serde::{Deserialize, Serialize};

@@ -119,10 +119,10 @@ fn origins(out: &mut dyn Write, backend: &str, processes: &[Pid]) -> io::Result<
 }
 
 /// Of one process.
-pub(super) const ALONE: &str = "alone there is nobody to communicate with; give -p 2 or more";
+pub(super) const ALONE: &str = "collectives need at least two processes; give -p 2 or more";
 
 /// What it means to compare with MPICH where processes share cores.
-pub(super) const SPINS: &str = "a process of MPICH's does not let others have its core while it waits: where processes outnumber cores, its times are the system's to switch between them";
+pub(super) const SPINS: &str = "a process of MPICH does not yield its core while it waits: with more processes than cores, its times are those of the system for switching between processes";
 
 /// A turn is about as long, where cells are short.
 const TURN: Duration = Duration::from_millis(250);
@@ -241,7 +241,7 @@ impl Bench {
         drawn
     }
 
-    /// Times these points, in random order; `all`: also where there is no time left.
+    /// Times these points, in random order; `all`: also if there is no time left.
     fn turns(
         &mut self,
         place: &mut Place,

@@ -28,7 +28,7 @@ const TAG: c_int = 7;
 /// `lpf mpi-own`: performs what is ordered on standard input, until there is no more.
 pub(crate) fn answer_orders() -> Result<()> {
     if lpf::settings::by_mpi_launcher().is_none() {
-        let text = "mpi-own is a part of bench collectives, and of no use by itself";
+        let text = "mpi-own is a part of bench collectives; call that";
         return Err(Failure::Usage(text.into()));
     }
     let world = World::new().map_err(refused)?;

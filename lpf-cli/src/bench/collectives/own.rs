@@ -96,7 +96,7 @@ impl<'s> Line<'s> {
     /// Collective; one sync, after which no process waits for one of another host.
     ///
     /// # Errors
-    /// *Mitigable* where there are several hosts: their clocks are none of each other's.
+    /// *Mitigable* if there are several hosts: their clocks are none of each other's.
     pub(in crate::bench) fn new<L: Lpf>(ctx: &mut Context<'s, L>) -> Result<Self> {
         let notes = NOTED * ctx.nprocs() as usize;
         let (spoken, heard) = (ctx.local(1)?, ctx.area(1)?);
@@ -108,7 +108,7 @@ impl<'s> Line<'s> {
         let hosts = line.gather(ctx, &own)?;
         if ctx.pid() == 0 && hosts.chunks(NOTED).any(|other| other[0] != own[0]) {
             return Err(lpf::Error::setting(
-                "collectives are timed on one clock, so on one host: start the processes there, or leave that to lpf",
+                "collectives are timed by one clock, so on one host: start the processes on one host, or let lpf start them",
             ));
         }
         Ok(line)
@@ -164,7 +164,7 @@ impl<L: Lpf> Own<'_, '_, L> {
         let (collective, v) = (wanted.shape.collective(), wanted.shape.vector());
         let algorithm = wanted.algorithm.as_deref();
         if !collective.prefer(self.collectives.preferences_mut(), algorithm) {
-            return Err(lpf::Error::setting("an algorithm is asked for that there is none of"));
+            return Err(lpf::Error::setting("the algorithm asked for does not exist"));
         }
         self.collectives.preferences_mut().mode = wanted.in_full.then_some(Mode::Full);
         let cheapest = self.collectives.cheapest_of(self.ctx, collective, v);

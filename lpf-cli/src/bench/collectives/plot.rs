@@ -70,7 +70,7 @@ fn draw_panel(area: &Area<'_>, title: &str, rows: &[&Row]) -> std::result::Resul
     chart
         .configure_mesh()
         .light_line_style(TRANSPARENT)
-        .x_desc("what one process contributes in all")
+        .x_desc("bytes that one process contributes in all")
         .x_label_formatter(&byte_label)
         .y_label_formatter(&time_label)
         .draw()?;

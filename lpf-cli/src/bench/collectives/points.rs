@@ -96,7 +96,7 @@ impl Point {
         Point { p, shape, own, mpi: Cell::default(), chosen: String::new() }
     }
 
-    /// Nanoseconds of the next turn with it, about; 0 where nothing is known.
+    /// Nanoseconds of the next turn with it, about; 0 if nothing is known.
     pub(super) fn next_ns(&self) -> f64 {
         self.own.iter().chain([&self.mpi]).map(Cell::next_ns).sum()
     }
@@ -191,7 +191,7 @@ pub(super) fn select(
         return Err(Failure::Usage(text));
     }
     let left_out = (!left_out.is_empty())
-        .then(|| format!("for want of memory these were left out: {}", left_out.join(", ")));
+        .then(|| format!("these do not fit the memory and were left out: {}", left_out.join(", ")));
     Ok((points, left_out))
 }
 

@@ -36,7 +36,7 @@ impl Rival {
     #[cfg(feature = "mpi")]
     pub(in crate::bench) fn new(place: &Place) -> Self {
         let jobs = place.beside("mpi-own");
-        let text = "MPI's own collectives are measured where lpf starts the processes: leave out the launcher";
+        let text = "MPI's own collectives are measured only if lpf starts the processes: leave out the launcher";
         let missing = jobs.is_none().then(|| text.to_string());
         Rival { jobs, has_run: false, here: None, missing }
     }
@@ -53,9 +53,8 @@ impl Rival {
 
     #[cfg(not(feature = "mpi"))]
     pub(in crate::bench) fn new(_place: &Place) -> Self {
-        let text =
-            format!("MPI's own collectives were not measured: {}", crate::built_in::WITH_MPI);
-        Rival { here: None, missing: Some(text) }
+        let text = "MPI's own collectives are not measured: build with --features mpi for them";
+        Rival { here: None, missing: Some(text.into()) }
     }
 
     /// Whether these p processes, a job of MPI's, can call it themselves.
@@ -96,10 +95,10 @@ impl Rival {
                 self.jobs = None;
                 let text = match self.has_run {
                     true => {
-                        "MPI's own collectives are beside for a part of the time: their job ended in the middle, as said above"
+                        "MPI's own collectives are measured for a part of the time: their job ended early, for the reason above"
                     }
                     false => {
-                        "MPI's own collectives are not beside: their job could not be started, as said above"
+                        "MPI's own collectives are not measured: their job could not be started, for the reason above"
                     }
                 };
                 self.missing = Some(text.into());
@@ -110,7 +109,7 @@ impl Rival {
     }
 
     #[cfg(not(feature = "mpi"))]
-    #[allow(clippy::unused_self, reason = "as where there is an MPI")]
+    #[allow(clippy::unused_self, reason = "as with an MPI")]
     pub(in crate::bench) fn measure<F: DeserializeOwned>(
         &mut self,
         _place: &Place,

@@ -17,10 +17,10 @@ use crate::remarks::Remarks;
 pub(super) const CHOSEN: &str = "chosen";
 
 /// What a ratio below 1 means.
-const BELOW_THE_BOUND: &str = "less than its bound: the copies or messages that this rests on took longer when they were timed, at other moments of the run; measure again, or longer";
+const BELOW_THE_BOUND: &str = "less than its bound: the copies or messages of the bound took longer when they were timed, at other moments of the run; measure again, or longer";
 
 /// The same between processes of MPI.
-const BELOW_MPI: &str = "less than its bound, which counts MPI's own messages: between processes of one host LPF has memory of its own for them";
+const BELOW_MPI: &str = "less than its bound, which is that of MPI's messages: between processes of one host LPF uses shared memory of its own";
 
 /// A row of `--json` and `--csv`.
 #[derive(Clone, Debug, Serialize)]
@@ -169,7 +169,7 @@ pub(super) fn table(
     writeln!(out, "{}", table.trim_fmt())?;
     writeln!(
         out,
-        "time is that of the default choice, full that of its algorithm in full supersteps (*: the best is in those)\n/best, {rival} and /bound are how many times theirs that is, h g + l is the prediction"
+        "time: the default choice; full: its algorithm in full supersteps (*: these are the best)\n/best, {rival}, /bound: time divided by theirs; h g + l: the prediction"
     )
 }
 

@@ -67,7 +67,7 @@ pub(crate) fn time<L: Lpf>(
             time_on(ctx, network, kind, batches)
         }
         #[cfg(not(feature = "mpi"))]
-        Bare::Mpi => Err(crate::built_in::backend("mpi").expect_err("MPI is not built in")),
+        Bare::Mpi => Err(lpf::backend("mpi").expect_err("MPI is not built in")),
     }
 }
 

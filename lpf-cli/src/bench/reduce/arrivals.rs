@@ -89,7 +89,7 @@ pub(super) fn trace(path: &Path, p: usize) -> Result<Vec<Vec<u64>>> {
     let text = text("--trace", path, "a list of lists, [[0, 1500, ...], ...]")?;
     let rows: Vec<Vec<Value>> = serde_json::from_str(&text).map_err(|error| {
         Failure::Usage(format!(
-            "--trace {shown} is no list of lists of whole numbers, [[0, 1500, ...], ...]: {error}"
+            "--trace {shown} is not a list of lists of whole numbers, [[0, 1500, ...], ...]: {error}"
         ))
     })?;
     let wrong = |what: String| Failure::Usage(format!("--trace {shown} cannot be used: {what}"));
@@ -106,7 +106,7 @@ pub(super) fn trace(path: &Path, p: usize) -> Result<Vec<Vec<u64>>> {
     };
     let rows = rows.iter().enumerate().map(numbers).collect::<Result<Vec<_>>>()?;
     if let Some(late) = rows.iter().flatten().find(|&&late| late > MOST) {
-        return Err(wrong(format!("somebody is {late} ns late, and an hour is the most")));
+        return Err(wrong(format!("a process is {late} ns late; the most is an hour")));
     }
     Ok(rows)
 }

@@ -132,7 +132,10 @@ fn check_algorithms(named: &[String], calls: &[Collective]) -> Result<()> {
     let mut others = [Collective::Reduce, Collective::Allreduce].into_iter();
     Err(Failure::Usage(match others.find(|&call| of(call).any(|of| of == *name)) {
         Some(call) => {
-            format!("{name} is an algorithm of {}: leave --call out, or name that", call.name())
+            format!(
+                "{name} is an algorithm of {}: leave --call out, or give that call",
+                call.name()
+            )
         }
         None => {
             let all: Vec<&str> = all.iter().map(String::as_str).collect();
@@ -151,7 +154,7 @@ pub(crate) fn run(options: &BenchReduce) -> Result<()> {
     if least > limit.mul_f64(1.5) {
         let (least, limit) = (least.as_secs_f64().ceil(), limit.as_secs_f64());
         output::say(format!(
-            "each algorithm is called once, which takes about {least} s, more than --seconds {limit}: for less name \
+            "each algorithm is called once, which takes about {least} s, more than --seconds {limit}: for less time name \
              fewer with --algorithm, or shorter delays"
         ));
     }

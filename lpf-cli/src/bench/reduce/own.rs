@@ -196,7 +196,7 @@ impl<L: Lpf> Own<'_, '_, L> {
         let named = algorithms(call).into_iter().find(|(name, _)| *name == wanted.algorithm);
         let mpi = (wanted.algorithm == OWN).then_some(Algorithm::Mpi);
         let Some(algorithm) = named.map(|(_, algorithm)| algorithm).or(mpi) else {
-            return Err(lpf::Error::setting("an algorithm is asked for that there is none of"));
+            return Err(lpf::Error::setting("the algorithm asked for does not exist"));
         };
         (self.wanted, self.algorithm) = (wanted.clone(), algorithm);
         *self.all.preferences_mut() = match algorithm {
@@ -222,7 +222,7 @@ impl<L: Lpf> Own<'_, '_, L> {
             let mut all = self.ctx.read(&self.y)[..n].chunks(PERIOD);
             if !all.all(|some| *some == self.sums[..some.len()]) {
                 let text = format!(
-                    "{} by {} of {n} elements gave process {me} something else than the ordinary one",
+                    "{} by {} of {n} elements gave process {me} another result than the arrival-unaware algorithm",
                     call.name(),
                     wanted.algorithm
                 );

@@ -257,11 +257,11 @@ impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Share { good, all, balanced_good, balanced } = self;
         if *all == 0 {
-            return f.write_str("auto was not compared with anything");
+            return f.write_str("auto was not compared with another algorithm");
         }
         write!(f, "auto is within 5 % or 300 ns of the best algorithm in {good} of {all} cells")?;
         if *balanced > 0 {
-            let text = "where all come together, of the best ordinary one in";
+            let text = "if all arrive at once, of the best arrival-unaware algorithm in";
             write!(f, "; {text} {balanced_good} of {balanced}")?;
         }
         Ok(())

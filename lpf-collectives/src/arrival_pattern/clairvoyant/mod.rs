@@ -67,7 +67,7 @@ impl Instance {
         } else if p > u32::MAX as usize {
             format!("{p} processes are more than can be numbered")
         } else if root as usize >= p {
-            format!("the root is process {root}, and the last is {}", p - 1)
+            format!("the root is process {root}, but the last process is {}", p - 1)
         } else if round_time == 0 || round_time >= MOST {
             format!("a round takes {round_time} ns, and it has to be 1 to 2^62 - 1")
         } else if let Some(rank) = late {

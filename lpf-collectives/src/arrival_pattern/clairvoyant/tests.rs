@@ -137,7 +137,7 @@ fn what_is_no_instance_is_refused_in_a_sentence() {
     let new = |root, d, arrivals: &[u64]| Instance::new(1, root, d, arrivals.to_vec());
     for (wrong, said) in [
         (new(0, 1, &[]), "at least one process"),
-        (new(2, 1, &[0, 0]), "the root is process 2, and the last is 1"),
+        (new(2, 1, &[0, 0]), "the root is process 2, but the last process is 1"),
         (new(0, 0, &[0]), "a round takes 0 ns"),
         (new(0, MOST, &[0]), "a round takes 4611686018427387904 ns"),
         (new(0, 1, &[0, MOST]), "process 1 arrives at 4611686018427387904 ns"),

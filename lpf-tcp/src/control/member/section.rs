@@ -28,7 +28,7 @@ pub(crate) struct Section {
     /// Whether process 0 has been told that this process is in it.
     pub(super) told: bool,
     pub(super) status: Status,
-    /// Counted where the section runs.
+    /// Counted if the section runs.
     pub(super) supersteps: Arc<AtomicU64>,
     pub(super) questions: Questions,
     /// Answers of all, for a wait that is given up.
@@ -72,7 +72,7 @@ impl Section {
         self.records.get(&(from, topic)).cloned()
     }
 
-    /// Keeps a record unless a newer one is there; false where there is no room.
+    /// Keeps a record unless a newer one is there; false if there is no room.
     pub(super) fn keep(&mut self, from: Pid, topic: Topic, record: Record) -> bool {
         let before = self.records.get(&(from, topic));
         if before.is_some_and(|before| before.version >= record.version) {
@@ -88,7 +88,7 @@ impl Section {
         true
     }
 
-    /// Replaces this process's own record; `None` where there is no room.
+    /// Replaces this process's own record; `None` if there is no room.
     pub(crate) fn write(&mut self, topic: Topic, bytes: &[u8]) -> Option<Record> {
         let version = self.records.get(&(self.pid, topic)).map_or(0, |before| before.version) + 1;
         let record = Record { version, bytes: bytes.to_vec() };
