@@ -34,6 +34,7 @@ mod watch;
 
 use std::time::Duration;
 
+use lpf::tcp::files::{make_room as make_room_for, raise};
 use nix::sys::prctl;
 
 use crate::args::Run;
@@ -43,7 +44,7 @@ use desk::Desk;
 use report::Reports;
 pub(crate) use shepherd::run as shepherd;
 use signals::Signals;
-use start::{Job, Refused};
+use start::{Inherited, Job, Refused};
 use tcp::Starter;
 use watch::Watch;
 
@@ -54,7 +55,9 @@ pub(crate) fn run(options: &Run) -> Result<()> {
     let signals = Signals::take().map_err(system)?;
     // Where the system cannot do this, only what a process starts and leaves behind is not found.
     let _ = prctl::set_child_subreaper(true);
-    let job = Job { program, arguments, size, tag: options.tag, mask: signals.before() };
+    let inherited = Inherited { mask: signals.before(), files: raise() };
+    let job = Job { program, arguments, size, tag: options.tag, inherited };
+    make_room(&job)?;
     let reports = Reports::open().map_err(system)?;
     let address = reports.address();
     let listener = matches!(backend, Backend::Tcp).then(tcp::listen).transpose()?;
@@ -78,6 +81,17 @@ pub(crate) fn run(options: &Run) -> Result<()> {
         (None, 0) => Ok(()),
         (None, status) => Err(Failure::Ended(status)),
     }
+}
+
+/// That this program may have as many files open as it will.
+fn make_room(job: &Job<'_>) -> Result<()> {
+    /// Its own, and what starting a process takes for a moment.
+    const OWN: usize = 24;
+    let pipes = if job.tag { 2 * job.size as usize } else { 0 };
+    make_room_for(pipes + OWN).map_err(|limit| match job.tag {
+        true => Failure::Failed(format!("no process was started: {limit}; or leave --tag out")),
+        false => Failure::Failed(format!("no process was started: {limit}")),
+    })
 }
 
 /// Starts one process after the other; what to say if there is no room for all, who are ended then.

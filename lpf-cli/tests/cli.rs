@@ -1133,6 +1133,43 @@ fn output_to_a_pipe_that_another_program_has_made_non_blocking_is_all_there() {
 }
 
 #[test]
+fn a_probe_without_proc_keeps_the_table_that_is_there() {
+    use std::os::unix::process::CommandExt;
+    let place = Place::new("without-proc");
+    const PROBE: [&str; 6] = ["probe", "--quick", "--seconds", "0.1", "-p", "1"];
+    assert!(place.run(&PROBE).status.success());
+    let (path, before) = (place.table(), fs::read(place.table()).unwrap());
+    let mut command = place.command(&PROBE);
+    // SAFETY: system calls on constants alone. The file systems of this process become its own, and an empty
+    // one hides /proc.
+    unsafe {
+        command.pre_exec(|| {
+            let own = libc::CLONE_NEWNS;
+            let is_own = libc::unshare(own) == 0 || libc::unshare(own | libc::CLONE_NEWUSER) == 0;
+            let (none, proc) = (c"none".as_ptr(), c"/proc".as_ptr());
+            let private = libc::MS_REC | libc::MS_PRIVATE;
+            let mount =
+                |of, at, kind, flags| libc::mount(of, at, kind, flags, std::ptr::null()) == 0;
+            let is_hidden = is_own
+                && mount(none, c"/".as_ptr(), std::ptr::null(), private)
+                && mount(none, proc, c"tmpfs".as_ptr(), 0);
+            if is_hidden { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+        })
+    };
+    let output = match command.output() {
+        Ok(output) => output,
+        Err(error) => {
+            eprintln!("left out: neither root nor user namespaces are to be had here: {error}");
+            return;
+        }
+    };
+    let out = stdout(&output);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(out.contains("not saved: the processor of this machine is unknown"), "{out}");
+    assert_eq!(fs::read(path).unwrap(), before);
+}
+
+#[test]
 fn a_closed_pipe_is_no_error() {
     let place = Place::new("pipe");
     let commands: [&[&str]; 5] = [

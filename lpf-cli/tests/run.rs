@@ -611,25 +611,110 @@ fn a_program_that_cannot_be_run_is_one_sentence_and_no_job() {
 
 #[test]
 fn where_the_system_has_no_room_it_is_said_how_many_there_were() {
-    // With tags a process needs two descriptors here.
-    let script = format!(
-        "ulimit -n 24; exec {} run -n 100 --tag sh -c 'echo $$; exec sleep 1000'",
-        env!("CARGO_BIN_EXE_lpf")
-    );
-    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    // With tags a process needs two descriptors of the launcher. The first process takes them away.
+    let script = "[ $LPF_RANK = 0 ] && prlimit --pid $PPID --nofile=20
+        echo $$; exec sleep 1000";
+    let output = run(&["-n", "400", "--tag", "sh", "-c", script]);
     assert_eq!(output.status.code(), Some(1));
     let said = stderr(&output);
     assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(said.contains(" of 100 processes could be started, and these were ended: "), "{said}");
+    assert!(said.contains(" of 400 processes could be started, and these were ended: "), "{said}");
     let out = stdout(&output);
-    let pids: Vec<i32> = out.lines().map(|line| line[3..].trim().parse().unwrap()).collect();
-    all_end(&pids);
+    let pids = out.lines().map(|line| line.split_once("| ").unwrap().1.parse().unwrap());
+    all_end(&pids.collect::<Vec<_>>());
+}
+
+/// `lpf run` under limits of open files, as `ulimit` sets them.
+fn limited(ulimit: &str, options: &[&str]) -> Output {
+    let program = std::env::current_exe().unwrap();
+    let mut limited = Command::new("sh");
+    limited.args(["-c", &format!("ulimit {ulimit}; exec \"$@\""), env!("CARGO_BIN_EXE_lpf")]);
+    limited.args([env!("CARGO_BIN_EXE_lpf"), "run"]).args(options);
+    limited.arg("--").arg(program).args(["--exact", "member", "--nocapture"]);
+    limited.stdin(Stdio::null()).output().unwrap()
+}
+
+#[test]
+fn a_soft_limit_of_open_files_is_raised_to_the_hard_one() {
+    for options in [&["-n", "48"][..], &["-n", "48", "--tag"]] {
+        let output = limited("-Sn 40", options);
+        let (out, said) = (stdout(&output), stderr(&output));
+        assert_eq!(output.status.code(), Some(0), "{options:?}: {out}{said}");
+        assert_eq!(out.matches("counted 48").count(), 1, "{options:?}: {out}{said}");
+    }
+    // What is no member, and may not expect more, has the limit that it would have had.
+    let script =
+        format!("ulimit -Sn 40; {} run -n 1 sh -c 'ulimit -Sn'", env!("CARGO_BIN_EXE_lpf"));
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(stdout(&output), "40\n");
+}
+
+#[test]
+fn a_hard_limit_of_open_files_that_is_too_small_is_named_at_once() {
+    let begin = Instant::now();
+    let output = limited("-n 40", &["-n", "48", "--grace", "1"]);
+    let said = stdout(&output) + &stderr(&output);
+    assert_ne!(output.status.code(), Some(0), "{said}");
+    let text = "process 0 cannot connect to the others of 48: this process may have 40 open files (the hard limit, ulimit -Hn), and needs 1";
+    assert!(said.contains(text), "{said}");
+    assert!(!said.contains("not come"), "{said}");
+    assert_in_time(begin.elapsed(), Duration::from_secs(15));
+    let output = limited("-n 40", &["-n", "48", "--tag"]);
+    let said = stderr(&output);
+    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    let text = "lpf: no process was started: this process may have 40 open files (the hard limit, ulimit -Hn), and needs 12";
+    assert!(said.starts_with(text) && said.ends_with("; or leave --tag out\n"), "{said}");
+}
+
+/// From now on the system refuses these calls, in what is started, too.
+fn refuse_calls(numbers: &[libc::c_long]) -> std::io::Result<()> {
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let one = |code, jt, k| libc::sock_filter { code, jt, jf: 0, k };
+    // The number of the call is the first word of what is looked at.
+    let mut filter = [one(RETURN, 0, libc::SECCOMP_RET_ALLOW); 16];
+    filter[0] = one(LOAD, 0, 0);
+    for (nth, &number) in numbers.iter().enumerate() {
+        filter[nth + 1] = one(EQUAL, (13 - nth) as u8, number as u32);
+    }
+    filter[15] = one(RETURN, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32);
+    let program = libc::sock_fprog { len: 16, filter: filter.as_mut_ptr() };
+    // SAFETY: the program and its filter live until the call returns.
+    let refused = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+            || libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) != 0
+    };
+    if refused { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[test]
+fn calls_that_a_sandbox_refuses_are_not_the_fault_of_the_program() {
+    const CALLS: [libc::c_long; 2] = [libc::SYS_prctl, libc::SYS_prlimit64];
+    let program = std::env::current_exe().unwrap();
+    let member = [program.to_str().unwrap(), "--exact", "member", "--nocapture", "--quiet"];
+    for backend in BACKENDS {
+        let mut command =
+            command(&[&["-n", "2", "--backend", backend, "--"], &member[..]].concat());
+        // SAFETY: system calls alone.
+        unsafe { command.pre_exec(|| refuse_calls(&CALLS)) };
+        let output = command.output().unwrap();
+        let (out, said) = (stdout(&output), stderr(&output));
+        assert_eq!(output.status.code(), Some(0), "{backend}: {out}{said}");
+        assert_eq!(out.matches("counted 2").count(), 1, "{backend}: {out}{said}");
+    }
+    // It is refused nothing else: prctl is, here.
+    let mut command = command(&["-n", "1", "setpriv", "--no-new-privs", "true"]);
+    // SAFETY: as above.
+    unsafe { command.pre_exec(|| refuse_calls(&CALLS)) };
+    assert_ne!(command.output().unwrap().status.code(), Some(0));
 }
 
 #[test]
 fn processes_that_do_not_join_are_told_of() {
     let output = shell("3", "true");
-    let expected = "lpf: none of the 3 processes joined the others: the program did not call lpf::run";
+    let expected =
+        "lpf: none of the 3 processes joined the others: the program did not call lpf::run";
     let said = stderr(&output);
     assert!(said.starts_with(expected) && said.lines().count() == 1, "{said}");
     assert_eq!(stderr(&shell("1", "true")), "");

@@ -72,6 +72,7 @@ use mio::{Events, Poll, Token, Waker};
 
 use crate::control::wire::Wire;
 use crate::control::{Beats, ControlPlane};
+use crate::files;
 use address::Names;
 use guest::Guest;
 use handshake::Identity;
@@ -221,8 +222,30 @@ impl Meeting {
         }
     }
 
+    /// That this process may open as many connections as it will have. (Those of strangers, and calls that fail,
+    /// take what is left.)
+    fn make_room(&self, streams: bool) -> Result<(), MeetError> {
+        /// Listeners, pending handshakes, what waits for events, and what a program may open beside.
+        const BESIDE: usize = 32;
+        let others = self.size as usize - 1;
+        let connections = match (self.rank, streams) {
+            (0, true) => 2 * others,
+            (0, false) => others,
+            (_, true) => 1 + others,
+            (_, false) => 1,
+        };
+        files::make_room(connections + BESIDE).map_err(|limit| MeetError::Files {
+            rank: self.rank,
+            size: self.size,
+            limit,
+        })
+    }
+
     fn meet(self, streams: bool) -> Result<Joined, MeetError> {
         self.check()?;
+        if self.size > 1 {
+            self.make_room(streams)?;
+        }
         let Meeting { rank, size, .. } = self;
         let began = Instant::now();
         let connected = match size {

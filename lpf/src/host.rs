@@ -19,7 +19,15 @@ pub struct Host {
 const UNKNOWN_MEMORY: usize = 8 << 30;
 const UNKNOWN_CACHE: usize = 32 << 20;
 
+/// What a processor is called where the system does not tell.
+pub(crate) const UNKNOWN_CPU: &str = "unknown";
+
 impl Host {
+    /// Whether the system tells the processor: if not, most likely neither memory nor caches.
+    pub(crate) fn knows_cpu(&self) -> bool {
+        self.cpu != UNKNOWN_CPU
+    }
+
     /// The machine this runs on. Reads a few small files.
     pub fn this() -> Self {
         let machine = lpf_pthreads::topology();
@@ -39,10 +47,8 @@ fn text(path: &str) -> Option<String> {
 }
 
 fn name() -> String {
-    text("/proc/sys/kernel/hostname")
-        .or_else(|| text("/etc/hostname"))
-        .or_else(|| std::env::var("HOSTNAME").ok().filter(|name| !name.is_empty()))
-        .unwrap_or_else(|| "localhost".into())
+    let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".into())
 }
 
 /// The machine's memory, or what a control group (version 2 or 1) leaves of it. A limit that is no

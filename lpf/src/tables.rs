@@ -21,7 +21,7 @@ use lpf_core::machine::{Parameters, Row};
 use lpf_core::messages::Way;
 use lpf_core::settings::MAX_PROCS;
 
-use crate::host::Host;
+use crate::host::{Host, UNKNOWN_CPU};
 use crate::launcher::say;
 
 /// The layout of the file; another number is another program's.
@@ -193,11 +193,18 @@ impl Store {
             Ok(file) => file,
             Err(reason) => return Found::Unusable(reason),
         };
-        if (file.host.as_str(), file.cpu.as_str()) != (&self.host.name, &self.host.cpu) {
+        let is_cpu = file.cpu == self.host.cpu || !self.host.knows_cpu();
+        if file.host != self.host.name || !is_cpu {
             let other = format!("{} ({})", file.host, file.cpu);
             return Found::Unusable(format!("it was measured on another machine, {other}"));
         }
         Found::Tables(file.tables)
+    }
+
+    /// The processor that the file names, if the file can be used.
+    fn measured_cpu(&self) -> Option<String> {
+        let file = File::parse(&text(&self.path).ok()?).ok()?;
+        Some(file.cpu).filter(|cpu| cpu != UNKNOWN_CPU)
     }
 
     /// Puts a table into the file, in one step: other programs find the old file or the new one, also if this program is
@@ -205,11 +212,17 @@ impl Store {
     /// machine, a short measurement). A file that cannot be used is replaced.
     ///
     /// # Errors
-    /// If the folder or the file cannot be written; *invalid data* for a table that could not be used, for example one
-    /// with g below 0.
+    /// If the folder or the file cannot be written. *Invalid data* for a table that could not be used, for example one
+    /// with g below 0. Also for a table of an unknown processor if the file has one of a known processor.
     pub fn save(&self, table: Table) -> io::Result<Saved> {
         if !is_possible(&table.parameters) {
             let text = "g or l is impossible because of noise: measure longer";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
+        if let Some(cpu) = self.measured_cpu().filter(|_| !self.host.knows_cpu()) {
+            let text = format!(
+                "the processor of this machine is unknown (is /proc mounted?), and the file has tables of a known one ({cpu})"
+            );
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
         let mut tables = match self.load() {
@@ -398,7 +411,11 @@ mod tests {
         }
 
         fn store(&self) -> Store {
-            let (name, cpu) = ("a host/with\\odd name".into(), "cpu".into());
+            self.store_of("cpu")
+        }
+
+        fn store_of(&self, cpu: &str) -> Store {
+            let (name, cpu) = ("a host/with\\odd name".into(), cpu.into());
             Store::new(
                 &self.0,
                 Host { name, cpu, memory_bytes: 1 << 30, last_cache_bytes: 1 << 20 },
@@ -418,6 +435,21 @@ mod tests {
         parameters.origin = Origin::Measured;
         parameters.rows[0].l_ns = l_ns;
         Table::now("threads", quick, parameters)
+    }
+
+    #[test]
+    fn a_processor_that_the_system_does_not_tell_keeps_the_table_of_one_that_it_told() {
+        let folder = Folder::new("unknown-cpu");
+        let (known, unknown) = (folder.store_of("cpu"), folder.store_of(UNKNOWN_CPU));
+        assert_eq!(unknown.save(table(2, false, 900.0)).unwrap(), Saved::Replaced, "none is there");
+        assert!(matches!(known.load(), Found::Unusable(_)));
+        assert_eq!(known.save(table(2, false, 700.0)).unwrap(), Saved::Replaced);
+        let error = unknown.save(table(2, false, 1.0)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        assert!(error.to_string().contains("is /proc mounted?"), "{error}");
+        let Found::Tables(tables) = unknown.load() else { panic!("it can be used") };
+        assert_eq!(tables, [table(2, false, 700.0)]);
+        assert!(matches!(folder.store_of("another").load(), Found::Unusable(_)));
     }
 
     #[test]

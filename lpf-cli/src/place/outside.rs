@@ -105,8 +105,13 @@ impl Job {
             command.env_remove(name);
         }
         // SAFETY: a single system call between fork and exec, that allocates nothing and takes no lock.
-        // If this program is killed, its jobs are ended in order.
-        unsafe { command.pre_exec(|| Ok(prctl::set_pdeathsig(Signal::SIGTERM)?)) };
+        // If this program is killed, its jobs are ended in order, unless a sandbox refuses that.
+        unsafe {
+            command.pre_exec(|| {
+                let _ = prctl::set_pdeathsig(Signal::SIGTERM);
+                Ok(())
+            })
+        };
         let mut launcher = command.spawn().map_err(refused)?;
         let (orders, answers) = (launcher.stdin.take(), launcher.stdout.take());
         let answers = BufReader::new(answers.expect("it was asked for"));

@@ -8,7 +8,9 @@ use lpf::launcher::WHERE;
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, getpid};
 
-use super::start::{Job, check, prepare};
+use lpf::tcp::files::raise;
+
+use super::start::{Inherited, Job, check, prepare};
 use crate::failure::{Failure, Result};
 
 /// The families of launchers, which take different flags.
@@ -103,10 +105,12 @@ pub(super) fn start(job: &Job<'_>, reports: String) -> Result<Pid> {
     let mut command = command(job, reports)?;
     let refused = |error| Failure::Failed(format!("no process could be started: {error}"));
     check(job.program).map_err(|error| Failure::Usage(error.to_string()))?;
-    let (parent, mask) = (getpid(), job.mask);
+    // It needs as many files as it may have.
+    let mask = job.inherited.mask;
+    let (parent, inherited) = (getpid(), Inherited { mask, files: raise() });
     // SAFETY: between fork and exec, `prepare` makes system calls on what it is given and nothing
     // else: it allocates nothing and takes no lock.
-    unsafe { command.pre_exec(move || prepare(parent, Signal::SIGTERM, &mask)) };
+    unsafe { command.pre_exec(move || prepare(parent, Signal::SIGTERM, &inherited)) };
     let child = command.spawn().map_err(refused)?;
     Ok(Pid::from_raw(child.id() as libc::pid_t))
 }

@@ -8,10 +8,11 @@ use std::process::{Command, Stdio};
 
 use lpf::launcher::{Report, WHERE, ask, send};
 use lpf::settings::by_mpi_launcher;
+use lpf::tcp::files::raise;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::unistd::getpid;
 
-use super::start::{prepare, why};
+use super::start::{Inherited, prepare, why};
 use crate::args::Shepherd;
 use crate::failure::{Failure, Result};
 
@@ -34,6 +35,7 @@ pub(crate) fn run(options: &Shepherd) -> Result<()> {
     let [input, output, errors] = asked.map_err(|error| {
         Failure::Failed(format!("lpf run did not hand over the streams of process {rank}: {error}"))
     })?;
+    let inherited = Inherited { mask, files: raise() };
     let mut command = Command::new(program);
     command.args(arguments).env("LPF_BACKEND", "mpi");
     match input {
@@ -46,7 +48,7 @@ pub(crate) fn run(options: &Shepherd) -> Result<()> {
     errors.map(|errors| command.stderr(errors));
     // SAFETY: between fork and exec, `prepare` makes system calls on what it is given and nothing
     // else: it allocates nothing and takes no lock.
-    unsafe { command.pre_exec(move || prepare(parent, Signal::SIGKILL, &mask)) };
+    unsafe { command.pre_exec(move || prepare(parent, Signal::SIGKILL, &inherited)) };
     let started = command.spawn().inspect_err(|_| failed(parent.as_raw()));
     let mut child = started.map_err(|error| Failure::Usage(why(program, &error)))?;
     // Else it would hold the streams open.

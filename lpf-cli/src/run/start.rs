@@ -3,9 +3,11 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use nix::sys::prctl;
+use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::{Pid, getppid};
 
@@ -17,8 +19,17 @@ pub(super) struct Job<'a> {
     pub(super) size: lpf::Pid,
     /// Whether lines of output begin with the number of their process.
     pub(super) tag: bool,
-    /// The signals that a process begins with blocked.
+    /// What a process begins with.
+    pub(super) inherited: Inherited,
+}
+
+/// What a process begins with, as this program did.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Inherited {
+    /// The signals that are blocked.
     pub(super) mask: SigSet,
+    /// How many files may be open: the soft and the hard limit.
+    pub(super) files: (u64, u64),
 }
 
 /// Why a process was not started.
@@ -75,13 +86,19 @@ pub(super) fn check(program: &OsString) -> Result<(), Refused> {
 }
 
 /// In the child, before it becomes the program, which gets the signal `end` when this process is gone.
-pub(super) fn prepare(parent: Pid, end: Signal, mask: &SigSet) -> io::Result<()> {
-    prctl::set_pdeathsig(end)?;
+///
+/// A sandbox may refuse the system calls. Then the program runs without what they are for; an error would be
+/// taken for one of the program's file.
+pub(super) fn prepare(parent: Pid, end: Signal, inherited: &Inherited) -> io::Result<()> {
+    let _ = prctl::set_pdeathsig(end);
     if getppid() != parent {
         // It was killed before that took effect.
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
-    Ok(mask.thread_set_mask()?)
+    let (soft, hard) = inherited.files;
+    let _ = setrlimit(Resource::RLIMIT_NOFILE, soft, hard);
+    let _ = inherited.mask.thread_set_mask();
+    Ok(())
 }
 
 /// One sentence about a program that the system does not run.
@@ -103,9 +120,31 @@ pub(super) fn why(program: &OsString, error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied if path.is_dir() => {
             format!("{name} is a folder, not a program")
         }
+        io::ErrorKind::PermissionDenied if is_executable(path) => format!(
+            "{name} may be executed by its mode, and the system refuses it: it is on a file system without programs (noexec), or a sandbox forbids it"
+        ),
         io::ErrorKind::PermissionDenied if path.is_file() => {
             format!("{name} may not be executed (chmod +x {name} allows it)")
         }
         _ => format!("{name} cannot be started: {error}"),
+    }
+}
+
+/// Whether a file has the mode of a program.
+fn is_executable(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|data| data.is_file() && data.mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_with_the_mode_of_a_program_is_not_blamed_for_what_the_system_refuses() {
+        let refused = io::Error::from_raw_os_error(libc::EPERM);
+        let text = why(&std::env::current_exe().unwrap().into(), &refused);
+        assert!(text.contains("by its mode, and the system refuses it"), "{text}");
+        let text = why(&"/proc/self/status".into(), &refused);
+        assert!(text.contains("(chmod +x /proc/self/status allows it)"), "{text}");
     }
 }

@@ -85,10 +85,10 @@ impl<'a> Starter<'a> {
         if self.job.tag {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
         }
-        let (parent, mask) = (getpid(), self.job.mask);
+        let (parent, inherited) = (getpid(), self.job.inherited);
         // SAFETY: between fork and exec, `prepare` makes system calls on what it is given and nothing
         // else: it allocates nothing and takes no lock.
-        unsafe { command.pre_exec(move || prepare(parent, Signal::SIGKILL, &mask)) };
+        unsafe { command.pre_exec(move || prepare(parent, Signal::SIGKILL, &inherited)) };
         command
     }
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 use lpf_core::messages::Rank;
 use lpf_core::{Cause, Error};
 
+use crate::files::TooFew;
+
 /// Why a process could not join. The job may be tried again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -84,6 +86,16 @@ pub enum MeetError {
     /// What process 0 says of a meeting that failed.
     #[error("the rendezvous failed: {0}")]
     Failed(String),
+    /// This process may not open as many connections as it will have.
+    #[error("process {rank} cannot connect to the others of {size}: {limit}")]
+    Files {
+        /// Which.
+        rank: Rank,
+        /// Of how many.
+        size: Rank,
+        /// The limit, and what is needed.
+        limit: TooFew,
+    },
     /// The system refused something else.
     #[error("the system refused what the rendezvous needs: {0}")]
     System(String),
@@ -103,7 +115,9 @@ impl From<MeetError> for Error {
         let at = |rank| Error::fatal(rank, 0, Cause::Setting(text.clone()));
         match error {
             MeetError::Setting(_) | MeetError::Refused { .. } => Error::setting(text),
-            MeetError::Listen { .. } => Error::refused(Cause::Setting(text)),
+            MeetError::Listen { .. } | MeetError::Files { .. } => {
+                Error::refused(Cause::Setting(text))
+            }
             MeetError::System(reason) => {
                 Error::refused(Cause::Refused { what: "what the rendezvous needs".into(), reason })
             }
@@ -186,6 +200,11 @@ mod tests {
                 MeetError::Unconnected { ranks: vec![1], time, notes: String::new() },
                 Kind::Fatal,
                 Some(1),
+            ),
+            (
+                MeetError::Files { rank: 3, size: 9, limit: TooFew { limit: 40, needed: 51 } },
+                Kind::Mitigable,
+                None,
             ),
             (MeetError::Ended { rank: 3, reason }, Kind::Fatal, Some(3)),
             (MeetError::Failed("over".into()), Kind::Fatal, Some(0)),
