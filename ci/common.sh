@@ -57,7 +57,7 @@ built() { programs "$@" | sed -n '$s/.* //p'; }
 
 # What an example prints, sorted: without times, and without the number of predicted phases.
 in_order() {
-    sed -E 's/[0-9.]+ ms/TIME/g; s/[0-9]+ of 20 foreseen/SOME foreseen/' | LC_ALL=C sort
+    sed -E 's/[0-9.]+ ms/TIME/g; s/[0-9]+ of 20 predicted/SOME predicted/' | LC_ALL=C sort
 }
 
 # What jobs could leave on this machine: processes of a test's, which a port would have, too; files in shared

@@ -4,7 +4,7 @@
 # They are written for up to four processes (LPF_PROCS: here exactly four, whatever the machine has),
 # which print in any order: lines are sorted before they are compared. Each runs three times,
 # also checked (LPF_CHECK=1) and with threads that may sit anywhere (LPF_PIN=none). Times are not compared,
-# nor how many phases were foreseen.
+# nor how many phases were predicted.
 source "$(dirname "$0")/common.sh"
 cargo test --locked "${workspace[@]}" --no-run
 export LC_ALL=C

@@ -1,4 +1,4 @@
-//! Training on batches that take some longer than others: who is late is foreseen, and gradients are summed by that.
+//! Training on batches of different length: late processes are predicted, and gradients are summed accordingly.
 //! (Section 6 of Proficz 2018: 145,578 weights, of a batch 44 % are done when the last layer begins.)
 
 use std::{thread::sleep, time::Duration, time::Instant};
@@ -29,7 +29,7 @@ lpf::program! { fn Training(ctx, _args) {
         let elapsed = all.allreduce_value(ctx, &Sum, elapsed * 1e3 / 20.0 / f64::from(p))?;
         if late {
             let (name, total) = (way.map_or("auto", |way| way.name()), start.elapsed().as_millis());
-            println!("{name}: {elapsed:.3} ms a batch, {total} ms in all, {known} of 20 foreseen, weights {:.3}", weights[0]);
+            println!("{name}: {elapsed:.3} ms a batch, {total} ms in all, {known} of 20 predicted, weights {:.3}", weights[0]);
         }
     }
     Ok(())

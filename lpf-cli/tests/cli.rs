@@ -552,7 +552,7 @@ fn bench_reduce_times_every_algorithm_of_processes_that_are_late() {
         "clairvoyant",
         "binomial-stat",
         "fibonacci-stat",
-        "tree-foreseen",
+        "tree-predicted",
         "tree-dyn",
         "non-commut-tree-dyn",
         "auto",

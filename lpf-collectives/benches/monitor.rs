@@ -34,7 +34,7 @@ fn measure(processes: u32, phase_ms: u64, phases: u32) {
         let mut all = Collectives::new(ctx)?;
         let mut gradient = ctx.local::<f32>(1000)?;
         let mut monitor = Monitor::new(ctx, &mut all)?;
-        let (mut in_edges, mut foreseen) = (Duration::ZERO, 0);
+        let (mut in_edges, mut predicted) = (Duration::ZERO, 0);
         ctx.sync()?;
         let (before, start) = (helper_ns(), Instant::now());
         for _ in 0..phases {
@@ -46,14 +46,14 @@ fn measure(processes: u32, phase_ms: u64, phases: u32) {
             let late = 3 * u64::from(ctx.pid());
             std::thread::sleep(Duration::from_millis(phase_ms * 56 / 100 + late));
             let arrivals = monitor.finish(ctx)?;
-            foreseen += u32::from(arrivals.spread_ns() > 0);
+            predicted += u32::from(arrivals.spread_ns() > 0);
             all.allreduce_in_place_by_arrival(ctx, &arrivals, &Sum, &mut gradient)?;
         }
         ctx.sync()?;
         if ctx.pid() == 0 {
             let share = (helper_ns() - before) as f64 / start.elapsed().as_nanos() as f64;
             println!(
-                "{processes} processes, phases of {phase_ms} ms: an edge takes {} ns, the helper {:.3} % of a core; {foreseen} of {phases} phases foreseen",
+                "{processes} processes, phases of {phase_ms} ms: an edge takes {} ns, the helper {:.3} % of a core; {predicted} of {phases} phases predicted",
                 (in_edges / (EDGES * phases)).as_nanos(),
                 100.0 * share
             );

@@ -309,9 +309,9 @@ impl<'s> Collectives<'s> {
         if most < element && plan.len > 0 {
             return Err(self.no_room(ctx, element));
         }
-        let Collectives { group, shared, kept, .. } = self;
+        let Collectives { group, shared, schedules, .. } = self;
         let shared = &mut *shared.borrow_mut();
-        let (known, digest) = kept.find(&plan.what);
+        let (known, digest) = schedules.find(&plan.what);
         let (part, stamp) = (whole(shared.cell, element), stamp(digest, mode));
         let fits = plan.len.checked_mul(element).is_some_and(|bytes| bytes <= most);
         let step = if fits { plan.len } else { (most / element).max(1) };
@@ -322,7 +322,7 @@ impl<'s> Collectives<'s> {
             let (is_whole, member) = (len == plan.len, group.member());
             let mut written = None;
             let schedule = match known.filter(|_| is_whole) {
-                Some(known) => kept.schedule(known),
+                Some(known) => schedules.schedule(known),
                 None => {
                     let schedule = written.insert(std::mem::take(&mut shared.schedule));
                     schedule.clear();
@@ -345,7 +345,7 @@ impl<'s> Collectives<'s> {
             });
             if let Some(mut schedule) = written {
                 if is_whole {
-                    kept.keep(plan.what, digest, &mut schedule);
+                    schedules.store(plan.what, digest, &mut schedule);
                 }
                 shared.schedule = schedule;
             }

@@ -12,10 +12,10 @@ use crate::algorithms::{Member, allgather_direct};
 use crate::blocks::Blocks;
 use crate::choices::Choices;
 use crate::group::Group;
-use crate::kept::Kept;
 use crate::kinds::SPLIT;
 use crate::run::{Buffers, Call, expected, leave};
 use crate::schedule::Schedule;
+use crate::schedule_cache::ScheduleCache;
 use crate::shared::{LINE, Place, Shared, TAIL};
 use crate::ways::*;
 
@@ -122,8 +122,8 @@ pub struct Preferences {
     /// Into so many segments a Clairvoyant reduction cuts a vector, at least 1 and at most as many as it has elements or
     /// 4096; nothing: by g and l.
     pub segments: Option<u32>,
-    /// What a schedule takes a transfer to last, ns: of a segment, and in the tree that is foreseen of a vector; nothing:
-    /// by g and l. With this, the number of segments and the algorithm given, a sum by arrival has the same bits on
+    /// The time that schedules assume for a transfer, ns: of a segment, and in the predicted dynamic tree of a vector.
+    /// `None`: by g and l. With this, the number of segments and the algorithm given, a sum by arrival has the same bits on
     /// every backend.
     pub round_ns: Option<u64>,
     /// Nothing: expected arrivals, but under `LPF_STRICT=1`.
@@ -158,7 +158,7 @@ pub struct Collectives<'s> {
     pub(crate) shared: Rc<RefCell<Shared>>,
     pub(crate) preferences: Preferences,
     pub(crate) choices: Choices,
-    pub(crate) kept: Kept,
+    pub(crate) schedules: ScheduleCache,
     /// Whether the section is in strict mode.
     pub(crate) strict: bool,
     pub(crate) planning: Cell<Duration>,
@@ -222,7 +222,7 @@ impl<'s> Collectives<'s> {
             shared: Rc::new(RefCell::new(shared)),
             preferences: Preferences::default(),
             choices: Choices::default(),
-            kept: Kept::new(),
+            schedules: ScheduleCache::new(),
             strict,
             planning: Cell::default(),
             section: PhantomData,
@@ -306,7 +306,7 @@ impl<'s> Collectives<'s> {
             shared: self.shared.clone(),
             preferences: self.preferences,
             choices: Choices::default(),
-            kept: Kept::new(),
+            schedules: ScheduleCache::new(),
             strict: self.strict,
             planning: Cell::default(),
             section: PhantomData,

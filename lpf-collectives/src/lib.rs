@@ -16,13 +16,13 @@ pub mod conformance;
 pub mod cost;
 mod group;
 mod helper;
-mod kept;
 mod kinds;
 mod memory;
 pub mod monitor;
 mod operators;
 mod run;
 mod schedule;
+mod schedule_cache;
 mod scratch;
 mod shared;
 #[cfg(test)]

@@ -82,9 +82,8 @@ ways! {
         Binomial = "binomial-stat",
         /// A Fibonacci tree of that kind.
         Fibonacci = "fibonacci-stat",
-        /// The tree that would grow if members came as they are expected: whoever is there sends all it has to whoever
-        /// else is.
-        Grown = "tree-foreseen",
+        /// The predicted dynamic tree: pairs are formed in the predicted order of arrival.
+        PredictedTree = "tree-predicted",
     }
 
     /// Ways to reduce vectors of n bytes to everybody by members that arrive at different times. For commutative

@@ -161,7 +161,7 @@ impl Call {
         }
     }
 
-    /// Whether one is called as the other is where arrivals are foreseen.
+    /// Whether one is the arrival-aware form of the other.
     fn is_the_same_ahead(&self, other: &Call) -> bool {
         let Some(names) = self.names else { return false };
         let [one, two] = [self, other].map(|call| names[call.kind() as usize]);
@@ -485,7 +485,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_foresees_that_all_come_together_is_told_so() {
+    fn a_member_that_predicts_a_common_arrival_is_told_so() {
         static NAMES: [&str; Call::KIND as usize + 1] = {
             let mut names = [""; Call::KIND as usize + 1];
             (names[0], names[1], names[2]) = ("reduce", "reduce_by_arrival", "scan");

@@ -40,7 +40,7 @@ pub mod conflict;
 pub mod conformance;
 pub mod copy;
 pub mod error;
-mod kept;
+mod leaked;
 pub mod machine;
 pub mod messages;
 pub mod request;

@@ -566,7 +566,7 @@ mod tests {
         let foreign = good.replace("\"cpu\": \"cpu\"", "\"cpu\": \"another\"");
         let impossible = good.replace("\"l_ns\": 1.0", "\"l_ns\": -1.0");
         let absurd = good.replace("\"l_ns\": 1.0", "\"l_ns\": 1e300");
-        let crowd = good.replace("\"p\": 2", "\"p\": 65537");
+        let too_many = good.replace("\"p\": 2", "\"p\": 65537");
         let middle: String = good.lines().take(15).map(|line| format!("{line}\n")).collect();
         let last = good.lines().nth(14).unwrap().trim();
         let newer = good.replace("\"format\": 1", "\"format\": 2");
@@ -588,7 +588,7 @@ mod tests {
             (&no_rows, "the numbers for threads with p = 2 are missing"),
             ("{}", "damaged: the field \"format\" is missing"),
             (&absurd, "impossible"),
-            (&crowd, "it has numbers for threads with p = 65537, and 65536 is the most"),
+            (&too_many, "it has numbers for threads with p = 65537, and 65536 is the most"),
             (&middle, &*format!("it ends in the middle, in line 15: {last}")),
             (&newer, "format 2"),
         ];

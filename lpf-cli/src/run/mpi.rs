@@ -54,8 +54,8 @@ impl Family {
     }
 
     /// What it needs to be told here; survivors of a process's end live on.
-    fn flags(self, crowded: bool) -> &'static [&'static str] {
-        match (self, crowded) {
+    fn flags(self, oversubscribed: bool) -> &'static [&'static str] {
+        match (self, oversubscribed) {
             (Family::OpenMpi, false) => &["--oversubscribe", "--enable-recovery"],
             (Family::OpenMpi, true) => {
                 // A process that waits lets others have the core.
@@ -118,11 +118,11 @@ pub(super) fn start(job: &Job<'_>, reports: String) -> Result<Pid> {
 fn command(job: &Job<'_>, reports: String) -> Result<Command> {
     let (family, launcher) = find(library().as_deref())?;
     let own = std::env::current_exe().map_err(super::system)?;
-    let crowded = job.size as usize > lpf::settings::cores();
+    let oversubscribed = job.size as usize > lpf::settings::cores();
     let mut command = Command::new(launcher);
     command
         .args(["-n", &job.size.to_string()])
-        .args(family.flags(crowded))
+        .args(family.flags(oversubscribed))
         .arg(own)
         .arg("shepherd")
         .arg("--")

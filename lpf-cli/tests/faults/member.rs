@@ -142,7 +142,7 @@ fn innocent<L: Lpf>(ctx: &mut Context<'_, L>, story: &str) -> Result<()> {
         "debugged" if ctx.pid() == GUILTY => stopped_for(Duration::from_secs(4)),
         "suspended" => stopped_for(Duration::from_secs(10)),
         // On a machine that does much else.
-        "is crowded" => {
+        "has no free core" => {
             for _ in 0..1000 {
                 ctx.sync()?;
                 compute(Duration::from_millis(1));

@@ -2,7 +2,7 @@
 //!
 //! A member that has nothing to wait for is *idle*. Two idle ones are made a pair, of which one sends all it has to
 //! the other, who combines and is idle again. Pairs are made in one place, from what has happened so far: nothing is
-//! foreseen. Different from the slides the result has a place: the root never sends.
+//! predicted. Unlike in the slides, the result has a place: the root never sends.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,7 +1,7 @@
 //! What collectives take on a machine whose members arrive at different times: how many segments, and when each
 //! member is done.
 
-mod crowd;
+mod oversubscription;
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::algorithms::{Member, Vector, log2_up};
 use crate::arrival_pattern::clairvoyant::Transfer;
 use crate::cost::Supersteps;
 use crate::schedule::{Schedule, Step, Then};
-use crowd::{Crowd, Programs};
+use oversubscription::{Oversubscription, Programs};
 
 /// More segments are not worth the time of their schedule.
 const MOST_SEGMENTS: u32 = 4096;
@@ -38,8 +38,9 @@ pub(crate) fn segment_ns(machine: &Machine, members: usize, v: Vector, segments:
 /// The time in which one member sends all it has to another, who combines: while few do, as where the last ones come,
 /// so that each has a core.
 pub(crate) fn pair_ns(machine: &Machine, members: usize, v: Vector) -> u64 {
-    let of_crowd = Crowd::of(machine, members).map(|crowd| crowd.pair_ns(v.bytes));
-    of_crowd.unwrap_or_else(|| {
+    let on_few_cores =
+        Oversubscription::of(machine, members).map(|threads| threads.pair_ns(v.bytes));
+    on_few_cores.unwrap_or_else(|| {
         let all_at_once = transfer_ns(machine, members, v.bytes, false) as f64;
         (of_core(machine, members) * all_at_once).max(1.0) as u64
     })
@@ -122,8 +123,8 @@ pub(crate) fn ends_ns(
         write(&mut schedule, Member { me, members });
         schedule
     });
-    if let Some(crowd) = Crowd::of(machine, members) {
-        return crowd.ends(arrivals, &Programs::of_schedules(schedules));
+    if let Some(threads) = Oversubscription::of(machine, members) {
+        return threads.ends(arrivals, &Programs::of_schedules(schedules));
     }
     let at = |schedule| At { schedule, step: 0, under_way: VecDeque::new() };
     let mut all: Vec<At> = schedules.map(at).collect();
@@ -163,8 +164,8 @@ pub(crate) fn clairvoyant_ends_ns(
     schedule: impl FnOnce(&mut dyn FnMut(Transfer)),
 ) -> Vec<u64> {
     let bytes = v.bytes.div_ceil(segments.max(1) as usize);
-    if let Some(crowd) = Crowd::of(machine, arrivals.len()) {
-        return crowd.ends(arrivals, &Programs::of_transfers(arrivals.len(), bytes, schedule));
+    if let Some(threads) = Oversubscription::of(machine, arrivals.len()) {
+        return threads.ends(arrivals, &Programs::of_transfers(arrivals.len(), bytes, schedule));
     }
     let mut model = Model::new(machine, arrivals);
     let mut round: Vec<Transfer> = Vec::new();

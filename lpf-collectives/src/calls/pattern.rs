@@ -44,8 +44,8 @@ impl Pattern<'_> {
         instance.expect("a root that is a member, and times of less than 2^62 ns")
     }
 
-    /// The tree that would grow, and when its root would be done, ns.
-    fn grown(&self) -> (Pairing, u64) {
+    /// The predicted dynamic tree, and when its root has the result, ns.
+    fn predicted_tree(&self) -> (Pairing, u64) {
         let growth = if self.commutes { Growth::Any } else { Growth::Neighbours };
         let (times, pair_ns) = (self.arrivals.times_ns(), self.round_ns[2]);
         Pairing::of_times(growth, self.root, times, |_, _| pair_ns, |_| 0)
@@ -83,33 +83,33 @@ impl Pattern<'_> {
         1e9 * usual.seconds(&self.machine, self.members() as Pid)
     }
 
-    /// Whether the tree that is foreseen is taken, where that needs no comparison with all others: it is if who comes
-    /// last finds all else in one place, for whatever is done, nobody has the result before that one has sent all it
-    /// has, or has taken all else. And where a comparison is not worth its time it is, if it ends before the usual
-    /// algorithm would that begins with the last one.
-    fn grows(&self, usual: Supersteps) -> Option<bool> {
+    /// Whether the predicted dynamic tree is used, if that can be decided without comparing it with all others. It is
+    /// used if, by the estimates, all other contributions have been combined before the last member arrives: no schedule
+    /// ends earlier, because the last member has to send, or receive, one full vector. If a comparison would take too
+    /// long, it is used if it ends before the arrival-unaware algorithm would that begins when the last member arrives.
+    fn is_predicted_best(&self, usual: Supersteps) -> Option<bool> {
         let (p, usual_ns) = (self.members(), self.usual_ns(usual));
         let (of_core, is_worth_it) =
             (predict::of_core(&self.machine, p), self.is_worth_it(usual, false));
-        let foreseen = (p + p * p / 64) as f64;
-        if p * p > MOST_COMPARED || usual_ns < 2.0 * COMPARED_NS * foreseen / of_core {
+        let pairs = (p + p * p / 64) as f64;
+        if p * p > MOST_COMPARED || usual_ns < 2.0 * COMPARED_NS * pairs / of_core {
             return (!is_worth_it).then_some(false);
         }
-        let ((_, end), last) = (self.grown(), self.arrivals.spread_ns());
+        let ((_, end), last) = (self.predicted_tree(), self.arrivals.spread_ns());
         match end <= last.saturating_add(self.round_ns[2]) {
             true => Some(true),
             false => (!is_worth_it).then_some((end as f64) < last as f64 + usual_ns),
         }
     }
 
-    /// What is worth the time of its schedule, and fits the operator. Static trees do no better than the one that is
-    /// foreseen.
+    /// The algorithms that are worth the time of their schedule and fit the operator. Static trees are not faster than
+    /// the predicted dynamic tree.
     fn reduces(&self) -> impl Iterator<Item = ReduceByArrival> {
         let (p, n) = (self.members(), self.segments as usize);
         let (all, commutes) = (ReduceByArrival::ALL.iter().copied(), self.commutes);
         all.filter(move |&way| match way {
             ReduceByArrival::Clairvoyant => commutes && p * n <= MOST_COMPARED,
-            ReduceByArrival::Grown => p * p <= MOST_COMPARED,
+            ReduceByArrival::PredictedTree => p * p <= MOST_COMPARED,
             ReduceByArrival::Binomial | ReduceByArrival::Fibonacci => p * p > MOST_COMPARED,
         })
     }
@@ -136,8 +136,8 @@ impl Pattern<'_> {
             }
             ReduceByArrival::Binomial => Tree::Binomial,
             ReduceByArrival::Fibonacci => Tree::Fibonacci,
-            ReduceByArrival::Grown => {
-                return reduce_pairs(s, m, self.grown().0.of_members(), v, rounds);
+            ReduceByArrival::PredictedTree => {
+                return reduce_pairs(s, m, self.predicted_tree().0.of_members(), v, rounds);
             }
         };
         reduce_tree(s, m, (tree, self.commutes), root, v, rounds);
@@ -170,8 +170,8 @@ impl Pattern<'_> {
                     Scheduler::Bits.schedule(&self.instance(), each);
                 })
             }
-            ReduceByArrival::Grown => {
-                let (tree, _) = self.grown();
+            ReduceByArrival::PredictedTree => {
+                let (tree, _) = self.predicted_tree();
                 self.ends_ns(|s, m| reduce_pairs(s, m, tree.of_members(), self.v, Rounds::Own))
             }
             _ => self.ends_ns(|s, m| self.reduce(way, s, m, Rounds::Own)),
@@ -196,8 +196,8 @@ impl Pattern<'_> {
     /// What is taken in the place of the usual reduction, if anything is.
     pub(super) fn best_reduce(&self, usual: Reduce) -> Option<ReduceByArrival> {
         let (root, v, commutes) = (self.root, self.v, self.commutes);
-        if let Some(grows) = self.grows(usual.supersteps(self.members(), v)) {
-            return grows.then_some(ReduceByArrival::Grown);
+        if let Some(is_best) = self.is_predicted_best(usual.supersteps(self.members(), v)) {
+            return is_best.then_some(ReduceByArrival::PredictedTree);
         }
         let write = |s: &mut Schedule, m| by_way::reduce((usual, commutes), s, m, root, v);
         let usual_ns = self.ends_ns(write)[root] as f64;
@@ -246,16 +246,19 @@ mod tests {
     }
 
     #[test]
-    fn in_the_tree_that_is_foreseen_who_is_late_sends_to_who_has_all_else() {
+    fn the_last_member_of_the_predicted_tree_sends_to_one_that_has_everything_else() {
         let parameters = Arc::new(Parameters::guess(OfG::MessagePassing));
         let machine = Machine::new(8, 8, 8, parameters);
         let v = Vector { bytes: 1 << 20, element: 8 };
         let pair_ns = predict::pair_ns(&machine, 8, v);
         let by_ns = 10 * pair_ns;
         for late in 0..8 {
-            let ends =
-                [ReduceByArrival::Grown, ReduceByArrival::Binomial, ReduceByArrival::Fibonacci]
-                    .map(|way| end_ns(&machine, way, late, by_ns));
+            let ends = [
+                ReduceByArrival::PredictedTree,
+                ReduceByArrival::Binomial,
+                ReduceByArrival::Fibonacci,
+            ]
+            .map(|way| end_ns(&machine, way, late, by_ns));
             assert!(ends[0] <= 1.01 * (by_ns + pair_ns) as f64, "{late}: {ends:?}, {pair_ns}");
             assert!(ends[0] <= ends[1] && ends[0] <= ends[2], "{late}: {ends:?}");
         }

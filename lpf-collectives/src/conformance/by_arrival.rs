@@ -143,7 +143,7 @@ fn up_to(tree: &[Vec<usize>], node: usize, root: usize) -> Vec<f64> {
     sum
 }
 
-/// What a pair of the tree that is foreseen is taken to last, ns: some of its members are later than that.
+/// The time that the predicted dynamic tree assumes for a pair, ns: some of its members are later than that.
 const PAIR_NS: u64 = 300;
 
 /// What the root has when trees have been gone up by members that are expected at these times.
@@ -170,7 +170,7 @@ program! {
         ctx.write(&mut x).copy_from_slice(&own(me));
         let mut hash = 0;
         c.preferences_mut().round_ns = Some(PAIR_NS);
-        for way in [ReduceByArrival::Binomial, ReduceByArrival::Fibonacci, ReduceByArrival::Grown] {
+        for way in [ReduceByArrival::Binomial, ReduceByArrival::Fibonacci, ReduceByArrival::PredictedTree] {
             for root in 0..q {
                 let times: Vec<u64> = (0..q).map(|member| word(member, root, 1) % 2000).collect();
                 let wanted = bits(&summed_up(way, root, &times));
@@ -200,7 +200,7 @@ program! {
     }
 }
 
-/// Sums of floating-point numbers up the static trees and the one that is foreseen have the bits that the tree says,
+/// Sums of floating-point numbers up the static trees and the predicted dynamic tree have the bits that the tree says,
 /// and in strict mode the same.
 pub fn trees_that_are_known_have_the_same_bits_in_strict_mode<H: Harness>(harness: &H) {
     let case = "trees_that_are_known_have_the_same_bits_in_strict_mode";

@@ -191,8 +191,8 @@ case! {
             assert!(error.is_mitigable(), "{settings:?}: {error}");
         }
         // Some networks have a limit of their own.
-        let crowd = Settings { group_members: u32::MAX, ..usual };
-        let error = Collectives::with(ctx, crowd).expect_err("nobody has room for as many");
+        let too_many = Settings { group_members: u32::MAX, ..usual };
+        let error = Collectives::with(ctx, too_many).expect_err("nobody has room for as many");
         assert!(error.is_misuse() || error.is_mitigable(), "{error}");
         let mut c = Collectives::new(ctx)?;
         let sum = c.allreduce_value(ctx, &Sum, 1)?;

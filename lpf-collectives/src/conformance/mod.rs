@@ -109,7 +109,7 @@ macro_rules! conformance {
                 other_estimates_are_fatal_and_both_are_named,
             ]
             monitors: [
-                what_comes_late_is_foreseen,
+                late_members_are_predicted,
                 members_are_told_the_same_whatever_they_do,
                 who_has_said_nothing_is_waited_for_by_nobody,
                 words_that_come_again_say_nothing_new,

@@ -1,4 +1,4 @@
-//! The arrival monitor: what members foresee, that they agree on it, and what becomes of the others where one is gone.
+//! The arrival monitor: predictions, the agreement of members on them, and the others' calls if a member has gone.
 
 use std::time::{Duration, Instant};
 
@@ -36,8 +36,8 @@ fn late(ms: u64) {
 }
 
 case! {
-    /// Phases of 20 ms, and of 80 ms at the last member: with an edge the first one is foreseen, too.
-    pub fn what_comes_late_is_foreseen timed [2, 3] |ctx| {
+    /// Phases of 20 ms, and of 80 ms at the last member: with an edge the first one is predicted, too.
+    pub fn late_members_are_predicted timed [2, 3] |ctx| {
         let mut c = world(ctx, 1, 0)?;
         let estimators: [fn() -> Box<dyn Estimator>; 3] = [
             || Box::new(LastValue::default()),
@@ -49,7 +49,7 @@ case! {
         let ms = if c.me() == last { 80 } else { 20 };
         for (estimator, has_edge) in estimators.into_iter().flat_map(|of| [(of, true), (of, false)]) {
             let mut monitor = Monitor::with(ctx, &mut c, estimator)?;
-            let mut foreseen = 0;
+            let mut predicted = 0;
             for phase in 0..6 {
                 monitor.begin();
                 late(ms / 10);
@@ -62,13 +62,13 @@ case! {
                 // A machine may be so busy that some phase comes out otherwise, but not most of them.
                 let spread = arrivals.spread_ns();
                 let is_right = arrivals.times_ns()[last] == spread && spread / 1_000_000 > 30;
-                foreseen += usize::from(is_right);
+                predicted += usize::from(is_right);
                 assert!(has_edge || phase > 0 || spread == 0, "nothing was known of phase {phase}");
                 ctx.write(&mut x).fill(1);
                 c.allreduce_in_place_by_arrival(ctx, &arrivals, &Sum, &mut x)?;
                 assert_eq!(ctx.read(&x), [last as u64 + 1; 50]);
             }
-            assert!(foreseen >= 3, "edge {has_edge}: {foreseen} of 6 phases were foreseen");
+            assert!(predicted >= 3, "edge {has_edge}: {predicted} of 6 phases were predicted");
         }
         ctx.sync()?;
     }
@@ -150,7 +150,7 @@ case! {
 
 case! {
     /// What a member has said comes again: in the phase that it is of, and in the next one, before the word of that;
-    /// or no word comes. Each phase has another member late: members are told the same, and most phases are foreseen.
+    /// or no word comes. Each phase has another member late: members are told the same, and most phases are predicted.
     pub fn words_that_come_again_say_nothing_new timed [2, 3] |ctx| {
         let mut c = world(ctx, 1, 0)?;
         let (board, me) = (ctx.raw().board(), ctx.pid());
@@ -163,7 +163,7 @@ case! {
                 None => Ok(()),
             }
         };
-        let mut foreseen = 0;
+        let mut predicted = 0;
         for phase in 0..9 {
             let is_late = phase % c.len();
             let ms = if c.me() == is_late { 80 } else { 20 };
@@ -183,10 +183,10 @@ case! {
             said = Some(Topic(mixed(arrivals.site(), 0)));
             let spread = arrivals.spread_ns();
             let is_right = arrivals.times_ns()[is_late] == spread && spread / 1_000_000 > 30;
-            foreseen += usize::from(is_right);
+            predicted += usize::from(is_right);
         }
         // As above, a machine may be busy.
-        assert!(foreseen >= 5, "{foreseen} of 9 phases were foreseen");
+        assert!(predicted >= 5, "{predicted} of 9 phases were predicted");
         ctx.sync()?;
     }
 }

@@ -1,7 +1,7 @@
 //! The arrival monitor: when will each member of a group come to its next call?
 //!
 //! A program says where a phase of computation begins and, somewhere in it, how far it has come ([`Monitor::begin`],
-//! [`Monitor::edge`]). From that and from the phases before, each member's helper thread foresees when it will be done,
+//! [`Monitor::edge`]). From that and from the phases before, each member's helper thread predicts when it will be done,
 //! and tells the others over the board while everybody computes. At the end of the phase ([`Monitor::finish`]) all
 //! members have the same [`Estimates`], or all the same *nobody knows*, which has them use an ordinary algorithm.
 //!
@@ -179,7 +179,7 @@ impl<B: Board> Work for Watch<B> {
     }
 }
 
-/// Foresees the arrivals of a group's members at one call that they make again and again. See the
+/// Predicts the arrivals of a group's members at one call that they make again and again. See the
 /// [module](self).
 ///
 /// ```
@@ -221,7 +221,7 @@ pub struct Monitor<'s, L: Lpf> {
     /// How long phases take, ns, and how many times as long as up to their edge.
     totals: Box<dyn Estimator>,
     beyond: Box<dyn Estimator>,
-    foreseen: [Option<f64>; 2],
+    predicted: [Option<f64>; 2],
     helped: Option<Helped>,
     section: PhantomData<fn(&'s ()) -> &'s ()>,
 }
@@ -237,7 +237,7 @@ impl<L: Lpf> std::fmt::Debug for Monitor<'_, L> {
 }
 
 impl<'s, L: Lpf> Monitor<'s, L> {
-    /// For a group, by the mean of the last 8 phases. One for each call that is foreseen: each has its own phases.
+    /// For a group, by the mean of the last 8 phases. One for each call that is predicted: each has its own phases.
     /// Collective over the group; some words to every member, over all connections, which are open then.
     ///
     /// # Errors
@@ -279,7 +279,7 @@ impl<'s, L: Lpf> Monitor<'s, L> {
             has_edges: true,
             totals: estimator(),
             beyond: estimator(),
-            foreseen: [None; 2],
+            predicted: [None; 2],
             helped: None,
             section: PhantomData,
         };
@@ -300,8 +300,8 @@ impl<'s, L: Lpf> Monitor<'s, L> {
         self.call += u64::from(!self.computes);
         self.began_ns = self.clock.now();
         (self.edge_ns, self.computes) = (None, true);
-        self.foreseen = [self.totals.estimate(), self.beyond.estimate()];
-        let word = self.foreseen[0].map(|ns| self.word(ns, self.has_edges));
+        self.predicted = [self.totals.estimate(), self.beyond.estimate()];
+        let word = self.predicted[0].map(|ns| self.word(ns, self.has_edges));
         {
             let mut phase = self.phase.lock();
             phase.word = word;
@@ -322,7 +322,7 @@ impl<'s, L: Lpf> Monitor<'s, L> {
         let now = self.clock.now();
         let took = now.saturating_sub(self.began_ns) as f64;
         self.edge_ns = Some(now);
-        let times = self.foreseen[1].unwrap_or(1.0 / fraction).max(1.0);
+        let times = self.predicted[1].unwrap_or(1.0 / fraction).max(1.0);
         let word = self.word(took * times, false);
         self.phase.lock().word = Some(word);
     }

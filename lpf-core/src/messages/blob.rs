@@ -75,7 +75,7 @@ impl Incoming {
         if let Some(ticket) = self.ticket.take()
             && !net.cancel(ticket)
         {
-            crate::kept::keep(self.bytes);
+            crate::leaked::leak(self.bytes);
         }
     }
 }
@@ -112,7 +112,7 @@ impl Outgoing {
     /// As [`Incoming::give_up`].
     pub(super) fn give_up<T: Transport>(mut self, net: &mut T) {
         if !self.sending.close(net) {
-            crate::kept::keep(self.bytes);
+            crate::leaked::leak(self.bytes);
         }
     }
 }

@@ -395,7 +395,7 @@ impl Links {
 
     /// Keeps for ever what others write to.
     pub(super) fn keep(&mut self) {
-        crate::kept::keep(std::mem::take(&mut self.inboxes));
+        crate::leaked::leak(std::mem::take(&mut self.inboxes));
         self.postbox.keep();
     }
 
@@ -405,7 +405,7 @@ impl Links {
         self.removed.extend(self.inboxes.iter_mut().filter_map(Option::take));
         self.removed.retain(Inbox::is_shared);
         if !self.removed.is_empty() {
-            crate::kept::keep(std::mem::take(&mut self.removed));
+            crate::leaked::leak(std::mem::take(&mut self.removed));
         }
     }
 }
@@ -424,7 +424,7 @@ impl OpenLink {
         }
         if !quiet {
             // Where puts that are in flight have their heads.
-            crate::kept::keep(std::mem::take(&mut self.heads));
+            crate::leaked::leak(std::mem::take(&mut self.heads));
         }
         quiet
     }

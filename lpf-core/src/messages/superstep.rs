@@ -106,8 +106,8 @@ impl Scratch {
 
     /// Keeps its memory for ever.
     pub(super) fn keep(&mut self) {
-        crate::kept::keep(std::mem::take(&mut self.room));
-        crate::kept::keep(std::mem::take(&mut self.answers));
+        crate::leaked::leak(std::mem::take(&mut self.room));
+        crate::leaked::leak(std::mem::take(&mut self.answers));
     }
 }
 

@@ -111,7 +111,7 @@ impl Drop for Heap {
     fn drop(&mut self) {
         let blocks = std::mem::take(&mut self.blocks);
         if self.leak {
-            crate::kept::keep(blocks);
+            crate::leaked::leak(blocks);
         } else {
             blocks.into_iter().flatten().for_each(Block::free);
         }

@@ -18,7 +18,7 @@ pub(super) use crate::bench::limits::between::Bare;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Bytes {
     pub(super) network: Bare,
-    pub(super) crowded: bool,
+    pub(super) oversubscribed: bool,
     /// To the common start, at the least.
     pub(super) window_ns: u64,
     /// Everybody sends and receives; else process 0 sends and the next one receives.
@@ -85,9 +85,9 @@ fn of_all<L: Lpf, N: Network>(
     Ok(found)
 }
 
-fn pacing(length: usize, &Bytes { window_ns, crowded, .. }: &Bytes) -> Pacing {
+fn pacing(length: usize, &Bytes { window_ns, oversubscribed, .. }: &Bytes) -> Pacing {
     let (repetitions, warm_up) = if length > 256 << 10 { (5, 1) } else { (16, 4) };
-    Pacing { repetitions, warm_up, window_ns, crowded }
+    Pacing { repetitions, warm_up, window_ns, oversubscribed }
 }
 
 struct Bytewise<'c, 's, L: Lpf, N> {

@@ -191,9 +191,9 @@ impl Bound {
     }
 
     fn measure_messages(&mut self, place: &mut Place) -> Result<()> {
-        let crowded = self.p as usize > lpf::settings::cores();
+        let oversubscribed = self.p as usize > lpf::settings::cores();
         let sockets = |idle, piece| (Bare::Sockets(idle), piece);
-        let networks = match (place.backend, crowded) {
+        let networks = match (place.backend, oversubscribed) {
             ("mpi", _) => vec![(Bare::Mpi, WHOLE)],
             (_, true) => vec![sockets(Idle::Yielding, WHOLE), sockets(Idle::Sleeping, WHOLE)],
             (_, false) => vec![
@@ -206,12 +206,12 @@ impl Bound {
         let lengths: Vec<usize> = self.rates.iter().map(|rate| rate.length).collect();
         for (way, (network, piece)) in networks.into_iter().enumerate() {
             let with_none = [&[0], &lengths[..]].concat();
-            let bytes = |crowded, all, lengths| {
-                let window_ns = least_window(place.backend, crowded);
-                Bytes { network, piece, crowded, window_ns, all, lengths }
+            let bytes = |oversubscribed, all, lengths| {
+                let window_ns = least_window(place.backend, oversubscribed);
+                Bytes { network, piece, oversubscribed, window_ns, all, lengths }
             };
             let alone = bytes(false, false, with_none);
-            let together = bytes(crowded, true, lengths.clone());
+            let together = bytes(oversubscribed, true, lengths.clone());
             let mut alone = place.measure::<bare::Messages>(2, &alone, unwatched())?.into_iter();
             let together = place.measure::<bare::Messages>(self.p, &together, unwatched())?;
             self.one_way[way].extend(alone.next().unwrap_or_default());

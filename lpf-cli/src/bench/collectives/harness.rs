@@ -39,7 +39,7 @@ pub(in crate::bench) struct Pacing {
     /// telling the others took longer the time before.
     pub(in crate::bench) window_ns: u64,
     /// Whether processes share cores: who waits lets others have it.
-    pub(in crate::bench) crowded: bool,
+    pub(in crate::bench) oversubscribed: bool,
 }
 
 /// Most repetitions, warm-up included, that fit a process's notes.
@@ -64,7 +64,7 @@ pub(in crate::bench) struct Timed {
 
 /// Times a side. Collective; what it returns has a meaning at process 0.
 pub(in crate::bench) fn time(side: &mut impl Side, pacing: &Pacing) -> lpf::Result<Timed> {
-    let Pacing { repetitions, warm_up, window_ns, crowded } = *pacing;
+    let Pacing { repetitions, warm_up, window_ns, oversubscribed } = *pacing;
     let mut notes = Vec::with_capacity(NOTED);
     let all = warm_up.saturating_add(repetitions).min(MOST as u32);
     let (mut begin, mut telling) = (now_ns(), 0);
@@ -79,7 +79,7 @@ pub(in crate::bench) fn time(side: &mut impl Side, pacing: &Pacing) -> lpf::Resu
         let ready = now_ns();
         telling = ready - met;
         while now_ns() < start {
-            if crowded {
+            if oversubscribed {
                 std::thread::yield_now();
             } else {
                 std::hint::spin_loop();

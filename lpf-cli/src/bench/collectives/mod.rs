@@ -72,8 +72,8 @@ pub(crate) fn run(options: &BenchCollectives) -> Result<()> {
     remarks.extend(left_out);
     remarks.extend(interrupt::remark(&end, [points.len(), all], "points"));
     remarks.extend(rival.missing());
-    let is_crowded = points.iter().any(|point| point.p as usize > cores());
-    remarks.extend((is_crowded && rival_name == Some("mpich")).then(|| SPINS.to_string()));
+    let is_oversubscribed = points.iter().any(|point| point.p as usize > cores());
+    remarks.extend((is_oversubscribed && rival_name == Some("mpich")).then(|| SPINS.to_string()));
     let sides = Sides { backend: place.backend, rival: rival_name };
     let printed = print(options, sides, &points, &bounds, &remarks);
     end.and(printed)
@@ -148,8 +148,8 @@ struct Bench {
 
 /// Nanoseconds to the common start, at the least: as long as telling it takes, and no longer, for what is not
 /// used meanwhile leaves the caches.
-pub(super) fn least_window(backend: &str, crowded: bool) -> u64 {
-    match (crowded, backend == "tcp") {
+pub(super) fn least_window(backend: &str, oversubscribed: bool) -> u64 {
+    match (oversubscribed, backend == "tcp") {
         (false, false) => 20_000,
         (false, true) => 200_000,
         (true, false) => 400_000,
@@ -169,8 +169,8 @@ impl Window {
     const GROWTH: u64 = 4;
 
     fn new(place: &Place, p: Pid) -> Self {
-        let crowded = p as usize > cores();
-        let least = [place.backend, "mpi"].map(|backend| least_window(backend, crowded));
+        let oversubscribed = p as usize > cores();
+        let least = [place.backend, "mpi"].map(|backend| least_window(backend, oversubscribed));
         Window { least, now: least }
     }
 
@@ -353,7 +353,7 @@ impl Bench {
 
 /// How a cell is timed in its next turn.
 fn pacing(point: &Point, cell: &Cell, window_ns: u64) -> Pacing {
-    let crowded = point.p as usize > cores();
+    let oversubscribed = point.p as usize > cores();
     let is_short = point.shape.bytes() <= 256 << 10;
     // Pages, code and lines that were another algorithm's are there after a few.
     let warm_up = if is_short { 4 } else { 0 };
@@ -362,7 +362,7 @@ fn pacing(point: &Point, cell: &Cell, window_ns: u64) -> Pacing {
         None => 1,
         Some(ns) => (CELL_NS / ns).clamp(1.0, (MOST - 1) as f64) as u32,
     };
-    Pacing { repetitions, warm_up, window_ns, crowded }
+    Pacing { repetitions, warm_up, window_ns, oversubscribed }
 }
 
 pub(super) fn shuffle<T>(list: &mut [T], random: &mut Random) {

@@ -1,4 +1,4 @@
-//! When processes arrive, and what is foreseen of it (Proficz 2018, Fig. 9).
+//! When processes arrive, and the predictions of it (Proficz 2018, Fig. 9).
 
 use std::path::Path;
 
@@ -71,8 +71,8 @@ impl Pattern {
     }
 }
 
-/// What is foreseen of arrivals, where each is wrong by up to so many hundredths of itself.
-pub(super) fn foreseen(arrivals: &[u64], percent: u32, random: &mut Random) -> Vec<u64> {
+/// Predictions of arrivals, each wrong by up to this percentage of itself.
+pub(super) fn predicted(arrivals: &[u64], percent: u32, random: &mut Random) -> Vec<u64> {
     let wrong = |&arrival: &u64| {
         let by = (2.0 * random.fraction() - 1.0) * f64::from(percent) / 100.0;
         (arrival as f64 * (1.0 + by)) as u64
@@ -132,12 +132,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_foreseen_is_wrong_by_no_more_than_it_may_be() {
+    fn predictions_are_wrong_by_no_more_than_is_allowed() {
         let (arrivals, mut random) = (vec![0, 1000, 2000], Random::new(2));
-        assert_eq!(foreseen(&arrivals, 0, &mut random), arrivals);
+        assert_eq!(predicted(&arrivals, 0, &mut random), arrivals);
         for _ in 0..100 {
-            let foreseen = foreseen(&arrivals, 10, &mut random);
-            assert!(foreseen[0] == 0 && foreseen[1].abs_diff(1000) <= 100, "{foreseen:?}");
+            let predicted = predicted(&arrivals, 10, &mut random);
+            assert!(predicted[0] == 0 && predicted[1].abs_diff(1000) <= 100, "{predicted:?}");
         }
     }
 }

@@ -195,8 +195,8 @@ pub(crate) fn run(options: &BenchReduce) -> Result<()> {
     let mut remarks = busy.remarks();
     remarks.extend(interrupt::remark(&end, [cells.len(), all], "cells"));
     remarks.extend(rival.missing());
-    let is_crowded = cells.iter().any(|cell| cell.p() as usize > cores());
-    remarks.extend((is_crowded && rival_name == Some("mpich")).then(|| SPINS.to_string()));
+    let is_oversubscribed = cells.iter().any(|cell| cell.p() as usize > cores());
+    remarks.extend((is_oversubscribed && rival_name == Some("mpich")).then(|| SPINS.to_string()));
     let printed = print(options, (place.backend, rival_name), &cells, &bounds, &remarks);
     end.and(printed)
 }
@@ -288,11 +288,11 @@ fn repeat(
     random: &mut Random,
 ) -> Result<()> {
     let (p, shape) = (cell.p(), cell.shape);
-    let wanted = |algorithm: &str, backend, arrivals_ns: &[u64], foreseen_ns: &[u64]| Wanted {
+    let wanted = |algorithm: &str, backend, arrivals_ns: &[u64], predicted_ns: &[u64]| Wanted {
         shape,
         algorithm: algorithm.into(),
         arrivals_ns: arrivals_ns.to_vec(),
-        foreseen_ns: foreseen_ns.to_vec(),
+        predicted_ns: predicted_ns.to_vec(),
         window_ns: least_window(backend, p as usize > cores()),
     };
     let mut turns: Vec<usize> = (0..cell.own.len()).collect();
@@ -313,11 +313,11 @@ fn repeat(
         // By what the arrivals are: a trace says itself how late somebody is.
         let latest = arrivals_ns.iter().max().copied().unwrap_or(0).max(LEAST_NS);
         lasts += Duration::from_nanos(latest) * turns.len() as u32;
-        let foreseen_ns = arrivals::foreseen(&arrivals_ns, cell.percent, random);
+        let predicted_ns = arrivals::predicted(&arrivals_ns, cell.percent, random);
         shuffle(&mut turns, random);
         let names = turns.iter().map(|&nth| cell.own[nth].0.as_str());
-        order.extend(names.map(|name| wanted(name, place.backend, &arrivals_ns, &foreseen_ns)));
-        own.push(wanted(OWN, "mpi", &arrivals_ns, &foreseen_ns));
+        order.extend(names.map(|name| wanted(name, place.backend, &arrivals_ns, &predicted_ns)));
+        own.push(wanted(OWN, "mpi", &arrivals_ns, &predicted_ns));
         places.extend(turns.iter().copied());
     }
     let found = place.measure::<Arriving>(p, &order, unwatched())?;

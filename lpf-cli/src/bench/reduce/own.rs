@@ -21,13 +21,13 @@ use crate::bench::collectives::own::Line;
 use crate::bench::collectives::shapes::Shape;
 use crate::place::Measurement;
 
-/// One call, when processes come to it, and what is foreseen of that.
+/// One call, when processes arrive at it, and the predictions of that.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Wanted {
     pub(in crate::bench) shape: Shape,
     pub(super) algorithm: String,
     pub(in crate::bench) arrivals_ns: Vec<u64>,
-    pub(super) foreseen_ns: Vec<u64>,
+    pub(super) predicted_ns: Vec<u64>,
     /// To the common start.
     pub(in crate::bench) window_ns: u64,
 }
@@ -89,7 +89,7 @@ pub(super) fn algorithms(call: Collective) -> Vec<(String, Algorithm)> {
     all
 }
 
-/// Whether it looks at what is foreseen.
+/// Whether it uses predictions.
 pub(super) fn looks_ahead(algorithm: Algorithm) -> bool {
     use Algorithm::*;
     matches!(algorithm, Auto | ReduceByArrival(_) | AllreduceByArrival(_))
@@ -248,9 +248,9 @@ impl<L: Lpf> Side for Own<'_, '_, L> {
         let Own { ctx, all, arbiters, x, y, wanted, algorithm, .. } = self;
         let n = wanted.shape.elements;
         let (x, y) = ((&*x, ..n), (&mut *y, ..n));
-        let foreseen = || {
-            let spread = wanted.foreseen_ns.iter().max().copied().unwrap_or(0);
-            Estimates::new(&wanted.foreseen_ns, (spread / 64).next_power_of_two())
+        let predicted = || {
+            let spread = wanted.predicted_ns.iter().max().copied().unwrap_or(0);
+            Estimates::new(&wanted.predicted_ns, (spread / 64).next_power_of_two())
         };
         match (wanted.shape.collective(), algorithm) {
             (_, Algorithm::Mpi) => own_call(ctx, wanted.shape, x.0, y.0),
@@ -259,9 +259,9 @@ impl<L: Lpf> Side for Own<'_, '_, L> {
                 all.reduce_as_they_come(ctx, arbiter, 0, &Sum, x, y).map(|_| ())
             }
             (Collective::Reduce, Algorithm::Reduce(_)) => all.reduce(ctx, 0, &Sum, x, y),
-            (Collective::Reduce, _) => all.reduce_by_arrival(ctx, &foreseen(), 0, &Sum, x, y),
+            (Collective::Reduce, _) => all.reduce_by_arrival(ctx, &predicted(), 0, &Sum, x, y),
             (_, Algorithm::Allreduce(_)) => all.allreduce(ctx, &Sum, x, y),
-            _ => all.allreduce_by_arrival(ctx, &foreseen(), &Sum, x, y),
+            _ => all.allreduce_by_arrival(ctx, &predicted(), &Sum, x, y),
         }
     }
 

@@ -24,7 +24,7 @@ pub(super) struct Row {
     pub(super) algorithm: String,
     pub(super) pattern: &'static str,
     pub(super) max_delay_ms: f64,
-    /// A part of each arrival by which what is foreseen of it may be wrong.
+    /// Relative prediction error of each arrival time: 0.1 allows 10 %.
     pub(super) prediction_error: f64,
     pub(super) elements: usize,
     pub(super) element_bytes: usize,
@@ -38,7 +38,7 @@ pub(super) struct Row {
     after_last_arrival_samples_ns: String,
     avg_elapsed_samples_ns: String,
     pub(super) remarks: Remarks,
-    /// Whether the algorithm does not look at what is foreseen.
+    /// Whether the algorithm does not use predictions.
     #[serde(skip)]
     is_ordinary: bool,
     /// What algorithms are compared by, of each repetition.

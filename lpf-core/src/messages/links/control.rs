@@ -80,7 +80,7 @@ impl Postbox {
     }
 
     pub(super) fn keep(&mut self) {
-        crate::kept::keep(self.memory.take());
+        crate::leaked::leak(self.memory.take());
     }
 }
 

@@ -167,7 +167,7 @@ impl<T: Transport> Process<T> {
         let removed = links.inboxes[number].take();
         if !self.quiet {
             // The network may still write into a cell of it: of a message that nobody awaited.
-            crate::kept::keep(removed);
+            crate::leaked::leak(removed);
         } else if removed.as_ref().is_some_and(Inbox::is_shared) {
             // So may a process that has not closed its link yet: all have before the next full sync.
             links.removed.extend(removed);

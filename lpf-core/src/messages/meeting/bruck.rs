@@ -659,8 +659,8 @@ impl Bruck {
 
     /// Keeps its memory for ever.
     pub(super) fn keep(&mut self) {
-        crate::kept::keep(std::mem::take(&mut self.inbox));
-        crate::kept::keep(self.late_memory.take());
+        crate::leaked::leak(std::mem::take(&mut self.inbox));
+        crate::leaked::leak(self.late_memory.take());
     }
 
     pub(super) fn close<T: Transport>(&mut self, net: &mut T) -> bool {

@@ -362,7 +362,7 @@ impl Direct {
 
     /// Keeps its memory for ever.
     pub(super) fn keep(&mut self) {
-        crate::kept::keep(std::mem::take(&mut self.inbox));
+        crate::leaked::leak(std::mem::take(&mut self.inbox));
     }
 
     /// Gives everything up. False where the network may still write to its memory.

@@ -1,6 +1,6 @@
-//! The same for threads that are more than the cores: who waits leaves his core to the others, and all share the time.
+//! The same for more threads than cores (oversubscription): a thread that waits leaves its core to the others.
 //!
-//! No g and l say that. A message is read where it lies, by its receiver, so that sending takes next to nothing; and a
+//! g and l do not describe that. A message is read where it lies, by its receiver, so that sending takes next to nothing; and a
 //! vector that several messages in a row are combined into stays in the cache. Measured with eight threads on two
 //! cores, calls of 64 KiB to 4 MiB: `benches/runs/2026-11-24-reduce-threads`, of which this finds the best or one
 //! within 5 % in 28 of 30 cells, and the model of a message on its way in 19.
@@ -98,16 +98,16 @@ fn acts(schedule: &Schedule) -> Vec<Act> {
     acts
 }
 
-/// Threads on fewer cores.
-pub(super) struct Crowd<'m> {
+/// More threads than cores.
+pub(super) struct Oversubscription<'m> {
     machine: &'m Machine,
     members: usize,
     cores: usize,
     wait: f64,
 }
 
-impl<'m> Crowd<'m> {
-    /// Nothing where each member has a core, or it is not known to be otherwise, or they are no threads.
+impl<'m> Oversubscription<'m> {
+    /// `None` if each member has a core, if the number of cores is unknown, or if the members are not threads.
     pub(super) fn of(machine: &'m Machine, members: usize) -> Option<Self> {
         let cores = machine.cores()? as usize;
         if machine.parameters().growth != Growth::SharedMemory {
@@ -115,7 +115,7 @@ impl<'m> Crowd<'m> {
         }
         let of_core = cores as f64 / members as f64;
         let wait = 1e9 * of_core * machine.l(members as Pid, 1, &SyncAttr::Default);
-        (cores < members).then_some(Crowd { machine, members, cores, wait })
+        (cores < members).then_some(Oversubscription { machine, members, cores, wait })
     }
 
     /// What one pass of a byte takes on a core, in messages of that length, ns.
@@ -206,7 +206,9 @@ mod tests {
     }
 
     fn ends(machine: &Machine, arrivals: &[u64], programs: &Programs) -> Vec<u64> {
-        Crowd::of(machine, arrivals.len()).expect("more than cores").ends(arrivals, programs)
+        Oversubscription::of(machine, arrivals.len())
+            .expect("more than cores")
+            .ends(arrivals, programs)
     }
 
     fn transposed(members: usize) -> Programs {
@@ -215,11 +217,14 @@ mod tests {
     }
 
     #[test]
-    fn members_with_a_core_each_are_no_crowd() {
-        assert!(Crowd::of(&machine(4, 4, 1.0), 4).is_none());
-        assert!(Crowd::of(&machine(4, 3, 1.0), 4).is_some());
+    fn members_with_a_core_each_are_not_oversubscribed() {
+        assert!(Oversubscription::of(&machine(4, 4, 1.0), 4).is_none());
+        assert!(Oversubscription::of(&machine(4, 3, 1.0), 4).is_some());
         let parameters = Arc::new(Parameters::guess(Growth::MessagePassing));
-        assert!(Crowd::of(&Machine::new(4, 4, 4, parameters), 4).is_none(), "nothing is known");
+        assert!(
+            Oversubscription::of(&Machine::new(4, 4, 4, parameters), 4).is_none(),
+            "nothing is known"
+        );
     }
 
     #[test]
