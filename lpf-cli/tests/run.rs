@@ -367,6 +367,79 @@ fn without_a_launcher_of_mpi_it_is_said_where_one_is() {
     assert_eq!(said.lines().count(), 1, "{said}");
 }
 
+/// A folder with a launcher of MPI that is the script's, which calls itself what this build asks for.
+fn false_launcher(name: &str, script: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("lpf-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for (launcher, version) in [("mpirun.openmpi", "Open MPI"), ("mpiexec.mpich", "HYDRA")] {
+        let path = folder.join(launcher);
+        let script = script.replace("VERSION", version);
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&path, mode).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn a_launcher_of_mpi_that_hangs_is_ended_and_named() {
+    // It does not start any; it starts one alone, and does not heed signals; it does not tell its version.
+    let one = "until [ x$1 = xshepherd ]; do own=$1; shift; done
+        OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 $own \"$@\" &
+        trap '' TERM; while :; do sleep 1; done";
+    let version = "[ x$1 = x--version ] && echo VERSION && exit";
+    let more = "LPF_MEET_TIMEOUT=SECONDS";
+    let cases = [
+        (
+            format!("{version}; exec sleep 1000"),
+            " started 0 of 2 processes, and no other within 1.00 s",
+        ),
+        (format!("{version}\n{one}"), " started 1 of 2 processes, and no other within 1.00 s"),
+        ("exec sleep 1000".into(), " --version did not end within 1.00 s"),
+    ];
+    for (nth, (script, expected)) in cases.into_iter().enumerate() {
+        let folder = false_launcher(&format!("hangs-{nth}"), &script);
+        let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+        let begin = Instant::now();
+        let mut command =
+            command(&["-n", "2", "--backend", "mpi", "--grace", "0.3", "sleep", "1000"]);
+        let output = command.env("PATH", path).env("LPF_MEET_TIMEOUT", "1").output().unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{script}: {said}");
+        assert!(last(&said).starts_with("lpf: mpi") && last(&said).contains(expected), "{said}");
+        assert!(last(&said).contains(more), "{said}");
+        assert_in_time(begin.elapsed(), Duration::from_secs(10));
+    }
+}
+
+#[test]
+fn a_launcher_of_mpi_that_may_open_too_few_files_is_not_waited_for() {
+    if launchers().contains(&"mpi") {
+        // Open MPI's would wait for ever.
+        let begin = Instant::now();
+        let limits = "-n 32; export LPF_MEET_TIMEOUT=3";
+        let output = limited(limits, &["-n", "8", "--backend", "mpi", "--grace", "1"]);
+        let said = stderr(&output);
+        assert_ne!(output.status.code(), Some(0), "{said}");
+        assert!(last(&said).starts_with("lpf: "), "{said}");
+        assert_in_time(begin.elapsed(), Duration::from_secs(20));
+    }
+}
+
+#[test]
+fn a_launcher_of_mpi_that_ends_at_once_leaves_its_status_as_all_that_is_known() {
+    let version = "[ x$1 = x--version ] && echo VERSION && exit";
+    let folder = false_launcher("ends", &format!("{version}; exit 9"));
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let mut command = command(&["-n", "2", "--backend", "mpi", "true"]);
+    let output = command.env("PATH", path).output().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(9), "{said}");
+    assert!(last(&said).contains("MPI's launcher ended with status 9"), "{said}");
+}
+
 #[test]
 fn a_signal_that_ends_nothing_is_passed_on() {
     let script = "trap 'echo got; exit 0' USR1; echo set; while :; do sleep 0.1; done";

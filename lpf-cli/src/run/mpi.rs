@@ -1,17 +1,22 @@
 //! Starting the processes of a job by the launcher of an MPI, with the flags that it needs here.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Read};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use lpf::launcher::WHERE;
+use lpf::settings::Settings;
+use lpf::tcp::files::raise;
+use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, getpid};
 
-use lpf::tcp::files::raise;
-
+use super::milliseconds;
 use super::start::{Inherited, Job, check, prepare};
 use crate::failure::{Failure, Result};
+use crate::output::seconds;
 
 /// The families of launchers, which take different flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,9 +71,48 @@ impl Family {
     }
 }
 
-fn version_of(launcher: &str) -> Option<String> {
-    let output = Command::new(launcher).arg("--version").stdin(Stdio::null()).output().ok()?;
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+/// A launcher that was started.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Launcher {
+    pub(super) pid: Pid,
+    pub(super) name: &'static str,
+    /// It has so long for each process.
+    pub(super) patience: Duration,
+}
+
+/// How long a launcher may take, unless `LPF_MEET_TIMEOUT` says it: processes have as long to find each other.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a launcher prints for `--version`, if it is there; an error if it does not end in time.
+fn version_of(launcher: &str, patience: Duration) -> Result<Option<String>> {
+    let (until, mut command) = (Instant::now() + patience, Command::new(launcher));
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let Ok(mut child) = command.spawn() else { return Ok(None) };
+    let (mut text, mut output) = (Vec::new(), child.stdout.take());
+    let mut buffer = [0; 4096];
+    while let Some(pipe) = &mut output {
+        let time = milliseconds(until.saturating_duration_since(Instant::now()));
+        match poll(&mut [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)], time) {
+            Ok(0) => {
+                // Who is gone already need not be told.
+                let _ = child.kill();
+                let _ = child.wait();
+                let time = seconds(patience);
+                return Err(Failure::Failed(format!(
+                    "{launcher} --version did not end within {time}: run it by hand to see why, or set LPF_MEET_TIMEOUT=SECONDS to wait longer"
+                )));
+            }
+            Ok(_) => match pipe.read(&mut buffer) {
+                Ok(n) if n > 0 => text.extend_from_slice(&buffer[..n]),
+                _ => output = None,
+            },
+            Err(_) => {}
+        }
+    }
+    // It has closed its output, which is all that was asked.
+    let _ = child.kill();
+    let _ = child.wait();
+    Ok(Some(String::from_utf8_lossy(&text).into_owned()))
 }
 
 /// What the MPI that this program was built with calls itself, if it was.
@@ -80,29 +124,32 @@ fn library() -> Option<String> {
 }
 
 /// A launcher: of the MPI that this program was built with, else any.
-fn find(library: Option<&str>) -> Result<(Family, &'static str)> {
+fn find(library: Option<&str>, patience: Duration) -> Result<(Family, &'static str)> {
     let families = match library {
         Some(library) => vec![Family::of_library(library)],
         None => vec![Family::OpenMpi, Family::Hydra],
     };
-    let fits = |family: Family, name: &str| {
-        version_of(name).is_some_and(|text| Family::of_launcher(&text) == Some(family))
-    };
-    let all =
-        families.iter().flat_map(|&family| family.names().iter().map(move |name| (family, *name)));
-    all.into_iter().find(|&(family, name)| fits(family, name)).ok_or_else(|| {
-        let packages: Vec<_> = families.iter().map(|family| family.package()).collect();
-        let (packages, of) = (packages.join(" or "), library.unwrap_or("any MPI"));
-        Failure::Usage(format!(
-            "no launcher of {of} is in PATH; Debian has it in the package {packages}"
-        ))
-    })
+    for &family in &families {
+        for name in family.names() {
+            let version = version_of(name, patience)?;
+            if version.is_some_and(|text| Family::of_launcher(&text) == Some(family)) {
+                return Ok((family, name));
+            }
+        }
+    }
+    let packages: Vec<_> = families.iter().map(|family| family.package()).collect();
+    let (packages, of) = (packages.join(" or "), library.unwrap_or("any MPI"));
+    Err(Failure::Usage(format!(
+        "no launcher of {of} is in PATH; Debian has it in the package {packages}"
+    )))
 }
 
 /// Starts the launcher, which starts the whole job. It is told to end when the thread that calls this
 /// does: then it ends all processes, and removes their files.
-pub(super) fn start(job: &Job<'_>, reports: String) -> Result<Pid> {
-    let mut command = command(job, reports)?;
+pub(super) fn start(job: &Job<'_>, reports: String) -> Result<Launcher> {
+    let patience = Settings::from_environment()?.meet_timeout.value.unwrap_or(PATIENCE);
+    let (family, name) = find(library().as_deref(), patience)?;
+    let mut command = command(job, reports, family, name)?;
     let refused = |error| Failure::Failed(format!("no process could be started: {error}"));
     check(job.program).map_err(|error| Failure::Usage(error.to_string()))?;
     // It needs as many files as it may have.
@@ -112,11 +159,10 @@ pub(super) fn start(job: &Job<'_>, reports: String) -> Result<Pid> {
     // else: it allocates nothing and takes no lock.
     unsafe { command.pre_exec(move || prepare(parent, Signal::SIGTERM, &inherited)) };
     let child = command.spawn().map_err(refused)?;
-    Ok(Pid::from_raw(child.id() as libc::pid_t))
+    Ok(Launcher { pid: Pid::from_raw(child.id() as libc::pid_t), name, patience })
 }
 
-fn command(job: &Job<'_>, reports: String) -> Result<Command> {
-    let (family, launcher) = find(library().as_deref())?;
+fn command(job: &Job<'_>, reports: String, family: Family, launcher: &str) -> Result<Command> {
     let own = std::env::current_exe().map_err(super::system)?;
     let oversubscribed = job.size as usize > lpf::settings::cores();
     let mut command = Command::new(launcher);

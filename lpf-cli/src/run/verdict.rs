@@ -30,6 +30,17 @@ pub(super) struct Failed {
     pub(super) died: Option<lpf::Pid>,
 }
 
+/// A launcher that did not start all processes in time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unstarted {
+    /// What it is called.
+    pub(super) name: &'static str,
+    /// How long the next did not come.
+    pub(super) patience: Duration,
+    /// So many came.
+    pub(super) started: usize,
+}
+
 /// What became of a job.
 #[derive(Debug)]
 pub(super) struct Over {
@@ -50,6 +61,8 @@ pub(super) struct Over {
     pub(super) failure: Option<Failed>,
     /// How the launcher of an MPI ended, where one started the processes.
     pub(super) launcher: Option<ExitStatus>,
+    /// It did not start all.
+    pub(super) unstarted: Option<Unstarted>,
     /// A process that ended without having met the others, who waited for it until they were asked to end.
     pub(super) absent: Option<lpf::Pid>,
     /// Processes that did not follow process 0; none if only what they had started did not.
@@ -74,6 +87,7 @@ impl Over {
             staying: Vec::new(),
             failure: None,
             launcher: None,
+            unstarted: None,
             absent: None,
             lingering: None,
             killed: None,
@@ -87,6 +101,11 @@ impl Over {
         self.by_themselves.get_or_insert(self.ended.len());
     }
 
+    /// Whether processes were asked to end.
+    pub(super) fn is_asked(&self) -> bool {
+        self.by_themselves.is_some()
+    }
+
     pub(super) fn end_of(&self, rank: lpf::Pid) -> Option<&Ended> {
         self.ended.iter().find(|ended| ended.rank == rank)
     }
@@ -95,6 +114,7 @@ impl Over {
     pub(super) fn status(&self) -> u8 {
         match (self.signal, self.end_of(0)) {
             (Some(signal), _) => 128 + signal as u8,
+            (None, _) if self.unstarted.is_some() => 1,
             // That process 0 went well is not all: another one's failure is the job's.
             (None, Some(zero)) => std::iter::once(zero)
                 .chain(self.by_themselves())
@@ -128,7 +148,7 @@ impl Over {
             Some(failure) => format!("{cause}. The job failed with: {}", failure.text),
             None => cause,
         });
-        let cause = cause.or_else(|| self.launcher_failed(size));
+        let cause = self.unstarted(size).or(cause).or_else(|| self.launcher_failed(size));
         let remarks =
             [self.staying(), self.lingering(), self.killed(), self.unending(), lonely, cause];
         remarks.into_iter().flatten().collect()
@@ -169,6 +189,14 @@ impl Over {
             None => "SIGTERM",
         };
         Some(format!("{who} still running {time} after {asked}, and killed"))
+    }
+
+    fn unstarted(&self, size: lpf::Pid) -> Option<String> {
+        let Unstarted { name, patience, started } = self.unstarted?;
+        let time = seconds(patience);
+        Some(format!(
+            "{name} started {started} of {size} processes, and no other within {time}: it was ended. {name} -n {size} hostname shows whether it works at all; LPF_MEET_TIMEOUT=SECONDS waits longer"
+        ))
     }
 
     /// The launcher ended badly, and no process did: what it has said is all there is.

@@ -15,10 +15,11 @@ use nix::unistd::Pid;
 use super::descendants::{descendants, descendants_of, is_stopped, is_this_program};
 use super::desk::Desk;
 use super::milliseconds;
+use super::mpi::Launcher;
 use super::report::Reports;
 use super::signals::{Heard, Signals};
 use super::tcp::Started;
-use super::verdict::{Ended, Failed, Over};
+use super::verdict::{Ended, Failed, Over, Unstarted};
 use crate::output::say;
 
 /// A second signal so long after the first means that the user does not want to wait. Sooner it is the
@@ -61,6 +62,17 @@ enum Stage {
     },
 }
 
+/// What a launcher has started of the processes.
+#[derive(Debug)]
+struct Starting {
+    name: &'static str,
+    /// For the next, at most.
+    patience: Duration,
+    /// When it began, or has started the last.
+    since: Instant,
+    started: HashSet<lpf::Pid>,
+}
+
 #[derive(Debug)]
 pub(super) struct Watch {
     signals: Signals,
@@ -73,6 +85,8 @@ pub(super) struct Watch {
     desk: Desk,
     /// Another launcher, which has started them.
     launcher: Option<Pid>,
+    /// It has not started all of them yet.
+    starting: Option<Starting>,
     /// There is no child left, of those started or taken in.
     nobody: bool,
     /// Closed when all output has been passed on.
@@ -112,6 +126,7 @@ impl Watch {
             desk,
             size,
             launcher: None,
+            starting: None,
             grace,
             began: Instant::now(),
             running: HashMap::new(),
@@ -130,9 +145,23 @@ impl Watch {
         }
     }
 
-    /// Watches what another launcher has started.
-    pub(super) fn launcher(&mut self, pid: Pid) {
+    /// Watches what another launcher starts.
+    pub(super) fn launcher(&mut self, launcher: Launcher) {
+        let Launcher { pid, name, patience } = launcher;
         self.launcher = Some(pid);
+        let (since, started) = (Instant::now(), HashSet::new());
+        self.starting = Some(Starting { name, patience, since, started });
+    }
+
+    /// The launcher has started one more, or one that has ended again.
+    fn has_started(&mut self, rank: lpf::Pid) {
+        if let Some(starting) = &mut self.starting
+            && starting.started.insert(rank)
+        {
+            starting.since = Instant::now();
+            let is_all = starting.started.len() >= self.size as usize;
+            self.starting.take_if(|_| is_all);
+        }
     }
 
     /// Watches one more.
@@ -189,6 +218,9 @@ impl Watch {
             Stage::Asked { since } => Some(since + self.grace),
             Stage::Killed { again, .. } => Some(again),
         };
+        let due = self.starting.as_ref().map(|starting| starting.since + starting.patience);
+        let due = due.filter(|_| !self.is_ending());
+        let until = until.into_iter().chain(due).min();
         let time = until.map(|until| until.saturating_duration_since(Instant::now()));
         let time = time.map_or(PollTimeout::NONE, milliseconds);
         let mut descriptors = vec![PollFd::new(self.signals.descriptor(), PollFlags::POLLIN)];
@@ -230,6 +262,7 @@ impl Watch {
                     asked.inspect(|asked| self.desk.hand_listener(&meet, asked));
                 }
                 Report::Started { rank, pid } => {
+                    self.has_started(rank);
                     self.running.insert(Pid::from_raw(pid), rank);
                 }
                 Report::Meets { rank } => {
@@ -271,6 +304,7 @@ impl Watch {
                 Report::Ended { rank, pid, status } => {
                     let (pid, status) = (Pid::from_raw(pid), ExitStatus::from_raw(status));
                     self.running.remove(&pid);
+                    self.has_started(rank);
                     self.ended(Ended { rank, pid, status, after: self.began.elapsed() });
                 }
             }
@@ -302,6 +336,14 @@ impl Watch {
             if self.over.end_of(0).is_none() {
                 self.ask_who_stays();
             }
+        }
+        if let Some(starting) =
+            self.starting.take_if(|one| now >= one.since + one.patience && !self.over.is_asked())
+        {
+            let Starting { name, patience, started, .. } = starting;
+            self.over.unstarted = Some(Unstarted { name, patience, started: started.len() });
+            self.ask(now);
+            self.send(Signal::SIGTERM);
         }
         match self.stage {
             Stage::Running if self.is_ended() => {
@@ -448,6 +490,7 @@ impl Watch {
                     if self.launcher == Some(pid) {
                         self.read_reports();
                         self.over.launcher = Some(status);
+                        self.starting = None;
                         self.desk.close_tags();
                     }
                     // Others are strangers that were taken in.
