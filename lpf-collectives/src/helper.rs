@@ -1,5 +1,6 @@
 //! One thread beside all contexts of this operating-system process, for what goes on while they compute. It exists
-//! while somebody has work for it.
+//! while there is work for it. A child that is forked has a helper of its own once it has work of its own, and leaves its
+//! parent's alone.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use lpf_core::Result;
+use lpf_core::process::{Maker, PerProcess};
 use parking_lot::{Condvar, Mutex};
 
 /// What the helper does for somebody, again and again.
@@ -24,6 +26,13 @@ pub(crate) trait Work: Send {
 #[derive(Debug)]
 pub(crate) struct Helped {
     number: u64,
+    maker: Maker,
+}
+
+#[derive(Default)]
+struct Helper {
+    tasks: Mutex<Tasks>,
+    changed: Condvar,
 }
 
 #[derive(Default)]
@@ -57,15 +66,13 @@ fn look(work: &Mutex<dyn Work>, quiet: u32) -> (u32, Option<Duration>) {
     (quiet, work.again(quiet))
 }
 
-static TASKS: Mutex<Tasks> =
-    Mutex::new(Tasks { next: 0, all: BTreeMap::new(), thread: None, threads: 0 });
-static CHANGED: Condvar = Condvar::new();
+static HELPER: PerProcess<Helper> = PerProcess::new(Helper::default);
 
 /// Has all work looked at soon.
 pub(crate) fn wake_all() {
-    let now = Instant::now();
-    TASKS.lock().all.values_mut().for_each(|task| task.at = Some(now));
-    CHANGED.notify_all();
+    let (now, helper) = (Instant::now(), HELPER.get());
+    helper.tasks.lock().all.values_mut().for_each(|task| task.at = Some(now));
+    helper.changed.notify_all();
 }
 
 /// Has the helper look at this, from now on.
@@ -73,11 +80,12 @@ pub(crate) fn wake_all() {
 /// # Errors
 /// Where the system refuses a thread.
 pub(crate) fn help(work: impl Work + 'static) -> io::Result<Helped> {
-    let mut tasks = TASKS.lock();
+    let helper = HELPER.get();
+    let mut tasks = helper.tasks.lock();
     if tasks.thread.is_none() {
         let nth = tasks.threads + 1;
         let thread = std::thread::Builder::new().name("lpf-monitor".into());
-        tasks.thread = Some(thread.spawn(move || run(nth))?);
+        tasks.thread = Some(thread.spawn(move || run(helper, nth))?);
         tasks.threads = nth;
     }
     let number = tasks.next;
@@ -86,29 +94,37 @@ pub(crate) fn help(work: impl Work + 'static) -> io::Result<Helped> {
     let task = Task { work, at, quiet: 0 };
     tasks.all.insert(number, task);
     drop(tasks);
-    CHANGED.notify_all();
-    Ok(Helped { number })
+    helper.changed.notify_all();
+    Ok(Helped { number, maker: Maker::this() })
 }
 
 impl Helped {
     /// Has it looked at soon: a call of the system, if the helper sleeps.
     pub(crate) fn wake(&self) {
-        if let Some(task) = TASKS.lock().all.get_mut(&self.number) {
+        if !self.maker.is_here() {
+            return;
+        }
+        let helper = HELPER.get();
+        if let Some(task) = helper.tasks.lock().all.get_mut(&self.number) {
             task.at = Some(Instant::now());
         }
-        CHANGED.notify_all();
+        helper.changed.notify_all();
     }
 }
 
 impl Drop for Helped {
     fn drop(&mut self) {
-        let mut tasks = TASKS.lock();
+        if !self.maker.is_here() {
+            return;
+        }
+        let helper = HELPER.get();
+        let mut tasks = helper.tasks.lock();
         let task = tasks.all.remove(&self.number);
         // The last one ends the thread.
         let thread = if tasks.all.is_empty() { tasks.thread.take() } else { None };
         tasks.threads += u64::from(thread.is_some());
         drop(tasks);
-        CHANGED.notify_all();
+        helper.changed.notify_all();
         if let Some(thread) = thread {
             // It panics in no other way than a panic of a board, which has failed its section.
             let _ = thread.join();
@@ -119,8 +135,8 @@ impl Drop for Helped {
     }
 }
 
-fn run(nth: u64) {
-    let mut tasks = TASKS.lock();
+fn run(helper: &Helper, nth: u64) {
+    let mut tasks = helper.tasks.lock();
     // Until when what is due is looked at, after a sleep.
     let mut until = Instant::now();
     while tasks.threads == nth {
@@ -134,7 +150,7 @@ fn run(nth: u64) {
             drop(tasks);
             let (quiet, again) = look(&*work, quiet);
             let again = again.map(|after| Instant::now() + after);
-            tasks = TASKS.lock();
+            tasks = helper.tasks.lock();
             if let Some(task) = tasks.all.get_mut(&number) {
                 (task.quiet, task.at) = (quiet, task.at.or(again));
             }
@@ -142,9 +158,9 @@ fn run(nth: u64) {
         }
         let next = tasks.all.values().filter_map(|task| task.at).min();
         match next {
-            None => CHANGED.wait(&mut tasks),
+            None => helper.changed.wait(&mut tasks),
             Some(next) => {
-                CHANGED.wait_until(&mut tasks, next);
+                helper.changed.wait_until(&mut tasks, next);
             }
         }
         until = Instant::now() + TOGETHER;

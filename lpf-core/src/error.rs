@@ -199,6 +199,16 @@ pub enum Cause {
         /// How that was seen.
         reason: String,
     },
+    /// A process of the system forked, and the child uses what belongs to its parent.
+    #[error(
+        "the system's process {child} was forked from process {parent}, which goes on as this process of the section; a child can begin sections of its own"
+    )]
+    Forked {
+        /// The system's number of the process that is in the section.
+        parent: u32,
+        /// The system's number of its child.
+        child: u32,
+    },
     /// A process left while others still synchronise.
     #[error(
         "it returned after {own} full syncs while process {other} went on to sync {next}; all processes call sync equally often"

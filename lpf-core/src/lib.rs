@@ -43,6 +43,7 @@ pub mod error;
 mod leaked;
 pub mod machine;
 pub mod messages;
+pub mod process;
 pub mod request;
 pub mod settings;
 pub mod slot;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::Pid;
 use crate::error::{Error, Result};
 use crate::messages::Way;
+use crate::process::PerProcess;
 
 mod launched;
 
@@ -253,6 +254,7 @@ impl Settings {
 
 /// The cores this process may use; at least 1. Read once, before any thread is pinned.
 pub fn cores() -> usize {
-    static CORES: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
-    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+    static CORES: PerProcess<usize> =
+        PerProcess::inherited(|| std::thread::available_parallelism().map_or(1, usize::from));
+    *CORES.get()
 }

@@ -7,6 +7,7 @@ use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lpf_core::messages::SharedMemory;
+use lpf_core::process::Maker;
 
 use super::near::{Mapping, PAGE};
 
@@ -23,6 +24,7 @@ pub(crate) struct Arena {
 struct Loan {
     arena: Arc<Arena>,
     range: Range<usize>,
+    maker: Maker,
 }
 
 impl Arena {
@@ -50,7 +52,7 @@ impl Arena {
         taken.sort_by_key(|range| range.start);
         let base = self.memory.base.wrapping_add(range.start);
         let place = (range.start - self.part.start) as u64;
-        let owner = Box::new(Loan { arena: self.clone(), range });
+        let owner = Box::new(Loan { arena: self.clone(), range, maker: Maker::this() });
         Some(SharedMemory { base, bytes, place, owner })
     }
 
@@ -65,6 +67,10 @@ impl Arena {
 
 impl Drop for Loan {
     fn drop(&mut self) {
+        // Its pages are the parent's if this process was forked.
+        if !self.maker.is_here() {
+            return;
+        }
         self.arena.give_back(&self.range);
         let mut taken = self.arena.taken.lock().unwrap_or_else(PoisonError::into_inner);
         taken.retain(|range| *range != self.range);

@@ -8,6 +8,7 @@ use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use lpf_core::messages::{Broken, Outcome, Rank};
+use lpf_core::process::Maker;
 use mpi::ffi;
 
 /// How long an error of MPI's waits for a better reason.
@@ -45,6 +46,8 @@ pub(crate) struct Library {
     switch: OffSwitch,
     /// The one thread that may call MPI, where MPI allows only that.
     only: Option<ThreadId>,
+    /// The process that MPI knows: a child that was forked from it must not call MPI.
+    maker: Maker,
 }
 
 /// What MPI says of a message that has come.
@@ -74,12 +77,13 @@ pub(crate) fn check(code: c_int, call: &str) -> Outcome<()> {
 
 impl Library {
     pub(crate) fn new(comm: Comm, only: Option<ThreadId>) -> Self {
-        Library { comm, switch: OffSwitch::default(), only }
+        Library { comm, switch: OffSwitch::default(), only, maker: Maker::this() }
     }
 
     /// The same again, switch included.
     pub(crate) fn share(&self) -> Self {
-        Library { comm: self.comm, switch: self.switch.clone(), only: self.only }
+        let Library { comm, only, maker, .. } = *self;
+        Library { comm, switch: self.switch.clone(), only, maker }
     }
 
     pub(crate) fn switch(&self) -> &OffSwitch {
@@ -89,14 +93,25 @@ impl Library {
     /// Whether this thread may call MPI now.
     #[inline]
     pub(crate) fn may_call(&self) -> Outcome<()> {
-        if self.switch.0.get().is_none() && self.only.is_none() {
+        if self.switch.0.get().is_none() && self.only.is_none() && self.is_here() {
             return Ok(());
         }
         self.why_not()
     }
 
+    /// Whether this process has MPI, and is no child that was forked from it.
+    #[inline]
+    pub(crate) fn is_here(&self) -> bool {
+        self.maker.is_here()
+    }
+
     #[cold]
     fn why_not(&self) -> Outcome<()> {
+        if !self.is_here() {
+            let reason =
+                "this process was forked from one that uses MPI, and has no MPI of its own".into();
+            return Err(Broken { peer: None, reason });
+        }
         if let Some(reason) = self.switch.reason() {
             return Err(Broken { peer: None, reason: reason.into() });
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize};
 
 use lpf_core::check::{Pending, Registry};
+use lpf_core::process::Maker;
 use lpf_core::request::List;
 use lpf_core::settings::Pin;
 use lpf_core::slot::Entry;
@@ -202,6 +203,8 @@ pub(crate) struct Comm {
     pub(crate) peers: Vec<Padded<Peer>>,
     pub(crate) board: BoardState,
     pub(crate) environment: Arc<Environment>,
+    /// Its threads exist in this process alone, and in no child that is forked from it.
+    pub(crate) maker: Maker,
     /// Where its threads were put.
     pub(crate) pin: Pin,
     /// The context of a rehook, made by process 0 for the others to fetch and kept for the next but
@@ -230,6 +233,7 @@ impl Comm {
             peers,
             board: BoardState::new(processes),
             environment: environment.clone(),
+            maker: Maker::this(),
             pin: pin.clone(),
             inner: Mutex::default(),
         }))

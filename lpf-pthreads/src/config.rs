@@ -1,7 +1,8 @@
 //! How sections of threads are started.
 
 use std::io::Write;
-use std::sync::{Arc, Once};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lpf_core::machine::{Growth, Parameters};
@@ -204,14 +205,14 @@ impl Config {
 
 /// Says that a section gets fewer processes than it was asked for: once, as programs execute sections in loops.
 fn tell_of_limit(asked: Pid, granted: Pid) {
-    static SAID: Once = Once::new();
-    SAID.call_once(|| {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if !SAID.swap(true, Ordering::Relaxed) {
         // Nothing else can be done about a standard error that is closed.
         let _ = writeln!(
             std::io::stderr(),
             "lpf: exec was asked for {asked} processes and starts {granted}, because LPF_PROCS is {granted}"
         );
-    });
+    }
 }
 
 /// Runs `f` on `procs` processes of this environment's machine ([`MAX_P`]: as many as it has), without

@@ -55,14 +55,15 @@ pub(crate) fn wake(_word: &AtomicU32) {}
 /// sleeper's bounded sleep is then its only protection.
 #[cfg(all(target_os = "linux", not(loom)))]
 pub(crate) fn barrier_everywhere() -> bool {
-    use std::sync::OnceLock;
+    use lpf_core::process::PerProcess;
     const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
     const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
-    static REGISTERED: OnceLock<bool> = OnceLock::new();
-    // SAFETY: membarrier takes no memory.
-    let call =
-        |command: libc::c_int| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 };
-    *REGISTERED.get_or_init(|| call(REGISTER_PRIVATE_EXPEDITED)) && call(PRIVATE_EXPEDITED)
+    fn call(command: libc::c_int) -> bool {
+        // SAFETY: membarrier takes no memory.
+        unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+    }
+    static REGISTERED: PerProcess<bool> = PerProcess::new(|| call(REGISTER_PRIVATE_EXPEDITED));
+    *REGISTERED.get() && call(PRIVATE_EXPEDITED)
 }
 
 #[cfg(any(not(target_os = "linux"), loom))]

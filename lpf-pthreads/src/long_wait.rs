@@ -32,6 +32,11 @@ impl<'a> LongWait<'a> {
     /// Called whenever the waiter is about to sleep.
     #[cold]
     pub(crate) fn look(&mut self) {
+        let Threads { comm, pid, superstep, meeting, .. } = self.process;
+        if let Err(forked) = comm.maker.check(*pid, *superstep) {
+            comm.failure.declare(*meeting, forked);
+            return;
+        }
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
         let limit = self.process.comm.environment.timeout;
         if waited >= publish_after(limit) && !self.published && !cfg!(loom) {

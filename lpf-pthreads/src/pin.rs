@@ -1,9 +1,9 @@
 //! Where threads run.
 
 use std::cell::Cell;
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use lpf_core::process::PerProcess;
 use lpf_core::settings::Pin;
 use parking_lot::Mutex;
 
@@ -11,8 +11,8 @@ use crate::pool;
 use crate::topology::{MachineTopology, topology};
 
 pub(crate) fn machine() -> &'static MachineTopology {
-    static MACHINE: OnceLock<MachineTopology> = OnceLock::new();
-    MACHINE.get_or_init(topology)
+    static MACHINE: PerProcess<MachineTopology> = PerProcess::inherited(topology);
+    MACHINE.get()
 }
 
 /// The core of each process of a section, or none.
@@ -43,8 +43,8 @@ const STANDS_FOR: Duration = Duration::from_millis(50);
 
 /// Whether nothing but this thread and idle workers is running, as far as the system says.
 fn is_machine_free() -> bool {
-    static LAST: Mutex<Option<(Instant, bool)>> = Mutex::new(None);
-    let mut last = LAST.lock();
+    static LAST: PerProcess<Mutex<Option<(Instant, bool)>>> = PerProcess::new(Mutex::default);
+    let mut last = LAST.get().lock();
     match *last {
         Some((when, free)) if when.elapsed() < STANDS_FOR => free,
         _ => {

@@ -2,16 +2,20 @@
 //!
 //! A section takes workers from the pool and gives them back when it ends; the pool grows to what
 //! was needed at the same time. A worker between sections spins a moment, then sleeps.
+//!
+//! Threads do not survive `fork`: a child has a pool of its own, which is empty at first.
 
 use std::cell::UnsafeCell;
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use lpf_core::process::{Maker, PerProcess};
 use lpf_core::wait::{Patience, Waiter};
 use lpf_core::{Cause, Error, Result};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use crate::futex;
 
@@ -71,42 +75,44 @@ impl Latch {
     }
 }
 
-/// Workers that look for their next section and do not sleep yet.
-static AWAKE: AtomicUsize = AtomicUsize::new(0);
-/// Sections that run now.
-static RUNNING: AtomicUsize = AtomicUsize::new(0);
+/// The threads of one process of the system.
+#[derive(Debug, Default)]
+struct Pool {
+    idle: Mutex<Vec<Arc<Worker>>>,
+    /// Workers that look for their next section and do not sleep yet.
+    awake: AtomicUsize,
+    /// Sections that run now.
+    running: AtomicUsize,
+}
+
+static POOL: PerProcess<Pool> = PerProcess::new(Pool::default);
 
 /// Idle workers that use a core at this moment.
 pub(crate) fn awake() -> usize {
-    AWAKE.load(Ordering::Relaxed)
+    POOL.get().awake.load(Ordering::Relaxed)
 }
 
 /// Whether no section of this program runs.
 pub(crate) fn is_quiet() -> bool {
-    RUNNING.load(Ordering::Relaxed) == 0
-}
-
-static IDLE: Mutex<Vec<Arc<Worker>>> = Mutex::new(Vec::new());
-
-fn idle() -> MutexGuard<'static, Vec<Arc<Worker>>> {
-    IDLE.lock()
+    POOL.get().running.load(Ordering::Relaxed) == 0
 }
 
 impl Worker {
-    fn spawn() -> std::io::Result<Arc<Worker>> {
+    fn spawn(pool: &'static Pool) -> std::io::Result<Arc<Worker>> {
         let worker = Arc::new(Worker { mail: AtomicU32::new(EMPTY), job: UnsafeCell::new(None) });
         let own = worker.clone();
         std::thread::Builder::new()
             .name("lpf".into())
             .stack_size(STACK_BYTES)
-            .spawn(move || own.serve())?;
+            .spawn(move || own.serve(pool))?;
         Ok(worker)
     }
 
-    fn serve(self: Arc<Self>) {
+    fn serve(self: Arc<Self>, pool: &'static Pool) {
+        let maker = Maker::this();
         crate::pin::everywhere();
         loop {
-            self.await_mail();
+            self.await_mail(pool);
             // SAFETY: the mail is FULL, so the job was written and nobody else touches it.
             let job = unsafe { (*self.job.get()).take() };
             self.mail.store(EMPTY, Ordering::Relaxed);
@@ -114,22 +120,25 @@ impl Worker {
             // SAFETY: `run` keeps the closure alive until the latch is down, and the closure is
             // Sync. Panics of user code are caught inside it; this guards the pool alone.
             let _ = catch_unwind(AssertUnwindSafe(|| unsafe { (job.run)(job.data, job.number) }));
-            idle().push(self.clone());
+            if !maker.is_here() {
+                end_child();
+            }
+            pool.idle.lock().push(self.clone());
             job.latch.done();
         }
     }
 
-    fn await_mail(&self) {
+    fn await_mail(&self, pool: &Pool) {
         let mut waiter = Waiter::new(BETWEEN_SECTIONS);
-        AWAKE.fetch_add(1, Ordering::Relaxed);
+        pool.awake.fetch_add(1, Ordering::Relaxed);
         while self.mail.load(Ordering::Acquire) != FULL {
             if waiter.pause().is_some() {
-                AWAKE.fetch_sub(1, Ordering::Relaxed);
+                pool.awake.fetch_sub(1, Ordering::Relaxed);
                 futex::sleep(&self.mail, EMPTY, Duration::from_secs(3600));
-                AWAKE.fetch_add(1, Ordering::Relaxed);
+                pool.awake.fetch_add(1, Ordering::Relaxed);
             }
         }
-        AWAKE.fetch_sub(1, Ordering::Relaxed);
+        pool.awake.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn give(&self, job: Job) {
@@ -140,10 +149,23 @@ impl Worker {
     }
 }
 
+/// Ends a child that was forked by a worker: the function of the section has returned, and this thread, the only
+/// one of the child, has nothing else to return to.
+#[cold]
+fn end_child() -> ! {
+    let id = std::process::id();
+    // Nothing else can be done about a standard error that is closed.
+    let _ = writeln!(
+        std::io::stderr(),
+        "lpf: process {id} of the system was forked inside a section and has returned from its function; it ends, because the section is its parent's"
+    );
+    std::process::exit(1)
+}
+
 /// Takes `wanted` workers, starting what is missing; all or nothing.
-fn take(wanted: usize) -> Result<Vec<Arc<Worker>>> {
+fn take(pool: &'static Pool, wanted: usize) -> Result<Vec<Arc<Worker>>> {
     let mut workers = {
-        let mut idle = idle();
+        let mut idle = pool.idle.lock();
         let keep = idle.len().saturating_sub(wanted);
         idle.split_off(keep)
     };
@@ -151,11 +173,11 @@ fn take(wanted: usize) -> Result<Vec<Arc<Worker>>> {
     // processes on workers stays from section to section.
     workers.reverse();
     while workers.len() < wanted {
-        match Worker::spawn() {
+        match Worker::spawn(pool) {
             Ok(worker) => workers.push(worker),
             Err(error) => {
                 let started = workers.len();
-                idle().append(&mut workers);
+                pool.idle.lock().append(&mut workers);
                 let reason = error.to_string();
                 return Err(Error::refused(Cause::NoThreads { started, wanted, reason }));
             }
@@ -176,8 +198,10 @@ pub(crate) fn run<M: Fn(usize) + Sync>(
         // SAFETY: the caller's promise.
         unsafe { (*data.cast::<M>())(number) }
     }
-    let team = take(workers)?;
-    RUNNING.fetch_add(1, Ordering::Relaxed);
+    let pool = POOL.get();
+    let maker = Maker::this();
+    let team = take(pool, workers)?;
+    pool.running.fetch_add(1, Ordering::Relaxed);
     let latch = Arc::new(Latch { running: AtomicU32::new(workers as u32) });
     for (number, worker) in team.iter().enumerate() {
         let data = std::ptr::from_ref(member).cast();
@@ -186,8 +210,11 @@ pub(crate) fn run<M: Fn(usize) + Sync>(
     // Workers hold a reference to `member`: they are awaited whatever `own` does.
     let result = catch_unwind(AssertUnwindSafe(own));
     let cores = lpf_core::settings::cores();
-    latch.wait(Patience::for_processes(workers + 1, cores));
-    RUNNING.fetch_sub(1, Ordering::Relaxed);
+    // A child that `own` has forked has no workers.
+    if maker.is_here() {
+        latch.wait(Patience::for_processes(workers + 1, cores));
+    }
+    pool.running.fetch_sub(1, Ordering::Relaxed);
     if let Err(panic) = result {
         std::panic::resume_unwind(panic);
     }

@@ -122,6 +122,7 @@ impl Threads {
                 if (all & bits::KINDS).is_power_of_two() {
                     return Ok(all);
                 }
+                self.check_process()?;
                 let mismatch = self.mismatch();
                 Err(self.fail_before(self.meeting, mismatch))
             }
@@ -163,6 +164,10 @@ impl Threads {
 
     /// Phases 1 to 4 after the first meeting.
     fn phases(&mut self, all: u32, sent_payload: bool) -> Result<()> {
+        if all & bits::SECOND != 0 {
+            // In a child that was forked the others have arrived at the first meeting at most.
+            self.check_process()?;
+        }
         // Checked mode knows the places in the source, so it speaks first.
         let mut result = if self.checked { self.check_superstep() } else { Ok(()) };
         if result.is_ok() && all & (bits::REGISTERED | bits::RESIZED) != 0 {

@@ -94,11 +94,22 @@ impl Threads {
         self.die()
     }
 
+    /// Fails the section in a child that was forked from a process of it: none of the others is there.
+    #[cold]
+    pub(crate) fn check_process(&mut self) -> Result<()> {
+        match self.comm.maker.check(self.pid, self.superstep) {
+            Ok(()) => Ok(()),
+            Err(forked) => Err(self.fail_before(self.meeting + 1, forked)),
+        }
+    }
+
     /// Ends this process's part of a failed section: from here on nobody touches its memory.
     #[cold]
     pub(crate) fn die(&mut self) -> Error {
-        self.revoke_offers();
-        self.end_loans();
+        if self.comm.maker.is_here() {
+            self.revoke_offers();
+            self.end_loans();
+        }
         let unknown = || self.misuse(Cause::Deadlock("the section failed".into()));
         let report = self.comm.failure.report().unwrap_or_else(unknown);
         self.dead.get_or_insert(report).clone()
@@ -367,6 +378,7 @@ unsafe impl Lpf for Threads {
         if !is_there {
             // As in a sync: who polls may be waiting.
             self.report_releases();
+            self.check_process()?;
         }
         Ok(is_there)
     }

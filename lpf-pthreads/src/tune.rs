@@ -11,6 +11,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use lpf_core::process::PerProcess;
 use lpf_core::settings::Pin;
 use lpf_core::wait::Patience;
 use parking_lot::Mutex;
@@ -56,13 +57,13 @@ fn oversubscribed(processes: usize, cores: usize, pin: &Pin) -> (Shape, [Patienc
 
 /// The fastest candidate, timed the first time a number of processes is asked for.
 fn fastest(processes: usize) -> Shape {
-    static KNOWN: Mutex<Option<HashMap<usize, Shape>>> = Mutex::new(None);
-    let known = || KNOWN.lock();
-    if let Some(shape) = known().get_or_insert_default().get(&processes) {
+    static KNOWN: PerProcess<Mutex<HashMap<usize, Shape>>> = PerProcess::new(Mutex::default);
+    let known = || KNOWN.get().lock();
+    if let Some(shape) = known().get(&processes) {
         return shape.clone();
     }
     let shape = measure(&candidates(&pin::machine().levels(), processes), processes);
-    known().get_or_insert_default().insert(processes, shape.clone());
+    known().insert(processes, shape.clone());
     shape
 }
 

@@ -77,6 +77,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use lpf_core::messages::{Control, Order, Rank, SectionId};
+use lpf_core::process::Maker;
 use lpf_core::waits::Status;
 use lpf_core::{Cause, Error, Pid, Result};
 use mio::{Poll, Token, Waker};
@@ -103,15 +104,20 @@ pub struct ControlPlane {
     handle: Arc<Handle>,
 }
 
-/// While there is one, the helper runs.
+/// While there is one, the helper runs: in the process that made it. A child that was forked from it has no helper,
+/// and must not wait for the lock that the helper may have held.
 #[derive(Debug)]
 struct Handle {
     shared: Arc<Shared>,
     beats: Beats,
+    maker: Maker,
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        if !self.maker.is_here() {
+            return;
+        }
         self.shared.change(|state| state.stopped = true);
     }
 }
@@ -151,7 +157,8 @@ impl ControlPlane {
         let shared = Arc::new(Shared::new(rank, size, state, changes, waker));
         let helper = Helper::new(shared.clone(), poll, wires);
         std::thread::Builder::new().name("lpf control".into()).spawn(|| helper.run())?;
-        Ok(ControlPlane { handle: Arc::new(Handle { shared, beats }) })
+        let maker = Maker::this();
+        Ok(ControlPlane { handle: Arc::new(Handle { shared, beats, maker }) })
     }
 
     fn shared(&self) -> &Shared {
@@ -371,6 +378,11 @@ impl Control for ControlPlane {
 }
 
 impl ControlPlane {
+    /// An error in a process that was forked from the one whose control plane this is.
+    fn check_process(&self, pid: Pid) -> Result<()> {
+        self.handle.maker.check(pid, 0)
+    }
+
     /// The bound on a round trip: where processes do not beat, a debugger may hold process 0.
     fn agreement_deadline(&self) -> Option<Instant> {
         match self.handle.beats {

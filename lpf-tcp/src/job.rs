@@ -1,10 +1,11 @@
 //! A process of a job: it serves sections, begins them, or hooks into them together with all others.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lpf_core::messages::{self, Environment, Host, Network, Rank, SectionId, Transport};
+use lpf_core::process::Maker;
 use lpf_core::settings::cores;
 use lpf_core::{Args, Cause, Context, Error, Pid, Program, Result, messages::Process};
 
@@ -23,11 +24,17 @@ const CLOSING: Duration = Duration::from_secs(10);
 /// The same after a failure: who has caused it may never come.
 const CLOSING_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
-static HAS_JOINED: AtomicBool = AtomicBool::new(false);
+/// The process that has joined a job first.
+static JOINED: OnceLock<Maker> = OnceLock::new();
 
-/// Whether this process is, or was, a process of a job.
+/// Whether this process, or one that it was forked from, is or was a process of a job.
 pub fn has_joined() -> bool {
-    HAS_JOINED.load(Ordering::Relaxed)
+    JOINED.get().is_some()
+}
+
+/// Whether this process was forked from one that has joined a job.
+pub fn is_forked_from_member() -> bool {
+    JOINED.get().is_some_and(|maker| !maker.is_here())
 }
 
 /// A process that has joined a job, whose data goes over the network `T`.
@@ -70,7 +77,7 @@ impl Job<Sockets<ControlPlane>> {
 impl<T: Transport<Control = ControlPlane>> Job<T> {
     /// Takes over a network of the same processes as its control plane's.
     pub fn on(network: T, host: Host) -> Self {
-        HAS_JOINED.store(true, Ordering::Relaxed);
+        JOINED.get_or_init(Maker::this);
         let control = network.control().clone();
         Job {
             network: Network::new(network),
@@ -89,6 +96,17 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
     /// Processes of the job.
     pub fn size(&self) -> Rank {
         self.network.with(|net| net.size())
+    }
+
+    /// Whether this process has joined the job, and was not forked from the one that has.
+    pub fn is_here(&self) -> bool {
+        self.network.maker().is_here()
+    }
+
+    /// The error of a process that was forked from the one that has joined.
+    fn here(&self) -> Result<()> {
+        let rank = self.network.with(|net| net.rank());
+        self.network.maker().check(rank, 0)
     }
 
     /// Tells of every death; see [`ControlPlane::on_death`].
@@ -113,6 +131,7 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
         program: P,
         args: Args<'_>,
     ) -> Result<()> {
+        self.here()?;
         let section = self.next_section();
         let free: Vec<Rank> = (1..self.size()).collect();
         self.noted(messages::exec(
@@ -143,6 +162,7 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
     where
         F: for<'s> FnOnce(&mut Context<'s, Process<T>>, Args<'_>) -> Result<()>,
     {
+        self.here()?;
         let section = self.next_section();
         self.noted(messages::hook(&self.network, environment, self.host, section, args, f))
     }
@@ -156,6 +176,7 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
     /// in time (`LPF_TIMEOUT`) and it is not heard of for the same time again.
     pub fn serve(&self) -> Result<()> {
         const STEP: Duration = Duration::from_secs(3600);
+        self.here()?;
         let mut late: Option<(Duration, Error)> = None;
         loop {
             let patience = late.as_ref().map_or(STEP, |(limit, _)| *limit);
@@ -173,8 +194,12 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
         }
     }
 
-    /// Leaves the job in order: process 0 says that it is over, and all close their network.
+    /// Leaves the job in order: process 0 says that it is over, and all close their network. In a process that was
+    /// forked this does nothing: its parent is in the job.
     pub fn leave(self) {
+        if !self.is_here() {
+            return;
+        }
         let Job { network, control, has_failed, .. } = self;
         let within = if has_failed.into_inner() { CLOSING_AFTER_FAILURE } else { CLOSING };
         if control.rank() == 0 {

@@ -17,4 +17,4 @@ mod seal;
 pub mod sockets;
 
 pub use at_exit::at_exit;
-pub use job::{Job, TcpProcess, has_joined};
+pub use job::{Job, TcpProcess, has_joined, is_forked_from_member};

@@ -1,10 +1,12 @@
 //! Starting a section of threads with this machine's settings and parameters.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lpf_core::machine::{Growth, Parameters};
+use lpf_core::process::PerProcess;
 use lpf_core::settings::{Launched, Settings, Source, by_mpi_launcher};
 use lpf_core::{Args, Context, Error, Pid, Result};
 use lpf_pthreads::{Config, Team, Threads};
@@ -116,11 +118,11 @@ pub(crate) fn configure(settings: &Settings, procs: Pid) -> Result<Config> {
 /// Those of measuring: *misuse* for a setting, *mitigable* if memory or threads are refused.
 pub fn parameters(settings: &Settings, procs: Pid) -> Result<Arc<Parameters>> {
     type Known = HashMap<(Pid, Option<Duration>), Arc<Parameters>>;
-    static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+    static KNOWN: PerProcess<Mutex<Known>> = PerProcess::new(Mutex::default);
     let procs = procs.max(1);
     let key = (procs, settings.probe.value);
-    let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = lock().as_ref().and_then(|known| known.get(&key)) {
+    let lock = || KNOWN.get().lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = lock().get(&key) {
         return Ok(known.clone());
     }
     // Not under the lock: measuring takes seconds and runs sections itself.
@@ -129,19 +131,19 @@ pub fn parameters(settings: &Settings, procs: Pid) -> Result<Arc<Parameters>> {
         None => tables::parameters("threads", procs)
             .unwrap_or_else(|| Parameters::guess(Growth::SharedMemory)),
     });
-    lock().get_or_insert_default().insert(key, found.clone());
+    lock().insert(key, found.clone());
     Ok(found)
 }
 
 /// `LPF_PROBE`.
 fn measured(settings: &Settings, procs: Pid, time: Duration) -> Result<Parameters> {
     if settings.check.value {
-        static SAID: Once = Once::new();
-        SAID.call_once(|| {
+        static SAID: AtomicBool = AtomicBool::new(false);
+        if !SAID.swap(true, Ordering::Relaxed) {
             say(
-                "LPF_PROBE measures without the checked mode that LPF_CHECK asks for: supersteps of this program cost more than that"
+                "LPF_PROBE measures without the checked mode that LPF_CHECK asks for: supersteps of this program cost more than that",
             );
-        });
+        }
     }
     let plan = Plan::new(procs, Growth::SharedMemory, time, false);
     Ok(measure_threads(&Config::from_environment()?, &plan, &|_| {})?.parameters)

@@ -7,6 +7,7 @@ use std::net::TcpListener;
 use std::sync::{Mutex, PoisonError};
 
 use lpf_core::messages::Transport;
+use lpf_core::process::PerProcess;
 use lpf_core::settings::{Launched, Settings, by_mpi_launcher};
 use lpf_core::{Args, Error, Pid, Program, Result};
 use lpf_tcp::control::ControlPlane;
@@ -22,7 +23,7 @@ enum Joined {
     Mpi(Member<crate::mpi::Mpi<ControlPlane>>),
 }
 
-static JOB: Mutex<Option<Joined>> = Mutex::new(None);
+static JOB: PerProcess<Mutex<Option<Joined>>> = PerProcess::new(Mutex::default);
 
 thread_local! {
     /// Whether this thread is in a section that [`run`] began, or serves one.
@@ -57,7 +58,12 @@ pub(crate) fn run<P: Program>(
     args: Args<'_>,
 ) -> Result<()> {
     let _runs = Runs::begin()?;
-    let mut job = JOB.lock().unwrap_or_else(PoisonError::into_inner);
+    if lpf_tcp::is_forked_from_member() {
+        return Err(Error::setting(
+            "this process was forked from a process of a job, which goes on as the member: lpf::run cannot be called here; lpf::exec can, on threads",
+        ));
+    }
+    let mut job = JOB.get().lock().unwrap_or_else(PoisonError::into_inner);
     if job.is_none() {
         *job = Some(join(backend)?);
         lpf_tcp::at_exit(leave);
@@ -137,7 +143,7 @@ fn listener(meet: &str) -> Result<Option<TcpListener>> {
 /// by itself, for a program that goes on long without it this is earlier. The other processes end.
 pub fn leave() {
     // A process that ends in the middle of a section holds the lock: it does not leave in order.
-    if let Ok(mut job) = JOB.try_lock() {
+    if let Ok(mut job) = JOB.get().try_lock() {
         drop(job.take());
     }
 }

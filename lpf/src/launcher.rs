@@ -175,6 +175,8 @@ pub(crate) fn say_at_once(text: String) {
 pub(crate) fn told<R>(rank: Pid, result: lpf_core::Result<R>) -> lpf_core::Result<R> {
     if let Err(error) = &result
         && error.is_fatal()
+        // A child that was forked is not the process that `lpf run` knows by this number.
+        && !matches!(error.cause(), Cause::Forked { .. })
     {
         let late = error.process().filter(|_| matches!(error.cause(), Cause::Late { .. }));
         let died = error.process().filter(|_| matches!(error.cause(), Cause::Died { .. }));

@@ -1,7 +1,8 @@
 //! A process of a job, with this machine's settings and parameters.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Once};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lpf_core::machine::{Growth, Parameters};
@@ -167,10 +168,10 @@ mod mpi {
 
 /// Says that a section gets fewer processes than it was asked for: once, as programs execute sections in loops.
 fn tell_of_fewer(asked: Pid, size: Pid) {
-    static SAID: Once = Once::new();
-    SAID.call_once(|| {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if !SAID.swap(true, Ordering::Relaxed) {
         say(&format!("exec was asked for {asked} processes and starts {size}, all of the job"));
-    });
+    }
 }
 
 /// What process 0 says of heartbeats.
@@ -302,6 +303,7 @@ impl<T: Transport<Control = ControlPlane>> Member<T> {
 impl<T: Transport<Control = ControlPlane>> Drop for Member<T> {
     fn drop(&mut self) {
         if let Some(job) = self.job.take()
+            && job.is_here()
             && !std::thread::panicking()
         {
             let rank = job.rank();

@@ -9,7 +9,7 @@
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use etcetera::BaseStrategy;
@@ -374,13 +374,13 @@ pub fn table(backend: &str, p: Pid) -> Option<Table> {
     match store.load() {
         Found::Nothing => None,
         Found::Unusable(reason) => {
-            static SAID: Once = Once::new();
-            SAID.call_once(|| {
+            static SAID: AtomicBool = AtomicBool::new(false);
+            if !SAID.swap(true, Ordering::Relaxed) {
                 let path = store.path().display();
                 say(&format!(
                     "the machine table {path} is not used: {reason}; g and l are a guess until lpf probe (in LPF's folder: cargo run --release -- probe) replaces it"
                 ));
-            });
+            }
             None
         }
         Found::Tables(tables) => nearest(tables, backend, p),

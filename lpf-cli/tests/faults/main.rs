@@ -128,6 +128,14 @@ fn what_is_no_failure_is_taken_for_none() {
 }
 
 #[test]
+fn a_process_that_forks_does_not_harm_its_job() {
+    for backend in BACKENDS {
+        is_well(backend, "forks", &[]);
+        is_well(backend, "runs and forks", &[]);
+    }
+}
+
+#[test]
 #[ignore = "takes a minute: ./test --all runs it"]
 fn a_minute_of_computing_is_no_failure() {
     std::thread::scope(|scope| {

@@ -7,7 +7,7 @@ use lpf::collectives::{Collectives, Sum};
 use lpf::messages::Transport;
 use lpf::tcp::control::ControlPlane;
 use lpf::tcp::rendezvous::Meeting;
-use lpf::{Args, Context, InboxShape, Lpf, Member, Pid, Result};
+use lpf::{Args, Cause, Context, Error, InboxShape, Lpf, MAX_P, Member, Pid, Result};
 
 use crate::outcome::{GUILTY, Outcome, SIZE};
 
@@ -160,6 +160,128 @@ fn innocent<L: Lpf>(ctx: &mut Context<'_, L>, story: &str) -> Result<()> {
     Ok(())
 }
 
+/// A child of this process; 0 in the child.
+fn forked() -> libc::pid_t {
+    // SAFETY: the child is a copy of this thread.
+    let pid = unsafe { libc::fork() };
+    assert!(pid >= 0, "{}", std::io::Error::last_os_error());
+    pid
+}
+
+/// Waits for a child to end, and it ends well.
+fn await_child(pid: libc::pid_t) {
+    let mut status = 1;
+    // SAFETY: the status is written while it lives.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    assert_eq!(status, 0, "the child failed");
+}
+
+/// A child does `child` and ends as a program does that returns from `main`. Its parent waits for that.
+fn fork(child: impl FnOnce()) {
+    let pid = forked();
+    if pid == 0 {
+        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child));
+        std::process::exit(i32::from(ended.is_err()));
+    }
+    await_child(pid);
+}
+
+fn is_forked(error: &Error) -> bool {
+    error.is_fatal() && matches!(error.cause(), Cause::Forked { .. })
+}
+
+/// A section on threads, as a child may begin one.
+fn on_threads() {
+    let section = lpf::exec(2, |ctx, _args| ctx.sync());
+    section.unwrap();
+}
+
+/// What a child does that was forked in the midst of a section.
+fn tries_to_go_on<'s, L: Lpf>(ctx: &mut Context<'s, L>, collectives: &mut Collectives<'s>) {
+    let error = collectives.allreduce_value(ctx, &Sum, 1_u32).unwrap_err();
+    assert!(is_forked(&error), "{error}");
+    let error = ctx.sync().unwrap_err();
+    assert!(is_forked(&error), "{error}");
+    let error = ctx.inbox(InboxShape { rings: 1, window: 2, cell_bytes: 8 }).unwrap_err();
+    assert!(is_forked(&error), "{error}");
+    let error = ctx.rehook(Args::none(), |_ctx, _args| Ok(())).unwrap_err();
+    assert!(is_forked(&error), "{error}");
+    on_threads();
+}
+
+/// Processes 0 and `GUILTY` fork in the midst of it: children that end at once, that try to go on, and that leave
+/// the section as its functions do.
+fn forks<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
+    for round in 0..3 {
+        let mut collectives = Collectives::new(ctx)?;
+        assert_eq!(collectives.allreduce_value(ctx, &Sum, 1_u32)?, SIZE);
+        if ctx.pid() == 0 || ctx.pid() == GUILTY {
+            match round {
+                0 => fork(|| {}),
+                1 => fork(|| tries_to_go_on(ctx, &mut collectives)),
+                _ => match forked() {
+                    0 => return Ok(()),
+                    pid => await_child(pid),
+                },
+            }
+        }
+        for _ in 0..20 {
+            assert_eq!(collectives.allreduce_value(ctx, &Sum, 1_u32)?, SIZE);
+            ctx.sync()?;
+        }
+    }
+    Ok(())
+}
+
+/// A member that forks inside of a section and between two.
+fn forks_as_a_member<T: Transport<Control = ControlPlane>>(mut member: Member<T>) {
+    let parent = std::process::id();
+    for _ in 0..2 {
+        let hooked = member.hook(Args::none(), |ctx, _args| forks(ctx));
+        if std::process::id() != parent {
+            assert!(is_forked(&hooked.unwrap_err()));
+            drop(member);
+            std::process::exit(0);
+        }
+        hooked.unwrap();
+        if member.rank() == 0 || member.rank() == GUILTY {
+            fork(|| {
+                let error = member.hook(Args::none(), |ctx, _args| ctx.sync()).unwrap_err();
+                assert!(is_forked(&error), "{error}");
+                on_threads();
+            });
+        }
+    }
+    say(&format!("well {}", member.rank()));
+}
+
+lpf::program! {
+    /// Process `GUILTY` forks; all say that they are well in the section whose input is 1.
+    fn ForksInside(ctx, args) {
+        let mut collectives = Collectives::new(ctx)?;
+        if ctx.pid() == GUILTY {
+            fork(on_threads);
+        }
+        let number = args.input.first().map_or(0, |&number| u32::from(number));
+        if collectives.allreduce_value(ctx, &Sum, number)? == 1 {
+            say(&format!("well {}", ctx.pid()));
+        }
+        Ok(())
+    }
+}
+
+/// A program of `lpf::run`, whose process 0 forks between two sections.
+fn forks_between_runs() {
+    for number in 0..2 {
+        lpf::run_args(MAX_P, ForksInside, Args::input(&[number])).unwrap();
+        fork(|| {
+            let error = lpf::run(ForksInside).unwrap_err();
+            assert!(error.is_misuse() && error.to_string().contains("was forked from"), "{error}");
+            on_threads();
+        });
+    }
+}
+
 /// Takes the time of a core.
 fn compute(time: Duration) {
     let begin = Instant::now();
@@ -179,6 +301,9 @@ fn stopped_for(time: Duration) {
 /// Hooks, and says what came of it.
 fn play<T: Transport<Control = ControlPlane>>(mut member: Member<T>, fault: &str, place: &str) {
     say(&format!("there {} {}", member.rank(), std::process::id()));
+    if fault == "forks" {
+        return forks_as_a_member(member);
+    }
     if place.is_empty() {
         let hooked = member.hook(Args::none(), |ctx, _args| innocent(ctx, fault));
         hooked.unwrap();
@@ -225,6 +350,9 @@ fn meet_again() {
 pub(crate) fn live() {
     let (Ok(fault), Ok(place)) = (std::env::var(FAULT), std::env::var(PLACE)) else { return };
     not_for_ever();
+    if fault == "runs and forks" {
+        return forks_between_runs();
+    }
     #[cfg(feature = "mpi")]
     if std::env::var("LPF_BACKEND").is_ok_and(|backend| backend == "mpi") {
         let world = lpf::mpi::World::init(Duration::from_secs(60)).unwrap();

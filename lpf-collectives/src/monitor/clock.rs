@@ -1,8 +1,8 @@
 //! One clock for all members of a group: ns, by that of member 0.
 
-use std::sync::OnceLock;
 use std::time::Instant;
 
+use lpf_core::process::PerProcess;
 use lpf_core::{Context, Lpf, Result};
 
 use crate::collectives::Collectives;
@@ -20,8 +20,8 @@ pub(super) struct Clock {
 
 /// ns since this process asked for the first time: no more than 2^62.
 fn own() -> i64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    START.get_or_init(Instant::now).elapsed().as_nanos().min(1 << 62) as i64
+    static START: PerProcess<Instant> = PerProcess::inherited(Instant::now);
+    START.get().elapsed().as_nanos().min(1 << 62) as i64
 }
 
 impl Clock {

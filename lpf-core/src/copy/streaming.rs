@@ -6,9 +6,10 @@
 //! So the first large copies of a process are made in pieces, in turns one way and the other, and
 //! the faster way is kept: no setting is needed, `LPF_COPY=memcpy|stream` overrules it.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
+
+use crate::process::PerProcess;
 
 /// Copies below this never stream.
 pub(super) const SMALLEST: usize = 16 << 20;
@@ -34,13 +35,14 @@ static TRIED: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
 /// How this process makes large copies at present.
 pub fn streaming_choice() -> Streaming {
-    static SETTING: OnceLock<Option<Streaming>> = OnceLock::new();
-    let setting = SETTING.get_or_init(|| match std::env::var("LPF_COPY").as_deref() {
-        Ok("memcpy") => Some(Streaming::Never),
-        Ok("stream") if can_stream() => Some(Streaming::Large),
-        _ if !can_stream() => Some(Streaming::Never),
-        _ => None,
-    });
+    static SETTING: PerProcess<Option<Streaming>> =
+        PerProcess::inherited(|| match std::env::var("LPF_COPY").as_deref() {
+            Ok("memcpy") => Some(Streaming::Never),
+            Ok("stream") if can_stream() => Some(Streaming::Large),
+            _ if !can_stream() => Some(Streaming::Never),
+            _ => None,
+        });
+    let setting = *SETTING.get();
     setting.unwrap_or(match CHOICE.load(Relaxed) {
         0 => Streaming::Measuring,
         1 => Streaming::Never,

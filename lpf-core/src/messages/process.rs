@@ -21,6 +21,7 @@ use crate::context::Context;
 use crate::error::{AtCaller, Cause, Error, Result};
 use crate::lpf::{Awaited, Leaving, Lpf};
 use crate::machine::{Machine, Parameters};
+use crate::process::Maker;
 use crate::program::Program;
 use crate::request;
 use crate::slot::{GlobalSlot, LocalSlot, Registrant, Slot};
@@ -46,12 +47,15 @@ pub struct Environment {
 
 /// The network of one operating-system process, shared by its contexts: while an inner one runs, what
 /// comes for the outer one is put where it belongs.
+///
+/// It belongs to the process that made it: a child that was forked has the same connections, on which each word of it
+/// would be taken for one of its parent's.
 #[derive(Debug)]
-pub struct Network<T>(Arc<Mutex<Shared<T>>>);
+pub struct Network<T>(Arc<Mutex<Shared<T>>>, Maker);
 
 impl<T> Clone for Network<T> {
     fn clone(&self) -> Self {
-        Network(self.0.clone())
+        Network(self.0.clone(), self.1)
     }
 }
 
@@ -65,7 +69,13 @@ impl<T: Transport> Network<T> {
     /// The network of this process.
     pub fn new(transport: T) -> Self {
         let contexts = Contexts::of(transport.rank(), transport.size());
-        Network(Arc::new(Mutex::new(Shared { net: transport, contexts })))
+        Network(Arc::new(Mutex::new(Shared { net: transport, contexts })), Maker::this())
+    }
+
+    /// The process whose network it is.
+    #[inline]
+    pub fn maker(&self) -> Maker {
+        self.1
     }
 
     /// Only the thread that communicates takes it, so it is free.
@@ -200,9 +210,14 @@ impl<T: Transport> Process<T> {
     #[inline]
     pub(super) fn alive(&self) -> Result<()> {
         match &self.dead {
-            None => Ok(()),
+            None => self.network.maker().check(self.local.pid, self.local.superstep),
             Some(dead) => Err(dead.clone()),
         }
+    }
+
+    /// The error of a process that was forked from the one whose section this is: it must not touch the network.
+    pub(super) fn forked(&self) -> Option<Error> {
+        self.network.maker().check(self.local.pid, self.local.superstep).err()
     }
 }
 
@@ -211,6 +226,9 @@ impl<T: Transport> Process<T> {
     /// [`memory_is_quiet`](Lpf::memory_is_quiet) is false.
     #[cold]
     pub(super) fn die(&mut self, net: &mut T, report: Error) -> Error {
+        if let Some(forked) = self.forked() {
+            return forked;
+        }
         if self.dead.is_none() {
             self.quiet &= self.scratch.close(net);
             self.quiet &= self.links.close(net);
@@ -242,6 +260,9 @@ impl<T: Transport> Process<T> {
     /// Fails the section for a reason of this process's own.
     #[cold]
     pub(super) fn fail_section(&mut self, error: Error) -> Error {
+        if let Some(forked) = self.forked() {
+            return forked;
+        }
         let report = self.network.lock().net.control().declare(self.watch.section, error);
         self.end_with(report)
     }
@@ -411,10 +432,12 @@ unsafe impl<T: Transport> Lpf for Process<T> {
     }
 
     fn register_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot> {
+        self.alive()?;
         self.add_inbox(shape)
     }
 
     fn deregister_inbox(&mut self, inbox: InboxSlot) -> Result<()> {
+        self.alive()?;
         self.remove_inbox(inbox)
     }
 
@@ -423,6 +446,7 @@ unsafe impl<T: Transport> Lpf for Process<T> {
     }
 
     fn close(&mut self, link: Link) -> Result<()> {
+        self.alive()?;
         self.close_link(link)
     }
 

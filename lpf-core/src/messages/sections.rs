@@ -393,6 +393,10 @@ impl<T: Transport> Process<T> {
 
     /// Flush and closing meeting, or the news of a failure.
     pub(super) fn leave_section(&mut self, how: Leaving) -> Result<()> {
+        if let Some(forked) = self.forked() {
+            self.left = true;
+            return Err(forked);
+        }
         let result = self.leave_as(how);
         self.left = true;
         let network = self.network.clone();

@@ -140,7 +140,8 @@ impl Drop for Network {
     /// Lets copied messages leave, and gives MPI the time to let go of our buffers. Those that it may
     /// still touch are kept for ever.
     fn drop(&mut self) {
-        if !self.closed && !self.ends() {
+        // In a child that was forked, nothing of this is under way, and MPI must not be called.
+        if !self.closed && !(self.library.is_here() && self.ends()) {
             self.incoming.leak();
             self.outgoing.leak();
             self.sinks.leak();

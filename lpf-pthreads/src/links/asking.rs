@@ -30,6 +30,7 @@ impl Asking {
         process: &mut Threads,
         wants: &dyn Fn(&Threads) -> Vec<Want>,
     ) -> Result<()> {
+        process.check_process()?;
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
         let limit = process.comm.environment.timeout;
         if waited >= publish_after(limit) && !self.published {

@@ -35,7 +35,9 @@ impl ControlBoard {
         }
     }
 
-    fn check_length(&self, record: &[u8]) -> Result<()> {
+    /// Whether this process may say it.
+    fn check(&self, record: &[u8]) -> Result<()> {
+        self.plane.check_process(self.pid)?;
         let (bytes, most) = (record.len(), self.max_record());
         if bytes <= most {
             return Ok(());
@@ -56,7 +58,7 @@ impl Board for ControlBoard {
     }
 
     fn write(&self, topic: Topic, record: &[u8]) -> Result<()> {
-        self.check_length(record)?;
+        self.check(record)?;
         self.plane.shared().change(|state| {
             let known = self.open(state)?;
             let record = known.write(topic, record).ok_or_else(|| self.no_room(record))?;
@@ -70,10 +72,12 @@ impl Board for ControlBoard {
             let cause = Cause::NoSuchProcess { pid: from, last: self.processes.saturating_sub(1) };
             return Err(Error::misuse(self.pid, 0, cause));
         }
+        self.plane.check_process(self.pid)?;
         self.plane.shared().look(|state| Ok(self.open(state)?.record(from, topic)))
     }
 
     fn read_all(&self, topic: Topic) -> Result<Vec<Option<Record>>> {
+        self.plane.check_process(self.pid)?;
         self.plane.shared().look(|state| {
             let known = self.open(state)?;
             Ok((0..self.processes).map(|from| known.record(from, topic)).collect())
@@ -81,7 +85,7 @@ impl Board for ControlBoard {
     }
 
     fn agree(&self, topic: Topic, record: &[u8]) -> Result<bool> {
-        self.check_length(record)?;
+        self.check(record)?;
         let (section, bytes) = (self.section, record.to_vec());
         let shared = self.plane.shared();
         let question = shared.look(|state| state.member.wish());
@@ -112,6 +116,7 @@ impl Board for ControlBoard {
     }
 
     fn agreed(&self, topic: Topic) -> Result<Option<Vec<u8>>> {
+        self.plane.check_process(self.pid)?;
         self.plane.shared().change(|state| {
             let fetched = self.open(state)?.fetch(topic);
             if fetched.is_some() {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use lpf_core::messages::network::Pace;
 use lpf_core::messages::{Broken, Outcome, Piece, Rank, Tag, Ticket};
+use lpf_core::process::Maker;
 use mio::net::TcpStream;
 use socket2::SockRef;
 
@@ -34,6 +35,7 @@ pub(super) struct Network {
     pub(super) messages: u64,
     /// When it was last asked which connections are silent.
     asked: Instant,
+    pub(super) maker: Maker,
 }
 
 impl Network {
@@ -58,6 +60,7 @@ impl Network {
             pace: Pace::new(),
             messages: 0,
             asked: Instant::now(),
+            maker: Maker::this(),
         })
     }
 
