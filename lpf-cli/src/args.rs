@@ -345,6 +345,7 @@ Rows of --json and --csv:
   backend         of MPI's own collective: openmpi or mpich
   p, collective
   algorithm       chosen: the default choice; own: MPI's own
+  chosen          in the row chosen: the algorithm that it is
   mode            expected: a superstep ends on expected arrivals; full: it
                   ends in a full sync; null for MPI's own
   elements, element_bytes
@@ -384,6 +385,8 @@ Columns, and rows of --json and --csv:
   p, call
   algorithm         auto: the default choice; own: MPI's own; chain-ring: the
                     ring of segments; ring: the ring of rounds
+  chosen            in the row auto: the algorithms that it used, and in how
+                    many repetitions each
   pattern, max_delay_ms
   prediction_error  relative to each arrival: 0.5 is --error 50
   elements, element_bytes

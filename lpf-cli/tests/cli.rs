@@ -127,11 +127,12 @@ const BENCH: [&str; 15] = [
     "remarks",
 ];
 
-const COLLECTIVES: [&str; 15] = [
+const COLLECTIVES: [&str; 16] = [
     "backend",
     "p",
     "collective",
     "algorithm",
+    "chosen",
     "mode",
     "elements",
     "element_bytes",
@@ -159,11 +160,12 @@ const COST: [&str; 12] = [
     "origin",
 ];
 
-const REDUCE: [&str; 18] = [
+const REDUCE: [&str; 19] = [
     "backend",
     "p",
     "call",
     "algorithm",
+    "chosen",
     "pattern",
     "max_delay_ms",
     "prediction_error",
@@ -427,6 +429,10 @@ fn check_collectives(rows: &[Value], backend: &str, algorithms: &[&str]) {
         assert!(number("samples") >= 1.0, "{row}");
         assert_eq!(row["element_bytes"], 8);
         assert_eq!(row["best_ns"].as_f64() > Some(0.0), row["algorithm"] == "chosen", "{row}");
+        let chosen = row["chosen"].as_str();
+        let is_known = chosen.is_some_and(|name| algorithms.contains(&name));
+        assert_eq!(is_known, row["algorithm"] == "chosen", "{row}");
+        assert_eq!(chosen.is_some(), is_known, "{row}");
         if row["algorithm"] == "own" {
             assert!(["openmpi", "mpich"].contains(&row["backend"].as_str().unwrap()), "{row}");
             assert!(row["mode"].is_null() && row["predicted_ns"].is_null(), "{row}");
@@ -541,6 +547,14 @@ fn bench_reduce_times_every_algorithm_of_processes_that_are_late() {
         let named = named.filter(|row| row["backend"] == "threads");
         named.map(|row| row["algorithm"].as_str().unwrap().to_owned()).collect()
     };
+    for row in &rows {
+        let known = |one: &str| {
+            let (name, count) = one.rsplit_once(' ').unwrap();
+            count.parse::<u32>().unwrap() > 0 && !name.is_empty() && name != "auto"
+        };
+        let is_known = row["chosen"].as_str().is_some_and(|chosen| chosen.split(", ").all(known));
+        assert_eq!(is_known, row["algorithm"] == "auto", "{row}");
+    }
     let reduce = [
         "direct",
         "transpose",

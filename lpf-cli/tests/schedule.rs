@@ -171,3 +171,18 @@ fn the_bench_of_schedulers_has_a_row_for_each() {
         assert!(row["algorithm"].is_string(), "{row}");
     }
 }
+
+#[test]
+fn a_schedule_without_transfers_has_no_time_per_transfer() {
+    let folder = Folder::new("alone");
+    let alone = json!({"P": 1, "N": 3, "root": 0, "d_ns": 5, "arrivals_ns": [7]}).to_string();
+    let output = folder.run("clairvoyant", &alone, &[]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("no transfer: process 0 has all segments"), "{text}");
+    assert!(!text.contains("per transfer") && !text.contains("last transfer"), "{text}");
+    let pair = json!({"P": 2, "N": 3, "root": 0, "d_ns": 5, "arrivals_ns": [7, 7]}).to_string();
+    let output = folder.run("clairvoyant", &pair, &[]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains(" transfers, of which") && text.contains("ns per transfer"), "{text}");
+}

@@ -162,6 +162,7 @@ pub struct Collectives<'s> {
     /// Whether the section is in strict mode.
     pub(crate) strict: bool,
     pub(crate) planning: Cell<Duration>,
+    pub(crate) by_arrival: Cell<&'static str>,
     section: PhantomData<fn(&'s ()) -> &'s ()>,
 }
 
@@ -225,14 +226,20 @@ impl<'s> Collectives<'s> {
             schedules: ScheduleCache::new(),
             strict,
             planning: Cell::default(),
+            by_arrival: Cell::default(),
             section: PhantomData,
         })
     }
 
-    /// What it took to choose an algorithm and to make its schedule in the latest call by arrival: nothing where both
-    /// were known from a call before.
+    /// The time that the latest call by arrival needed to choose an algorithm and to make its schedule: zero if both
+    /// were known from an earlier call.
     pub fn planning(&self) -> Duration {
         self.planning.get()
+    }
+
+    /// The name of the algorithm that the latest call by arrival used, as in tables; empty before the first.
+    pub fn algorithm_by_arrival(&self) -> &'static str {
+        self.by_arrival.get()
     }
 
     /// The members' processes, by their place in the group.
@@ -309,6 +316,7 @@ impl<'s> Collectives<'s> {
             schedules: ScheduleCache::new(),
             strict: self.strict,
             planning: Cell::default(),
+            by_arrival: Cell::default(),
             section: PhantomData,
         }))
     }

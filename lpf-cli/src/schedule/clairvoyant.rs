@@ -171,16 +171,29 @@ fn shown(
     }
     let last = instance.arrivals().iter().max().copied().unwrap_or(0);
     let Digest { fnv1a, count, combines, last_round } = *digest;
-    writeln!(
-        out,
-        "{count} transfers, of which {combines} combine and {} overwrite, in rounds 0 to {last_round}; FNV-1a {fnv1a:016x}",
-        count - combines
-    )?;
-    let after = end.saturating_sub(last) as f64;
-    writeln!(out, "the last transfer ends {} after the last arrival", output::time(after))?;
-    let each = took / count.max(1) as f64;
-    let name = scheduler.name();
-    writeln!(out, "made by {name} in {}, {} ns per transfer", output::time(took), digits(each))?;
+    if count == 0 {
+        writeln!(
+            out,
+            "no transfer: process {} has all segments; FNV-1a {fnv1a:016x}",
+            instance.root()
+        )?;
+    } else {
+        writeln!(
+            out,
+            "{count} transfers, of which {combines} combine and {} overwrite, in rounds 0 to {last_round}; FNV-1a {fnv1a:016x}",
+            count - combines
+        )?;
+        let after = end.saturating_sub(last) as f64;
+        writeln!(out, "the last transfer ends {} after the last arrival", output::time(after))?;
+    }
+    let (name, time) = (scheduler.name(), output::time(took));
+    match count {
+        0 => writeln!(out, "made by {name} in {time}")?,
+        _ => {
+            let each = digits(took / count as f64);
+            writeln!(out, "made by {name} in {time}, {each} ns per transfer")?;
+        }
+    }
     Ok(())
 }
 

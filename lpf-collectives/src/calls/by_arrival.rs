@@ -57,11 +57,13 @@ impl<'s> Collectives<'s> {
         });
         let places = (x.place, y.place, x.len);
         let Some(way) = way.filter(usable) else {
+            self.by_arrival.set(self.usual_reduce(ctx, pattern.v, commutes).name());
             // SAFETY: views' memory is their section's, borrowed during the call.
             return unsafe {
                 self.reduce_places(ctx, (root, Self::ordinary(&pattern)), operator, places)
             };
         };
+        self.by_arrival.set(way.name());
         let what = What::new(Collective::Reduce, way as usize, pattern.v.bytes, pattern.v.element);
         let what = What { root, ..what };
         // SAFETY: views' memory is their section's, borrowed during the call.
@@ -127,12 +129,14 @@ impl<'s> Collectives<'s> {
             chosen.map(|nth| AllreduceByArrival::ALL[nth])
         });
         let Some(way) = way.filter(usable) else {
+            self.by_arrival.set(self.usual_allreduce(ctx, pattern.v, commutes).name());
             // SAFETY: views' memory is their section's, borrowed during the call.
             return unsafe {
                 self.allreduce_places(ctx, Self::ordinary(&pattern), operator, places)
             };
         };
         let (bytes, element) = (pattern.v.bytes, pattern.v.element);
+        self.by_arrival.set(way.name());
         let what = What::new(Collective::Allreduce, way as usize, bytes, element);
         // SAFETY: views' memory is their section's, borrowed during the call.
         unsafe {

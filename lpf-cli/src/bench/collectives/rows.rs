@@ -31,6 +31,8 @@ pub(super) struct Row {
     pub(super) collective: &'static str,
     /// Its name, [`CHOSEN`] for the default choice, `own` for MPI's own.
     pub(super) algorithm: &'static str,
+    /// Of the default choice: the algorithm that it is.
+    pub(super) chosen: Option<String>,
     /// How supersteps end: on `expected` arrivals, or in `full` syncs. Of the default choice too; nothing for
     /// MPI's own.
     pub(super) mode: Option<&'static str>,
@@ -93,6 +95,7 @@ pub(super) fn of(
             p: point.p,
             collective: point.shape.collective().name(),
             algorithm: of.1,
+            chosen: (of.1 == CHOSEN).then(|| point.chosen.clone()),
             mode: of.2.map(Mode::name),
             elements: point.shape.elements,
             element_bytes: ELEMENT,

@@ -39,6 +39,8 @@ pub(crate) struct Seen {
     pub(in crate::bench) done_ns: Vec<u64>,
     /// The longest of all processes; nothing for MPI's own.
     pub(super) planned_ns: u64,
+    /// Of the default choice: the algorithm that was used.
+    pub(super) used: Option<String>,
 }
 
 /// An algorithm by the name that it has here.
@@ -187,6 +189,7 @@ pub(in crate::bench) fn seen(side: &mut impl Side, own: [u64; 2], planned_ns: u6
         arrived_ns: of(0).collect(),
         done_ns: of(1).collect(),
         planned_ns: of(2).max().unwrap_or(0),
+        used: None,
     })
 }
 
@@ -217,7 +220,9 @@ impl<L: Lpf> Own<'_, '_, L> {
         let ahead = looks_ahead(algorithm);
         let planned = if ahead { self.all.planning().as_nanos() as u64 } else { 0 };
         // Nobody looks at what it got while others, on the same cores, have not got theirs.
-        let seen = seen(self, own, planned)?;
+        let mut seen = seen(self, own, planned)?;
+        let used = || self.all.algorithm_by_arrival().to_string();
+        seen.used = (algorithm == Algorithm::Auto).then(used);
         if call == Collective::Allreduce || me == 0 {
             let mut all = self.ctx.read(&self.y)[..n].chunks(PERIOD);
             if !all.all(|some| *some == self.sums[..some.len()]) {

@@ -22,6 +22,8 @@ pub(super) struct Row {
     pub(super) p: Pid,
     pub(super) call: &'static str,
     pub(super) algorithm: String,
+    /// Of the default choice: the algorithms that were used, the most frequent first, with the number of repetitions.
+    pub(super) chosen: Option<String>,
     pub(super) pattern: &'static str,
     pub(super) max_delay_ms: f64,
     /// Relative prediction error of each arrival time: 0.1 allows 10 %.
@@ -107,6 +109,20 @@ fn times(seen: &Seen, call: Collective) -> [f64; 3] {
     [elapsed, end.saturating_sub(first) as f64, end.saturating_sub(last) as f64]
 }
 
+/// The algorithms that the default choice used, the most frequent first, with the number of repetitions of each.
+fn chosen(all: &[Seen]) -> Option<String> {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for name in all.iter().filter_map(|seen| seen.used.as_deref()) {
+        match counts.iter_mut().find(|(of, _)| *of == name) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((name, 1)),
+        }
+    }
+    counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+    let each: Vec<String> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
+    (!each.is_empty()).then(|| each.join(", "))
+}
+
 /// All rows: of a cell its algorithms, and MPI's own.
 pub(super) fn of(
     backend: &'static str,
@@ -142,6 +158,7 @@ pub(super) fn of(
                 p: cell.p(),
                 call: call.name(),
                 algorithm: name.into(),
+                chosen: chosen(seen),
                 pattern: cell.pattern.name(),
                 max_delay_ms: cell.delay_ns as f64 / 1e6,
                 prediction_error: f64::from(cell.percent) / 100.0,
@@ -274,9 +291,13 @@ mod tests {
 
     #[test]
     fn times_are_from_arrivals_to_returns() {
-        let seen =
-            Seen { arrived_ns: vec![10, 110, 30], done_ns: vec![140, 150, 60], planned_ns: 0 };
+        let arrived_ns = vec![10, 110, 30];
+        let seen = Seen { arrived_ns, done_ns: vec![140, 150, 60], planned_ns: 0, used: None };
         assert_eq!(times(&seen, Collective::Reduce), [200.0 / 3.0, 130.0, 30.0]);
         assert_eq!(times(&seen, Collective::Allreduce), [200.0 / 3.0, 140.0, 40.0]);
+        assert_eq!(chosen(std::slice::from_ref(&seen)), None);
+        let used = |name: &str| Seen { used: Some(name.into()), ..seen.clone() };
+        let all = [used("ring"), used("slt"), used("slt")];
+        assert_eq!(chosen(&all).as_deref(), Some("slt 2, ring 1"));
     }
 }
