@@ -11,7 +11,7 @@ pub use raw::RawOperator;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use bytemuck::Pod;
-use lpf_core::{Cause, Context, Error, Lpf, Pid, Result, panic_text};
+use lpf_core::{Cause, Context, Element, Error, Lpf, Pid, Result, panic_text};
 
 use crate::algorithms::{Member, Piece, Results, Vector, by_way};
 use crate::blocks::Blocks;
@@ -617,7 +617,7 @@ impl<'s> Collectives<'s> {
     /// # Errors
     /// As [`reduce`](Self::reduce), and *misuse* for an element of more than 4096 bytes.
     #[track_caller]
-    pub fn allreduce_value<L: Lpf, T: Pod>(
+    pub fn allreduce_value<L: Lpf, T: Element>(
         &mut self,
         ctx: &mut Context<'s, L>,
         operator: &impl Operator<T>,
@@ -723,7 +723,7 @@ impl<'s> Collectives<'s> {
     /// # Errors
     /// As [`allreduce_value`](Self::allreduce_value).
     #[track_caller]
-    pub fn scan_value<L: Lpf, T: Pod>(
+    pub fn scan_value<L: Lpf, T: Element>(
         &mut self,
         ctx: &mut Context<'s, L>,
         operator: &impl Operator<T>,
@@ -738,7 +738,7 @@ impl<'s> Collectives<'s> {
     /// # Errors
     /// As [`allreduce_value`](Self::allreduce_value).
     #[track_caller]
-    pub fn exscan_value<L: Lpf, T: Pod>(
+    pub fn exscan_value<L: Lpf, T: Element>(
         &mut self,
         ctx: &mut Context<'s, L>,
         operator: &impl Operator<T>,

@@ -22,6 +22,12 @@ pub struct View {
 }
 
 /// What a collective reads: `&area`, or `(&area, range)` for some of its elements.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not memory that a collective can read",
+    label = "expected `&area`, or `(&area, range)` for some of its elements",
+    note = "make an area with `ctx.area(len)?` or `ctx.local(len)?`, and copy elements into it with `ctx.write`",
+    note = "a single element needs no area: `allreduce_value`, `scan_value` and `exscan_value` take it as it is"
+)]
 pub trait Source<'s>: sealed::Sealed {
     /// The element type.
     type Element;
@@ -30,6 +36,12 @@ pub trait Source<'s>: sealed::Sealed {
 }
 
 /// What a collective writes: `&mut area`, or `(&mut area, range)` for some of its elements.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not memory that a collective can write",
+    label = "expected `&mut area`, or `(&mut area, range)` for some of its elements",
+    note = "make an area with `ctx.area(len)?` or `ctx.local(len)?`, and copy elements into it with `ctx.write`",
+    note = "a single element needs no area: `allreduce_value`, `scan_value` and `exscan_value` take it as it is"
+)]
 pub trait Target<'s>: sealed::Sealed {
     /// The element type.
     type Element;
@@ -59,6 +71,7 @@ fn view<'s, M: Memory<'s>>(memory: &M, range: &impl RangeBounds<usize>) -> View 
 macro_rules! both {
     ($($name:ident),*) => {$(
         impl<'s, T: bytemuck::Pod> sealed::Sealed for &$name<'s, T> {}
+        #[diagnostic::do_not_recommend]
         impl<'s, T: bytemuck::Pod> Source<'s> for &$name<'s, T> {
             type Element = T;
             fn view(&self) -> View {
@@ -66,6 +79,7 @@ macro_rules! both {
             }
         }
         impl<'s, T: bytemuck::Pod> sealed::Sealed for &mut $name<'s, T> {}
+        #[diagnostic::do_not_recommend]
         impl<'s, T: bytemuck::Pod> Target<'s> for &mut $name<'s, T> {
             type Element = T;
             fn view(&self) -> View {
@@ -73,6 +87,7 @@ macro_rules! both {
             }
         }
         impl<'s, T: bytemuck::Pod, R: RangeBounds<usize>> sealed::Sealed for (&$name<'s, T>, R) {}
+        #[diagnostic::do_not_recommend]
         impl<'s, T: bytemuck::Pod, R: RangeBounds<usize>> Source<'s> for (&$name<'s, T>, R) {
             type Element = T;
             fn view(&self) -> View {
@@ -80,6 +95,7 @@ macro_rules! both {
             }
         }
         impl<'s, T: bytemuck::Pod, R: RangeBounds<usize>> sealed::Sealed for (&mut $name<'s, T>, R) {}
+        #[diagnostic::do_not_recommend]
         impl<'s, T: bytemuck::Pod, R: RangeBounds<usize>> Target<'s> for (&mut $name<'s, T>, R) {
             type Element = T;
             fn view(&self) -> View {

@@ -25,6 +25,12 @@ use bytemuck::Pod;
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not combine elements of type `{T}`",
+    label = "expected an operator on `{T}`",
+    note = "an operator is a value of a type with `impl Operator<{T}>`, which also gives the identity; a closure is not an operator",
+    note = "`Sum`, `Product`, `Min` and `Max` combine numbers, `And`, `Or` and `Xor` integers, `MinAt` and `MaxAt` elements of type `At`"
+)]
 pub trait Operator<T: Pod> {
     /// Whether `a · b` is `b · a`: then there are more ways, and faster ones. If not, operands keep the order
     /// of their members.
@@ -110,6 +116,10 @@ impl<V: AtValue> PartialEq for At<V> {
 impl<V: AtValue + Eq> Eq for At<V> {}
 
 /// The value types of [`At`]: `f32`, `f64`, and integers of at most 64 bits.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a value that has a position in `At`",
+    label = "expected `f32`, `f64` or an integer of at most 64 bits"
+)]
 pub trait AtValue: Pod + Default + PartialEq + fmt::Debug + sealed::Value {}
 
 mod sealed {

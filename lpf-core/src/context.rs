@@ -24,6 +24,7 @@ use crate::raw::Raw;
 use crate::slot::Registrant;
 use crate::typed::access::Access;
 use crate::typed::area::{Area, Local, Memory};
+use crate::typed::element::Element;
 use crate::typed::heap::Heap;
 use crate::typed::message::{Closings, Releases};
 
@@ -241,7 +242,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// # Errors
     /// *Mitigable* where memory is refused, *misuse* where no slot is reserved.
     #[track_caller]
-    pub fn area<T: Pod>(&mut self, len: usize) -> Result<Area<'s, T>> {
+    pub fn area<T: Element>(&mut self, len: usize) -> Result<Area<'s, T>> {
         let block = self.allocate::<T>(len)?;
         let (base, bytes) = self.heap.place(block);
         let shape = fingerprint(bytes, size_of::<T>());
@@ -262,7 +263,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// # Errors
     /// *Mitigable* where memory is refused, *misuse* where no slot is reserved.
     #[track_caller]
-    pub fn local<T: Pod>(&mut self, len: usize) -> Result<Local<'s, T>> {
+    pub fn local<T: Element>(&mut self, len: usize) -> Result<Local<'s, T>> {
         let block = self.allocate::<T>(len)?;
         let (base, bytes) = self.heap.place(block);
         // SAFETY: as in `area`.
@@ -441,6 +442,12 @@ pub(crate) fn byte_range<T>(range: impl RangeBounds<usize>, len: usize) -> (usiz
 }
 
 /// A backend whose processes share an address space: its programs may be closures.
+#[diagnostic::on_unimplemented(
+    message = "the processes of `{Self}` do not share their memory, so that their programs cannot be closures",
+    label = "expected a backend on threads",
+    note = "on any backend: make the closure a program with `lpf::program!`, and pass it to `ctx.exec`",
+    note = "or require `L: SharedMemory` of the function, which then works on threads alone"
+)]
 pub trait SharedMemory: Lpf {
     /// As [`Lpf::exec`], for a closure.
     ///

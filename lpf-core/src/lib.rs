@@ -69,6 +69,7 @@ pub use slot::{GlobalSlot, LocalSlot, Registrant, Slot};
 pub use typed::access::Access;
 pub use typed::area::{Area, Local, Memory};
 pub use typed::channel::{Channel, Landing};
+pub use typed::element::Element;
 pub use typed::message::{Closings, Message};
 pub use typed::outbox::{Flushed, Part, Sent};
 

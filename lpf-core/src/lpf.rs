@@ -64,6 +64,11 @@ pub enum Leaving {
 /// - the default put and get refuse an [outbox](Registrant::Outbox);
 /// - concurrent copies between processes go through [`copy`](crate::copy), never through Rust
 ///   references.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a backend",
+    label = "expected a backend, as the type parameter `L` of `Context<'_, L>`",
+    note = "a function that works on every backend is generic: `fn name<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()>`"
+)]
 pub unsafe trait Lpf: Sized + Send {
     /// The registers beside the context.
     type Board: Board;

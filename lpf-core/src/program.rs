@@ -10,6 +10,13 @@ use crate::lpf::Lpf;
 /// A generic function is no value that can be handed over, so a program is a type; the macro
 /// [`program!`](crate::program) writes it for a function. Between processes it travels as (module,
 /// offset in it), so a portable program holds no data: what it needs comes in [`Args`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a program",
+    label = "expected a value of a type that `lpf::program!` makes",
+    note = "a program is started in other processes by the name of its type: write `lpf::program! {{ fn Name(ctx, args) {{ ... }} }}` and pass `Name`",
+    note = "on threads alone, a closure or a function will do: pass it to `lpf::exec`, or inside a section to `ctx.exec_closure`",
+    note = "what a closure would capture goes into the arguments: `Args::input`, of which process 0 gets the bytes"
+)]
 pub trait Program: Copy + Send + Sync + 'static {
     /// What every process of the section runs.
     ///

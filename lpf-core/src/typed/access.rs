@@ -9,6 +9,10 @@ mod sealed {
 
 /// What [`Context::access`](crate::Context::access) takes: references to areas of section `'s`, or
 /// tuples of two to six of them. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a reference to an area, and not a tuple of such references",
+    label = "expected `&area`, `&mut area`, or a tuple of two to six of them"
+)]
 pub trait Access<'a, 's>: sealed::Sealed {
     /// The slices, shared for `&area`, exclusive for `&mut area`.
     type Slices;
@@ -25,6 +29,7 @@ macro_rules! one {
         impl<T> sealed::Sealed for &$name<'_, T> {}
         impl<T> sealed::Sealed for &mut $name<'_, T> {}
 
+        #[diagnostic::do_not_recommend]
         impl<'a, 's, T: Pod> Access<'a, 's> for &'a $name<'s, T> {
             type Slices = &'a [T];
 
@@ -36,6 +41,7 @@ macro_rules! one {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<'a, 's, T: Pod> Access<'a, 's> for &'a mut $name<'s, T> {
             type Slices = &'a mut [T];
 
@@ -55,6 +61,7 @@ macro_rules! tuple {
     ($($name:ident)+) => {
         impl<$($name: sealed::Sealed),+> sealed::Sealed for ($($name,)+) {}
 
+        #[diagnostic::do_not_recommend]
         impl<'a, 's, $($name: Access<'a, 's>),+> Access<'a, 's> for ($($name,)+) {
             type Slices = ($($name::Slices,)+);
 

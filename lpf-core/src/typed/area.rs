@@ -14,6 +14,12 @@ mod sealed {
 
 /// Registered memory of one process of section `'s`: an [`Area`] or a [`Local`]. Sealed: the typed
 /// layer's soundness rests on what a handle is.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not registered memory",
+    label = "expected an area: an `Area` or a `Local`",
+    note = "make an area with `ctx.area(len)?` or `ctx.local(len)?`, and copy elements into it with `ctx.write(&mut area).copy_from_slice(...)`",
+    note = "if it is a `Result`, put `?` behind the call that made it"
+)]
 pub trait Memory<'s>: sealed::Sealed {
     /// The element type.
     type Element: Pod;
@@ -74,6 +80,7 @@ macro_rules! handle {
 
         impl<T> sealed::Sealed for $name<'_, T> {}
 
+        #[diagnostic::do_not_recommend]
         impl<'s, T: Pod> Memory<'s> for $name<'s, T> {
             type Element = T;
 

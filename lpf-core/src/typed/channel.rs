@@ -13,6 +13,7 @@ use crate::error::{Cause, Error, Result};
 use crate::lpf::Lpf;
 use crate::slot::{GlobalSlot, Registrant};
 use crate::typed::area::{Local, Memory};
+use crate::typed::element::Element;
 use crate::typed::message::Message;
 use crate::typed::outbox::{Flushed, Part, Sent};
 
@@ -55,7 +56,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     ///
     /// # Errors
     /// *Misuse* where inbox, ring or peer do not exist or the ring is taken.
-    pub fn open<T: Pod>(
+    pub fn open<T: Element>(
         &mut self,
         inbox: InboxSlot,
         ring: u32,
@@ -94,7 +95,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// # Errors
     /// *Mitigable* where memory is refused, *misuse* where no slot is reserved.
     #[track_caller]
-    pub fn outbox<T: Pod>(&mut self, parts: usize, len: usize) -> Result<Vec<Part<'s, T>>> {
+    pub fn outbox<T: Element>(&mut self, parts: usize, len: usize) -> Result<Vec<Part<'s, T>>> {
         let refused = |ctx: &Self, bytes| {
             let cause = Cause::OutOfMemory { what: "an outbox".into(), bytes };
             Error::mitigable(ctx.pid(), ctx.superstep(), cause)

@@ -9,6 +9,7 @@
 pub(crate) mod access;
 pub(crate) mod area;
 pub(crate) mod channel;
+pub(crate) mod element;
 pub(crate) mod heap;
 pub(crate) mod message;
 pub(crate) mod outbox;

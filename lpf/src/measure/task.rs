@@ -52,6 +52,8 @@ thread_local! {
     static FOUND: RefCell<Option<Box<dyn Any>>> = const { RefCell::new(None) };
 }
 
+// Hidden from hints about other types: it is the measuring commands' own.
+#[diagnostic::do_not_recommend]
 impl<T: Task> Program for Perform<T> {
     fn run<L: Lpf>(self, ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
         let order = from_first(ctx, args.input)?;
