@@ -8,6 +8,8 @@ const WARM_UP: usize = 2;
 /// Of a step as long as this one is enough: it leaves nothing to find out.
 const LONG_NS: f64 = 1e7;
 
+/// How long a batch lasts.
+const BATCH_NS: f64 = 1e6;
 /// Steps of a batch at the most, however short they are, and how many times those of the batch
 /// before. Where another program takes the cores in the middle, every further step may last as long
 /// as the system lets that one run: milliseconds.
@@ -36,7 +38,7 @@ impl Batches {
     /// A step of the last batch took `whole` nanoseconds, of which `ns` count.
     pub(super) fn note(&mut self, whole: f64, ns: f64) {
         let most = MOST_STEPS.min(MOST_GROWTH * self.repetitions);
-        self.repetitions = repetitions(whole).min(most);
+        self.repetitions = repetitions(whole, BATCH_NS).min(most);
         if whole >= LONG_NS {
             self.warm_up = self.warm_up.min(1);
         }

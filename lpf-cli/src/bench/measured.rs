@@ -131,7 +131,7 @@ impl Leader for Rounds {
         if let Some(Timed { ns, .. }) = before {
             self.batches.note(ns, ns);
         }
-        Some(Batch { pattern: 0, repetitions: self.batches.next()? })
+        Some(Batch { pattern: 0, repetitions: self.batches.next()?, warm: true })
     }
 
     fn count(&mut self, begin: Traffic, end: Traffic, supersteps: u32) {

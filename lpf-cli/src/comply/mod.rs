@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use lpf::host::Host;
 use lpf::machine::{Parameters, Row};
-use lpf::measure::Plan;
 use lpf::measure::conduct::{Batch, Leader, Timed, conduct};
 use lpf::measure::schedule::Schedule;
 use lpf::measure::stats::Samples;
 use lpf::measure::superstep::{Pattern, Timing};
 use lpf::measure::task::{Task, Watch};
+use lpf::measure::{Measured, Plan};
 use lpf::{Context, Lpf, Pid};
 use serde::{Deserialize, Serialize};
 
@@ -58,22 +58,27 @@ pub(crate) fn run(chosen: &Chosen) -> Result<()> {
     options.check(&place)?;
     let host = Host::this();
     let (time, growth) = (options.time(10, 90), place.growth());
-    let mut todo = Vec::new();
+    let mut plans = Vec::new();
     for p in place.processes(options)? {
-        let plan = Plan::for_host(&host, p, growth, time.mul_f64(FOR_PARAMETERS), options.quick);
-        let cases = rows::all(&host, p, growth, plan.quick);
-        todo.push((plan, cases));
+        let time = time.mul_f64(FOR_PARAMETERS);
+        plans.push(Plan::for_host(&host, p, growth, time, options.quick));
     }
-    let names: BTreeSet<_> =
-        todo.iter().flat_map(|(_, cases)| cases).map(|case| case.name.as_str()).collect();
+    let cases: Vec<_> =
+        plans.iter().flat_map(|plan| rows::all(&host, plan.p, &plan.words)).collect();
+    let names: BTreeSet<_> = cases.iter().map(|case| case.name.as_str()).collect();
     chosen.check_names(names)?;
     place.enter()?;
     let mut all = Vec::new();
-    for (plan, mut cases) in todo {
-        cases.retain(|case| chosen.has(&case.name));
+    for mut plan in plans {
         let p = plan.p;
         let busy = Busy::begin(&place);
-        let parameters = probe::measure(&mut place, &plan)?.parameters;
+        let Measured { parameters, largest, .. } = probe::measure(&mut place, &plan)?;
+        // What was too large for the time of g is too large for that of a pattern.
+        for (word, largest) in plan.words.iter_mut().zip(largest) {
+            word.largest = largest;
+        }
+        let mut cases = rows::all(&host, p, &plan.words);
+        cases.retain(|case| chosen.has(&case.name));
         let bounds = cases.iter().map(|case| COMPLIANT * model(case, &parameters)).collect();
         let time = time.mul_f64(1.0 - FOR_PARAMETERS);
         let order = Order { cases, bounds, time };

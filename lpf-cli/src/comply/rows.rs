@@ -3,7 +3,6 @@
 use lpf::Lpf;
 use lpf::Pid;
 use lpf::host::Host;
-use lpf::machine::Growth;
 use lpf::measure::Word;
 use lpf::measure::exchange::TotalExchange;
 use lpf::measure::superstep::{Empty, Pattern};
@@ -46,8 +45,8 @@ const SWEPT: [usize; 3] = [8, 1024, 1 << 20];
 /// Factor between one h of a sweep and the next.
 const SWEEP_STEP: usize = 16;
 
-/// All patterns for `p` processes of a machine.
-pub(super) fn all(host: &Host, p: Pid, growth: Growth, quick: bool) -> Vec<Case> {
+/// All patterns for `p` processes of a machine, the largest h-relations of `words` among them.
+pub(super) fn all(host: &Host, p: Pid, words: &[Word]) -> Vec<Case> {
     let mut cases = vec![Case { name: "empty".into(), word: 8, h_bytes: 0, moves: Moves::Nothing }];
     for word in EXCHANGED {
         let bytes = word * p as usize * words_per_pair(word);
@@ -55,8 +54,7 @@ pub(super) fn all(host: &Host, p: Pid, growth: Growth, quick: bool) -> Vec<Case>
         cases.push(exchange("total-exchange", word, put));
         cases.push(exchange("total-exchange-get", word, put.by_get()));
     }
-    for word in SWEPT {
-        let Some(Word { largest, .. }) = Word::new(host, p, growth, word, quick) else { continue };
+    for &Word { bytes: word, largest, .. } in words.iter().filter(|w| SWEPT.contains(&w.bytes)) {
         let mut bytes = word * p as usize;
         while bytes < largest {
             cases.push(exchange("h-sweep", word, TotalExchange::new(p, word, bytes)));
@@ -105,13 +103,19 @@ fn relation(name: &str, p: Pid, word: usize, shape: Shape, way: Way) -> Case {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use lpf::machine::Growth;
+    use lpf::measure::Plan;
+
     use super::*;
 
     #[test]
     fn every_row_has_a_name_and_h_of_its_own() {
         let host = Host::this();
         for p in [1, 2, 4, 7] {
-            let cases = all(&host, p, Growth::SharedMemory, true);
+            let plan = Plan::for_host(&host, p, Growth::SharedMemory, Duration::ZERO, true);
+            let cases = all(&host, p, &plan.words);
             let mut rows: Vec<_> = cases.iter().map(|c| (c.name.clone(), c.h_bytes)).collect();
             rows.sort();
             let before = rows.len();

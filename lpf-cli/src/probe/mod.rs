@@ -69,9 +69,6 @@ impl ProbeRow {
 /// The share of the time in which ways to exchange are compared, where there are any.
 const FOR_EXCHANGES: f64 = 0.1;
 
-/// Sizes of h per word that only a plot needs.
-const POINTS: usize = 7;
-
 pub(crate) fn run(options: &Measuring) -> Result<()> {
     let mut place = Place::find(options)?;
     options.check(&place)?;
@@ -81,8 +78,7 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
     let host = Host::this();
     let (mut all, mut plots) = (Vec::new(), Vec::new());
     for p in place.processes(options)? {
-        let mut plan = Plan::for_host(&host, p, place.growth(), options.time(5, 60), options.quick);
-        plan.points = if options.svg.is_some() { POINTS } else { 0 };
+        let plan = Plan::for_host(&host, p, place.growth(), options.time(5, 60), options.quick);
         let busy = Busy::begin(&place);
         let exchanges = Exchanges::measure(&mut place, p, plan.time.mul_f64(FOR_EXCHANGES))?;
         let measured = measure(&mut place, &plan)?;

@@ -38,9 +38,9 @@ pub(super) fn table(
     writeln!(out, "+- is half of the 95 % interval; l (words) = l / (r w)")?;
     let combining = digits(measured.parameters.combine_ns_per_byte);
     writeln!(out, "combining two vectors (a sum of f64 in cache) takes {combining} ns/byte")?;
-    for word in &plan.words {
-        let (w, n) = (size(word.bytes), size(word.largest));
-        writeln!(out, "n_max for words of {w}: {n} per process ({})", why(word))?;
+    for (word, &n_max) in plan.words.iter().zip(&measured.largest) {
+        let (w, n) = (size(word.bytes), size(n_max));
+        writeln!(out, "n_max for words of {w}: {n} per process ({})", why(word, n_max))?;
     }
     for left_out in WORDS.iter().filter(|&&w| plan.words.iter().all(|word| word.bytes != w)) {
         let w = size(*left_out);
@@ -61,12 +61,11 @@ pub(super) fn table(
 }
 
 /// Why the largest h is no larger.
-fn why(word: &Word) -> String {
+fn why(word: &Word, n_max: usize) -> String {
     match word.bound {
-        Bound::Cache => "four times the last cache".into(),
+        _ if n_max < word.largest => format!("the time allows no more of {}", size(word.largest)),
+        Bound::Cache => "its superstep touches four times the last cache".into(),
         Bound::Memory => "an eighth of the memory, queues included".into(),
-        Bound::Quick(full) if full == word.largest => "as in the full method".into(),
-        Bound::Quick(full) => format!("quick; the full method has {}", size(full)),
     }
 }
 

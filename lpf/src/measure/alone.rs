@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::memcpy::memcpy_ns_per_byte;
 use super::{Plan, Word};
 
+/// The largest copy, bytes: a larger one takes longer than the samples of a short measurement may.
+const MOST: usize = 64 << 20;
+
 /// Numbers that are measured without a section.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Alone {
@@ -19,7 +22,8 @@ impl Alone {
     /// Measured on this process; takes about a twentieth of the plan's time.
     pub fn measure(plan: &Plan) -> Self {
         let time = plan.time.div_f64(20.0 * plan.words.len() as f64);
-        let speed = |word: &Word| memcpy_ns_per_byte(word.bytes, word.largest, time).median();
+        let bytes = |word: &Word| word.largest.min(MOST);
+        let speed = |word: &Word| memcpy_ns_per_byte(word.bytes, bytes(word), time).median();
         let memcpy = plan.words.iter().map(speed).collect();
         Alone { memcpy, combine_ns_per_byte: combine_ns_per_byte() }
     }

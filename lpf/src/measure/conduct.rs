@@ -12,6 +12,26 @@ pub struct Batch {
     pub pattern: usize,
     /// Supersteps in a row.
     pub repetitions: u32,
+    /// Whether it begins with a superstep that is not timed.
+    pub warm: bool,
+}
+
+impl Batch {
+    /// The next batch of a pattern whose supersteps take `ns` nanoseconds. A superstep before the clock starts
+    /// settles caches, and starts all processes together. Compared with a long superstep either is nothing.
+    pub fn of(pattern: usize, ns: f64) -> Self {
+        // On a busy machine a process loses its core for milliseconds at a time: the shorter the batches are, the
+        // more of them see nothing of that.
+        const BATCH_NS: f64 = 0.25e6;
+        const LONG_NS: f64 = 5e6;
+        Batch { pattern, repetitions: repetitions(ns, BATCH_NS), warm: ns < LONG_NS }
+    }
+
+    /// The supersteps that it takes, timed or not.
+    pub(super) fn supersteps(self, timing: Timing) -> u32 {
+        let untimed = if timing == Timing::Fresh { 1 + u32::from(self.warm) } else { 0 };
+        self.repetitions + untimed
+    }
 }
 
 /// A batch and the nanoseconds that a superstep of it took on average.
@@ -44,30 +64,71 @@ pub fn conduct<L: Lpf>(
     timing: Timing,
     leader: &mut dyn Leader,
 ) -> Result<()> {
-    let largest = patterns.iter().map(|pattern| pattern.bytes()).max().unwrap_or(0);
-    // Room for many small supersteps side by side.
-    let bytes = largest.max(if timing == Timing::Fresh { 1 << 20 } else { 0 });
-    let requests = patterns.iter().map(|pattern| pattern.requests()).max().unwrap_or(0);
-    ctx.resize(4, requests.max(ctx.nprocs() as usize + 1))?;
-    ctx.sync()?;
-    let mut orders = Orders::new(ctx)?;
-    let mut areas = Areas { sources: ctx.area(bytes)?, destinations: ctx.area(bytes)? };
-    ctx.sync()?;
+    let mut room = Room::new(ctx)?;
     let mut before = None;
-    while let Some(batch) = orders.next(ctx, leader, before)? {
+    while let Some(batch) = room.orders.next(ctx, leader, before)? {
         let pattern = &*patterns[batch.pattern];
+        let areas = room.fit(ctx, pattern)?;
         let begin = ctx.raw().traffic();
-        let ns = time_batch(ctx, pattern, &mut areas, batch.repetitions, timing)?;
+        let ns = time_batch(ctx, pattern, areas, batch, timing)?;
         if let (Some(begin), Some(end)) = (begin, ctx.raw().traffic()) {
-            leader.count(begin, end, timing.supersteps(batch.repetitions));
+            leader.count(begin, end, batch.supersteps(timing));
         }
         before = Some(Timed { batch, ns });
     }
     Ok(())
 }
 
-/// Two words that travel from process 0 to all: the pattern and the repetitions, 0 of which mean
-/// the end.
+/// What a section has room for: as much as the patterns so far needed. The largest may never be timed.
+struct Room<'s> {
+    orders: Orders<'s>,
+    areas: Option<Areas<'s>>,
+    bytes: usize,
+    requests: usize,
+}
+
+impl<'s> Room<'s> {
+    /// Room for orders, and for areas in which many small supersteps work side by side.
+    fn new<L: Lpf>(ctx: &mut Context<'s, L>) -> Result<Self> {
+        let (bytes, requests) = (1 << 20, ctx.nprocs() as usize + 1);
+        ctx.resize(4, requests)?;
+        ctx.sync()?;
+        let orders = Orders::new(ctx)?;
+        ctx.sync()?;
+        Ok(Room { orders, areas: None, bytes, requests })
+    }
+
+    /// The areas, with room for a pattern. Collective, and grown in the same steps everywhere.
+    fn fit<L: Lpf>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        pattern: &dyn Pattern<L>,
+    ) -> Result<&mut Areas<'s>> {
+        if pattern.bytes() > self.bytes {
+            self.bytes = pattern.bytes();
+            if let Some(Areas { sources, destinations }) = self.areas.take() {
+                // The old memory is free at the next sync, before there is new.
+                ctx.deregister(sources).map_err(|(error, _)| error)?;
+                ctx.deregister(destinations).map_err(|(error, _)| error)?;
+            }
+        }
+        if pattern.requests() > self.requests {
+            self.requests = pattern.requests();
+            ctx.resize(4, self.requests)?;
+            ctx.sync()?;
+        }
+        if self.areas.is_none() {
+            ctx.sync()?;
+            let (sources, destinations) = (ctx.area(self.bytes)?, ctx.area(self.bytes)?);
+            ctx.sync()?;
+            self.areas = Some(Areas { sources, destinations });
+        }
+        Ok(self.areas.as_mut().expect("they were made above"))
+    }
+}
+
+/// Words that travel from process 0 to all: the pattern, the repetitions (0 means the end), and whether the batch begins
+/// with a superstep that is not timed.
 #[derive(Debug)]
 pub struct Orders<'s> {
     spoken: Local<'s, u64>,
@@ -81,7 +142,7 @@ impl<'s> Orders<'s> {
     /// # Errors
     /// *Misuse* if there is no room for two slots, *mitigable* if memory is refused.
     pub fn new<L: Lpf>(ctx: &mut Context<'s, L>) -> Result<Self> {
-        Ok(Orders { spoken: ctx.local(2)?, heard: ctx.area(2)? })
+        Ok(Orders { spoken: ctx.local(3)?, heard: ctx.area(3)? })
     }
 
     /// The leader's decision after the batch before, at every process. One superstep.
@@ -104,7 +165,9 @@ impl<'s> Orders<'s> {
         next: Option<Batch>,
     ) -> Result<Option<Batch>> {
         if ctx.pid() == 0 {
-            let words = next.map_or([0, 0], |b| [b.pattern as u64, u64::from(b.repetitions)]);
+            let words = next.map_or([0; 3], |Batch { pattern, repetitions, warm }| {
+                [pattern as u64, u64::from(repetitions), u64::from(warm)]
+            });
             ctx.write(&mut self.spoken).copy_from_slice(&words);
             for to in 0..ctx.nprocs() {
                 ctx.put(&self.spoken, .., to, &self.heard, 0)?;
@@ -112,13 +175,12 @@ impl<'s> Orders<'s> {
         }
         ctx.sync()?;
         let heard = ctx.read(&self.heard);
-        let batch = Batch { pattern: heard[0] as usize, repetitions: heard[1] as u32 };
-        Ok((batch.repetitions > 0).then_some(batch))
+        let (pattern, repetitions, warm) = (heard[0] as usize, heard[1] as u32, heard[2] != 0);
+        Ok((repetitions > 0).then_some(Batch { pattern, repetitions, warm }))
     }
 }
 
-/// Supersteps of `ns` nanoseconds that fill about a millisecond.
-pub fn repetitions(ns: f64) -> u32 {
-    const BATCH_NS: f64 = 1e6;
-    (BATCH_NS / ns.max(1.0)).clamp(1.0, 20_000.0) as u32
+/// Supersteps of `ns` nanoseconds that fill a batch of `batch_ns`.
+pub fn repetitions(ns: f64, batch_ns: f64) -> u32 {
+    (batch_ns / ns.max(1.0)).clamp(1.0, 20_000.0) as u32
 }

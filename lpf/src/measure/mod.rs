@@ -1,7 +1,7 @@
 //! Measuring r, g and l: the paper's method (Suijlen and Yzelman, 4.1), generic over the backend.
 //!
-//! The total exchange is timed for h of 0, p, 2p, 4p and 8p words and for the largest h, n_max, at
-//! least four times the last cache; then
+//! The total exchange is timed for h of 0, p, 2p, 4p and 8p words, and for larger h, each twice the one before. The
+//! largest is n_max: there is no reason, memory or time for a larger one. Then
 //!
 //! ```text
 //! g = (T(n_max) - T(2p)) / (n_max - 2p)        l = max{ T(0), 2T(kp) - T(2kp) for k = 1, 2, 4 }
@@ -13,6 +13,9 @@
 //! Batches are taken in random order until the 95 % intervals are narrow or the time is up.
 //!
 //! Differences from the paper:
+//! - n_max is so large that a superstep touches four times the last cache, its requests included. If that takes more
+//!   than an eighth of the memory, or too long for enough samples, n_max is smaller: the caches of one core are left
+//!   much earlier, and g grows little from there on.
 //! - For l, k is 2 and 4 too, because the first words may travel with the barrier. Only T(2kp) of up to 16 T(0)
 //!   counts: above, 2T(kp) - T(2kp) is noise. (Between processes: up to 64 T(0), and beyond its interval.)
 //! - Between processes a get is answered, and long data travels apart from its announcement. Either costs
@@ -65,6 +68,8 @@ pub struct Measured {
     pub parameters: Parameters,
     /// T(h) by word size, as measured: for a plot.
     pub points: Vec<Vec<Point>>,
+    /// h at which g was measured, by word size, bytes.
+    pub largest: Vec<usize>,
     /// Whether every interval was narrow before the time was up.
     pub narrow: bool,
 }
@@ -118,11 +123,13 @@ pub fn measure<L: Lpf>(
     let rows = rounds.rows();
     if ctx.pid() != 0 {
         let parameters = Parameters::guess(growth);
-        return Ok(Measured { parameters, points: Vec::new(), narrow: false });
+        let (points, largest) = (Vec::new(), Vec::new());
+        return Ok(Measured { parameters, points, largest, narrow: false });
     }
     let (p, combine_ns_per_byte) = (plan.p, alone.combine_ns_per_byte);
     let parameters = Parameters { p, growth, origin: Origin::Measured, rows, combine_ns_per_byte };
-    Ok(Measured { parameters, points: rounds.points(), narrow: rounds.all_narrow() })
+    let (points, largest) = (rounds.points(), rounds.largest());
+    Ok(Measured { parameters, points, largest, narrow: rounds.all_narrow() })
 }
 
 fn exchange<L: Lpf>(p: Pid, word: usize, size: &Size) -> Box<dyn Pattern<L>> {

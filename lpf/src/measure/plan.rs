@@ -16,13 +16,10 @@ pub const WORDS: [usize; 4] = [8, 64, 1024, 1 << 20];
 /// The bound on the largest h.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Bound {
-    /// Four times the last cache, as the method requires.
+    /// A superstep touches four times the last cache at each process, as the method requires.
     Cache,
     /// An eighth of the memory, areas and request queues of all processes together.
     Memory,
-    /// A quick measurement: a sixteenth of the former, but enough words to determine g. It holds the full
-    /// method's largest h, bytes.
-    Quick(usize),
 }
 
 /// One word size and its largest h-relation.
@@ -30,7 +27,8 @@ pub enum Bound {
 pub struct Word {
     /// Bytes of a message.
     pub bytes: usize,
-    /// n_max: bytes that each process sends and receives in the largest exchange.
+    /// Bytes that each process sends and receives in the largest exchange for which there is reason and memory.
+    /// The time may allow less.
     pub largest: usize,
     /// Why it is not larger.
     pub bound: Bound,
@@ -43,14 +41,13 @@ pub struct Plan {
     pub p: Pid,
     /// The time after which no further round begins.
     pub time: Duration,
-    /// Whether fewer bytes are moved than the method requires, because `quick` was set or the time is short.
+    /// Whether the measurement is short, by request or because the time is: its table never replaces one of a longer
+    /// measurement.
     pub quick: bool,
     /// The word sizes: those of [`WORDS`] of which p² times a few fit the memory.
     pub words: Vec<Word>,
     /// Whether a superstep costs messages, whose number depends on its requests. More exchanges count for l then.
     pub by_messages: bool,
-    /// Further sizes of h per word between the smallest and the largest: only for a plot.
-    pub points: usize,
 }
 
 /// What a reserved request takes of a process's memory, bytes: up to 52 in the queue
@@ -63,8 +60,7 @@ fn request_bytes(growth: Growth) -> usize {
     }
 }
 
-/// In less time the full method's largest exchanges would be timed once or twice, and take longer
-/// than that.
+/// A measurement of less time counts as quick.
 const SHORT: Duration = Duration::from_secs(10);
 
 impl Plan {
@@ -75,35 +71,34 @@ impl Plan {
 
     /// The plan for `p` processes of a machine.
     pub fn for_host(host: &Host, p: Pid, growth: Growth, time: Duration, quick: bool) -> Self {
-        let quick = quick || time < SHORT;
-        let words =
-            WORDS.iter().filter_map(|&word| Word::new(host, p, growth, word, quick)).collect();
+        let words = WORDS.iter().filter_map(|&word| Word::new(host, p, growth, word)).collect();
         let by_messages = growth != Growth::SharedMemory;
-        Plan { p, time, quick, words, by_messages, points: 0 }
+        Plan { p, time, quick: quick || time < SHORT, words, by_messages }
     }
 }
 
+/// What a request takes of the caches, bytes: its record in the queue.
+const RECORD: f64 = 16.0;
+
 impl Word {
-    /// Words of `word` bytes between `p` processes of a machine; `None` if four for each pair would take more than
-    /// half of the memory.
-    pub fn new(host: &Host, p: Pid, growth: Growth, word: usize, quick: bool) -> Option<Self> {
-        let cache = 4 * host.last_cache_bytes;
-        // Sources and destinations, and a request at the origin and one at the target per word.
-        let per_byte = 2.0 + 2.0 * request_bytes(growth) as f64 / word as f64;
+    /// Words of `word` bytes between `p` processes of a machine; `None` if four for each
+    /// pair would take more than half of the memory.
+    pub fn new(host: &Host, p: Pid, growth: Growth, word: usize) -> Option<Self> {
+        // Sources and destinations, and the requests.
+        let touched = 2.0 + RECORD / word as f64;
+        let cache = (4.0 * host.last_cache_bytes as f64 / touched) as usize;
+        // Each word is a request at the origin and one at the target.
+        let reserved = 2.0 + 2.0 * request_bytes(growth) as f64 / word as f64;
         let own = host.memory_bytes as f64 / f64::from(p);
-        let memory = (own / 8.0 / per_byte) as usize;
-        let (full, bound) =
+        let memory = (own / 8.0 / reserved) as usize;
+        let (largest, bound) =
             if cache <= memory { (cache, Bound::Cache) } else { (memory, Bound::Memory) };
         // g needs more than the 2p words of the smaller exchange, l is better off with more.
         let round = word * p as usize;
-        let enough = |largest: usize| largest.max((16 * round).min(memory)).max(4 * round);
-        let h_bytes = |largest| TotalExchange::new(p, word, largest).h_bytes();
-        let (largest, bound) = match quick {
-            true => (enough(full / 16), Bound::Quick(h_bytes(enough(full)))),
-            false => (enough(full), bound),
-        };
-        let fits = (largest as f64) * per_byte <= own / 2.0;
-        fits.then_some(Word { bytes: word, largest: h_bytes(largest), bound })
+        let largest = largest.max((16 * round).min(memory)).max(4 * round);
+        let fits = (largest as f64) * reserved <= own / 2.0;
+        let largest = TotalExchange::new(p, word, largest).h_bytes();
+        fits.then_some(Word { bytes: word, largest, bound })
     }
 }
 
@@ -118,16 +113,17 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_exchange_is_four_caches_or_an_eighth_of_the_memory() {
+    fn the_largest_superstep_touches_four_caches_or_takes_an_eighth_of_the_memory() {
         let plan = |host| Plan::for_host(&host, 2, THREADS, SHORT, false);
         let small_cache = plan(host(64 << 30, 1 << 20));
         assert!(small_cache.words.iter().all(|w| w.bound == Bound::Cache));
         assert_eq!(small_cache.words[3].largest, 32 << 20, "16 words for each of two processes");
-        assert_eq!(small_cache.words[0].largest, 4 << 20);
+        // As much again for the destinations, and twice as much for the requests.
+        assert_eq!(small_cache.words[0].largest, 1 << 20);
 
-        let huge_cache = plan(host(16 << 30, 500 << 20));
+        let huge_cache = plan(host(16 << 30, 4000 << 20));
         let between =
-            Plan::for_host(&host(16 << 30, 500 << 20), 2, Growth::MessagePassing, SHORT, false);
+            Plan::for_host(&host(16 << 30, 4000 << 20), 2, Growth::MessagePassing, SHORT, false);
         for (plan, request) in [(huge_cache, 52), (between, 636)] {
             assert!(plan.words.iter().all(|w| w.bound == Bound::Memory));
             for word in plan.words {
@@ -138,14 +134,10 @@ mod tests {
     }
 
     #[test]
-    fn in_a_short_time_less_is_moved() {
+    fn a_short_measurement_is_a_quick_look() {
         let plan = |time, quick| Plan::for_host(&host(64 << 30, 1 << 20), 2, THREADS, time, quick);
         assert!(!plan(SHORT, false).quick);
-        let short = plan(SHORT / 2, false);
-        assert!(short.quick);
-        assert_eq!(short.words, plan(SHORT, true).words);
-        let full = plan(SHORT, false).words.into_iter().map(|word| Bound::Quick(word.largest));
-        assert!(short.words.iter().map(|word| word.bound).eq(full), "{:?}", short.words);
+        assert!(plan(SHORT / 2, false).quick && plan(SHORT, true).quick);
     }
 
     #[test]

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use lpf_core::Pid;
 use lpf_core::machine::Row;
 use serde::{Deserialize, Serialize};
 
 use super::conduct::{Batch, Leader, Timed};
 use super::exchange::TotalExchange;
 use super::plan::{Plan, Word};
-use super::schedule::Schedule;
+use super::schedule::{Schedule, cost};
 use super::stats::Samples;
 
 /// One size of h, as measured.
@@ -37,12 +38,23 @@ pub struct Progress {
 
 /// Share of the time of the largest h, where each small one has 1: its supersteps are long.
 const SHARE_OF_LARGEST: f64 = 8.0;
+/// The larger exchanges of a word size, each of twice the h of the one before, begin at this h or a little above.
+const FIRST_RUNG: usize = 64 << 10;
+/// Samples of a rung before the next one may be opened, to tell what that will cost.
+const TO_CLIMB: usize = 2;
+/// How many times a superstep may grow from one rung to the next: the caches are left on the way.
+const GROWTH: f64 = 2.5;
+/// A rung is opened if so many batches of it fit the part of the time that a word size's largest exchange has.
+const AFFORDABLE: f64 = 20.0;
+const PART: f64 = 0.6;
 /// Batches between two looks at what is narrow.
 const LOOK_EVERY: u32 = 32;
 /// Samples of a small h before its interval is believed.
 const SMALL_ENOUGH: usize = 48;
 /// Samples of the largest h before its interval is believed.
 const LARGE_ENOUGH: usize = 8;
+/// The fewest that have an interval.
+const FEWEST: usize = 6;
 /// Narrow: half of g's interval is at most this part of g.
 const NARROW_G: f64 = 0.01;
 /// Narrow: half of l's interval is at most this part of l.
@@ -74,7 +86,7 @@ fn octaves(plan: &Plan) -> (usize, usize) {
     if plan.by_messages { (OCTAVES.len(), FIRST_OCTAVES) } else { (FIRST_OCTAVES, 0) }
 }
 
-/// All exchanges.
+/// All exchanges: T(0), and for each word size the octaves, then the rungs.
 pub(super) fn sizes(plan: &Plan) -> Vec<Size> {
     let mut all = vec![Size { word: 0, bytes: 0, by_get: false }];
     let (puts, gets) = octaves(plan);
@@ -86,18 +98,23 @@ pub(super) fn sizes(plan: &Plan) -> Vec<Size> {
         };
         all.extend(OCTAVES[..puts].iter().map(|octave| size(octave * round, false)));
         all.extend(OCTAVES[..gets].iter().map(|octave| size(octave * round, true)));
-        all.push(size(word.largest, false));
-        let smallest = (OCTAVES[puts - 1] * round).min(word.largest / 2);
-        all.extend(between(word, smallest, plan.points).map(|bytes| size(bytes, false)));
+        all.extend(rungs(plan.p, word).into_iter().map(|bytes| size(bytes, false)));
     }
     all
 }
 
-/// `n` sizes between the smallest and the largest h, evenly spaced in the logarithm.
-fn between(word: &Word, smallest: usize, n: usize) -> impl Iterator<Item = usize> {
-    let (low, high) = ((smallest as f64).ln(), (word.largest as f64).ln());
-    let part = move |i: usize| (i + 1) as f64 / (n + 1) as f64;
-    (0..n).map(move |i| (low + part(i) * (high - low)).exp() as usize)
+/// h of the larger exchanges of a word size, from the smallest to the largest: g is measured at the largest that the
+/// time allows.
+fn rungs(p: Pid, word: &Word) -> Vec<usize> {
+    let first = FIRST_RUNG.max(4 * word.bytes * p as usize);
+    let mut all: Vec<usize> = std::iter::successors(Some(word.largest), |h| Some(h / 2))
+        .take_while(|&h| h >= first)
+        .collect();
+    if all.is_empty() {
+        all.push(word.largest);
+    }
+    all.reverse();
+    all
 }
 
 /// The leader of a measurement.
@@ -109,7 +126,18 @@ pub(super) struct Rounds<'a> {
     schedule: Schedule,
     /// What each exchange still shall have of the time.
     shares: Vec<f64>,
+    /// Of each word size: where its exchanges begin in the list, and its rungs that may be timed.
+    parts: Vec<Part>,
     until_look: u32,
+}
+
+/// A word size's part of the exchanges.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    first: usize,
+    rungs: usize,
+    /// Rungs that may be timed, at least one.
+    open: usize,
 }
 
 impl Leader for Rounds<'_> {
@@ -132,37 +160,82 @@ impl<'a> Rounds<'a> {
         memcpy: &'a [f64],
         watch: &'a dyn Fn(&Progress),
     ) -> Self {
+        let (puts, gets) = octaves(plan);
+        let mut first = 1;
+        let part = |word| {
+            let part = Part { first, rungs: rungs(plan.p, word).len(), open: 1 };
+            first += puts + gets + part.rungs;
+            part
+        };
+        let parts = plan.words.iter().map(part).collect();
         let schedule = Schedule::new(h.len(), plan.time);
-        Rounds { plan, h, memcpy, watch, schedule, shares: vec![1.0; h.len()], until_look: 0 }
+        let shares = vec![0.0; h.len()];
+        Rounds { plan, h, memcpy, watch, schedule, shares, parts, until_look: 0 }
     }
 
     /// Nothing for what is narrow; 2p is needed for g as well as for l.
     fn share_out(&mut self) {
         self.shares.fill(0.0);
         for word in 0..self.plan.words.len() {
-            let first = self.first(word);
-            let largest = first + self.largest();
+            self.climb(word);
+            let Part { first, open, .. } = self.parts[word];
             let (g_narrow, l_narrow) = self.narrow(word);
             if !l_narrow {
                 self.shares[0] = 1.0;
-                for place in 0..self.largest() {
+                for place in 0..self.octaves() {
                     self.shares[first + place] = f64::from(u8::from(self.is_used(word, place)));
                 }
             }
             if !g_narrow {
                 self.shares[first + TWO_P] = 1.0;
-                self.shares[largest] = SHARE_OF_LARGEST;
-            }
-            for point in largest + 1..self.first(word + 1) {
-                let enough = self.schedule.samples(point).len() >= LARGE_ENOUGH;
-                self.shares[point] = if enough { 0.0 } else { 1.0 };
+                let rungs = first + self.octaves();
+                for rung in rungs..rungs + open {
+                    let is_enough = self.schedule.samples(rung).len() >= FEWEST;
+                    self.shares[rung] = f64::from(u8::from(!is_enough));
+                }
+                self.shares[rungs + open - 1] = SHARE_OF_LARGEST;
             }
         }
     }
 
-    /// Where a word size's exchanges begin in the list.
-    fn first(&self, word: usize) -> usize {
-        1 + word * (self.largest() + 1 + self.plan.points)
+    /// Opens a word size's next rung, if there is time for it.
+    fn climb(&mut self, word: usize) {
+        let Part { rungs, open, .. } = self.parts[word];
+        let top = self.rung(word, open - 1);
+        if open == rungs || top.len() < TO_CLIMB {
+            return;
+        }
+        // On a busy machine a superstep may last longer, but not less long.
+        let batches = AFFORDABLE * cost(GROWTH * top.min());
+        let words = self.plan.words.len() as f64;
+        let most = (self.plan.time.mul_f64(PART / words)).min(self.schedule.left().mul_f64(PART));
+        if batches <= most.as_nanos() as f64 {
+            self.parts[word].open += 1;
+        }
+    }
+
+    fn octaves(&self) -> usize {
+        let (puts, gets) = octaves(self.plan);
+        puts + gets
+    }
+
+    fn rung(&self, word: usize, rung: usize) -> &Samples {
+        self.samples_of(word, self.octaves() + rung)
+    }
+
+    /// The rung at which g is measured: the largest whose samples have an interval, else the smallest.
+    fn top(&self, word: usize) -> usize {
+        (0..self.parts[word].open).rfind(|&rung| self.rung(word, rung).len() >= FEWEST).unwrap_or(0)
+    }
+
+    /// h at which g of each word size was measured, bytes.
+    pub(super) fn largest(&self) -> Vec<usize> {
+        (0..self.plan.words.len()).map(|word| self.h_of(word, self.top(word))).collect()
+    }
+
+    fn h_of(&self, word: usize, rung: usize) -> usize {
+        let Size { bytes, .. } = self.h[self.parts[word].first + self.octaves() + rung];
+        TotalExchange::new(self.plan.p, self.plan.words[word].bytes, bytes).h_bytes()
     }
 
     /// Whether l is looked for there: not in what is larger than the largest h, nor in one without the other
@@ -174,21 +247,16 @@ impl<'a> Rounds<'a> {
         OCTAVES[octave.max(TWO_P)] * bytes * self.plan.p as usize <= largest
     }
 
-    /// Where the largest h stands: behind the octaves, and before the points of a plot.
-    fn largest(&self) -> usize {
-        let (puts, gets) = octaves(self.plan);
-        puts + gets
-    }
-
     fn samples_of(&self, word: usize, which: usize) -> &Samples {
-        self.schedule.samples(self.first(word) + which)
+        self.schedule.samples(self.parts[word].first + which)
     }
 
     /// Whether g's and l's intervals of a word size are narrow.
     fn narrow(&self, word: usize) -> (bool, bool) {
         let row = self.row(word);
-        let large = self.samples_of(word, self.largest()).len() >= LARGE_ENOUGH;
-        let mut small = (0..self.largest()).filter(|&place| self.is_used(word, place));
+        let Part { open, .. } = self.parts[word];
+        let large = self.rung(word, open - 1).len() >= LARGE_ENOUGH;
+        let mut small = (0..self.octaves()).filter(|&place| self.is_used(word, place));
         let small = small.all(|h| self.samples_of(word, h).len() >= SMALL_ENOUGH);
         let g_narrow = large && row.g_ci95 <= NARROW_G * row.g_ns_per_byte;
         (g_narrow, small && row.l_ci95 <= NARROW_L * row.l_ns)
@@ -200,10 +268,11 @@ impl<'a> Rounds<'a> {
 
     /// g and l of a word size from the samples so far.
     fn row(&self, word: usize) -> Row {
-        let Word { bytes, largest, .. } = self.plan.words[word];
+        let Word { bytes, .. } = self.plan.words[word];
         let zero = self.schedule.samples(0);
         let two = self.samples_of(word, TWO_P);
-        let large = self.samples_of(word, self.largest());
+        let top = self.top(word);
+        let (large, largest) = (self.rung(word, top), self.h_of(word, top));
         let between = (largest - 2 * bytes * self.plan.p as usize) as f64;
         let slope = (large.median() - two.median()) / between;
         // On a busy machine in a short time the small exchange may seem to take longer than the
@@ -215,7 +284,7 @@ impl<'a> Rounds<'a> {
             (at_most, at_most)
         };
         let (l_ns, l_ci95) = self.latency(word);
-        let small = (0..self.largest()).map(|h| self.samples_of(word, h).len()).sum::<usize>();
+        let small = (0..self.octaves()).map(|h| self.samples_of(word, h).len()).sum::<usize>();
         Row {
             word_bytes: bytes,
             r_ns_per_byte: self.memcpy[word],
@@ -257,8 +326,9 @@ impl<'a> Rounds<'a> {
     /// All T(h) by word size; T(0) belongs to each.
     pub(super) fn points(&self) -> Vec<Vec<Point>> {
         let of_word = |word| {
-            let mine = move |(_, size): &(usize, &Size)| {
-                !size.by_get && (size.word == word || size.bytes == 0)
+            let mine = |(place, size): &(usize, &Size)| {
+                let is_timed = !self.schedule.samples(*place).is_empty();
+                is_timed && !size.by_get && (size.word == word || size.bytes == 0)
             };
             self.h.iter().enumerate().filter(mine).map(|(i, _)| self.point(i)).collect()
         };
@@ -278,7 +348,7 @@ impl<'a> Rounds<'a> {
 
     fn report(&self) {
         let rows = (0..self.plan.words.len())
-            .filter(|&word| !self.samples_of(word, self.largest()).is_empty())
+            .filter(|&word| !self.rung(word, 0).is_empty())
             .map(|word| self.row(word))
             .collect();
         (self.watch)(&Progress { elapsed: self.schedule.elapsed(), time: self.plan.time, rows });
@@ -297,7 +367,7 @@ mod tests {
     }
 
     fn plan(time: Duration) -> Plan {
-        Plan { points: 3, ..Plan::for_host(&host(), 4, Growth::SharedMemory, time, false) }
+        Plan::for_host(&host(), 4, Growth::SharedMemory, time, false)
     }
 
     /// Feeds a leader with the times of a machine that keeps the model exactly.
@@ -385,7 +455,7 @@ mod tests {
         let mut before = None;
         while let Some(batch) = rounds.next(before) {
             let Size { word, bytes, .. } = h[batch.pattern];
-            let ns = if bytes == plan.words[word].largest { 1e6 } else { 5e6 };
+            let ns = if bytes == rungs(plan.p, &plan.words[word])[0] { 1e6 } else { 5e6 };
             before = Some(Timed { batch, ns });
         }
         for row in rounds.rows() {

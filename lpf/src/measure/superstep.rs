@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use lpf_core::{Area, Context, Lpf, Memory, Result};
 
+use super::conduct::Batch;
+
 /// The memory that patterns move words between, alike at every process.
 #[derive(Debug)]
 pub struct Areas<'s> {
@@ -66,13 +68,6 @@ pub enum Timing {
     Queueing,
 }
 
-impl Timing {
-    /// Supersteps of a batch, those included that are not timed.
-    pub(super) fn supersteps(self, repetitions: u32) -> u32 {
-        repetitions + if self == Timing::Fresh { 2 } else { 0 }
-    }
-}
-
 /// The nanoseconds that one superstep of a batch took on average, at this process.
 ///
 /// # Errors
@@ -81,11 +76,12 @@ pub fn time_batch<'s, L: Lpf>(
     ctx: &mut Context<'s, L>,
     pattern: &dyn Pattern<L>,
     areas: &mut Areas<'s>,
-    repetitions: u32,
+    batch: Batch,
     timing: Timing,
 ) -> Result<f64> {
+    let repetitions = batch.repetitions;
     match timing {
-        Timing::Fresh => supersteps(ctx, pattern, areas, repetitions),
+        Timing::Fresh => supersteps(ctx, pattern, areas, batch),
         Timing::Whole => with_touches(ctx, pattern, areas, repetitions),
         Timing::Queueing => queueing(ctx, pattern, areas, repetitions),
     }
@@ -100,13 +96,14 @@ const ALIGN: usize = 128;
 ///
 /// The clock starts when process 0 leaves a superstep like those that are timed. Starting it behind
 /// a barrier of another kind would leave out whatever the other processes do before process 0 is
-/// let go: half of the superstep, where processes share a core.
+/// let go: half of the superstep, where processes share a core. (Long supersteps do without, see [`Batch::of`].)
 fn supersteps<'s, L: Lpf>(
     ctx: &mut Context<'s, L>,
     pattern: &dyn Pattern<L>,
     areas: &mut Areas<'s>,
-    repetitions: u32,
+    batch: Batch,
 ) -> Result<f64> {
+    let Batch { repetitions, warm, .. } = batch;
     let stride = pattern.bytes().next_multiple_of(ALIGN);
     let fitting = areas.sources.len().checked_div(stride).unwrap_or(1);
     let regions = fitting.clamp(1, repetitions as usize + 1);
@@ -119,7 +116,9 @@ fn supersteps<'s, L: Lpf>(
         region = if region + 1 < regions { region + 1 } else { 0 };
         ctx.sync()
     };
-    superstep(ctx)?;
+    if warm {
+        superstep(ctx)?;
+    }
     let start = Instant::now();
     for _ in 0..repetitions {
         superstep(ctx)?;

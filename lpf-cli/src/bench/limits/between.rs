@@ -115,7 +115,7 @@ impl Leader for Rounds {
         if let Some(Timed { ns, .. }) = before {
             self.0.note(ns, ns);
         }
-        Some(Batch { pattern: 0, repetitions: self.0.next()? })
+        Some(Batch { pattern: 0, repetitions: self.0.next()?, warm: true })
     }
 }
 
