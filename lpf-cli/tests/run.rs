@@ -1171,7 +1171,7 @@ fn who_is_started_by_hand_waits_for_the_others_as_long_as_the_environment_says()
     let free = free.to_string();
     let (said, took) = started_by_hand(&[&job("0")[..], &[("LPF_MEET", &free)]].concat());
     let text = format!(
-        "said: fatal: process 1, superstep 0: process 1 has not come to {free} within 400ms"
+        "said: fatal: process 1, superstep 0: process 1 has not arrived at {free} within 400ms"
     );
     assert!(said.contains(&text), "{said}");
     assert_in_time(took, Duration::from_secs(15));
@@ -1246,7 +1246,10 @@ fn processes_of_which_some_run_and_some_are_members_are_told_so_on_mpi_too() {
     let text =
         "process 1 comes as a Member and process 0 by lpf::run: let all processes of the job";
     assert!(said.contains(&format!("misuse: process 0 refused this process: {text}")), "{said}");
-    assert!(said.contains("fatal: process 1, superstep 0: process 1 has not come to "), "{said}");
+    assert!(
+        said.contains("fatal: process 1, superstep 0: process 1 has not arrived at "),
+        "{said}"
+    );
     assert_eq!(said.matches(text).count(), 2, "both are told why: {said}");
 }
 

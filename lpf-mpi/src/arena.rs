@@ -33,7 +33,7 @@ impl Arena {
         Arc::new(Arena { file, memory, part, taken: Mutex::default() })
     }
 
-    /// So many bytes, noughts; `None` where there is no room, or the system has no pages.
+    /// So many bytes, noughts; `None` if there is no room, or the system has no pages.
     pub(crate) fn take(self: &Arc<Self>, bytes: usize) -> Option<SharedMemory> {
         let length = bytes.checked_next_multiple_of(PAGE)?;
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);

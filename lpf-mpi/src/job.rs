@@ -26,7 +26,7 @@ impl World {
     /// As [`hook`](Self::hook), for a communicator of rsmpi's, which is what the crate `mpi` gives.
     ///
     /// # Errors
-    /// *Mitigable* where MPI allows no second thread in the process or fails, and where the others do
+    /// *Mitigable* if MPI allows no second thread in the process or fails, and where the others do
     /// not come in time.
     pub fn of_communicator(communicator: &impl Communicator, within: Duration) -> Result<World> {
         // SAFETY: a communicator of one group, as long as it is borrowed.
@@ -45,7 +45,7 @@ struct Invitation {
 /// Whether they beat is process 0's to say; all come by the same.
 ///
 /// # Errors
-/// *Mitigable* where MPI or the system refuses something, or the others do not come in time; *misuse* where
+/// *Mitigable* if MPI or the system refuses something, or the others do not come in time; *misuse* where
 /// process 0 came by the other means.
 pub fn join(mut world: World, by: By, beats: Beats, within: Duration) -> Result<MpiJob> {
     let began = Instant::now();

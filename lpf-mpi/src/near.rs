@@ -42,7 +42,7 @@ const MOST: usize = 256 << 20;
 pub(crate) struct Name(pub(crate) [u8; 16]);
 
 impl Name {
-    /// All noughts where the system has no random numbers.
+    /// All noughts if the system has no random numbers.
     pub(crate) fn new() -> Self {
         let mut name = Name::default();
         if getrandom::fill(&mut name.0).is_err() {
@@ -300,7 +300,7 @@ impl Near {
         has_gone
     }
 
-    /// Something was written where a process reaches it, and may wait for it.
+    /// Something was written if a process reaches it, and may wait for it.
     #[inline]
     pub(crate) fn wake(&self, rank: Rank) {
         if let Some(Some(peer)) = self.peers.get(rank as usize) {

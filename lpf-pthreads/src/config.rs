@@ -144,8 +144,8 @@ impl Config {
     /// `LPF_PROCS` is less than `procs`, a line on standard error says so, once in a program.
     ///
     /// # Errors
-    /// *Misuse* for no process or more than 65536. *Mitigable* where the system refuses threads or memory:
-    /// nothing has run. *Fatal* where any process panicked, returned an error, or left after fewer syncs than
+    /// *Misuse* for no process or more than 65536. *Mitigable* if the system refuses threads or memory:
+    /// nothing has run. *Fatal* if any process panicked, returned an error, or left after fewer syncs than
     /// others.
     pub fn exec<F>(&self, procs: Pid, args: Args<'_>, f: F) -> Result<()>
     where
@@ -178,7 +178,7 @@ impl Config {
     /// part of a program.
     ///
     /// # Errors
-    /// What `f` returns; *fatal* where it panics.
+    /// What `f` returns; *fatal* if it panics.
     pub fn root<R>(
         &self,
         f: impl for<'s> FnOnce(&mut Context<'s, Threads>) -> Result<R>,
@@ -197,7 +197,7 @@ impl Config {
     /// A team of `members` existing threads that will hook together.
     ///
     /// # Errors
-    /// *Mitigable* where memory is refused.
+    /// *Mitigable* if memory is refused.
     pub fn team(&self, members: Pid) -> Result<Team> {
         Team::of(members, &self.environment(members))
     }

@@ -51,7 +51,7 @@ pub(crate) fn sleep(_word: &AtomicU32, _expected: u32, time: Duration) {
 pub(crate) fn wake(_word: &AtomicU32) {}
 
 /// Makes every thread of the program pass a full fence before this returns, so that who publishes
-/// a word and then looks for sleepers needs none. False where the system has no such call: the
+/// a word and then looks for sleepers needs none. False if the system has no such call: the
 /// sleeper's bounded sleep is then its only protection.
 #[cfg(all(target_os = "linux", not(loom)))]
 pub(crate) fn barrier_everywhere() -> bool {

@@ -37,7 +37,7 @@ impl Team {
     /// A team of `members` threads, under the settings of the environment.
     ///
     /// # Errors
-    /// *Mitigable* where memory is refused, *misuse* for a setting that cannot be understood or a
+    /// *Mitigable* if memory is refused, *misuse* for a setting that cannot be understood or a
     /// team of nobody.
     pub fn new(members: Pid) -> Result<Self> {
         crate::Config::from_environment()?.team(members)
@@ -55,7 +55,7 @@ impl Team {
     /// Joins as process `pid` and waits up to 30 s for all others.
     ///
     /// # Errors
-    /// *Misuse* for a number that does not exist or is taken; *fatal* where others do not come in
+    /// *Misuse* for a number that does not exist or is taken; *fatal* if others do not come in
     /// time: it says which. Their joining later fails in the same way.
     pub fn join(&self, pid: Pid) -> Result<Init> {
         self.join_within(pid, JOIN_TIME)
@@ -122,7 +122,7 @@ impl Init {
     /// sync.
     ///
     /// # Errors
-    /// *Fatal* where any process of the section failed (the team may hook again) or a member left
+    /// *Fatal* if any process of the section failed (the team may hook again) or a member left
     /// the team.
     pub fn hook<F>(&mut self, args: Args<'_>, f: F) -> Result<()>
     where

@@ -26,7 +26,7 @@ pub(crate) struct Pins {
 /// What a setting comes to for a section of `processes` that starts now.
 ///
 /// Pinned threads keep their caches and, where they share a core, gather in it; but they cannot make
-/// way. So `auto` pins where nothing else runs on the machine, neither another program nor another
+/// way. So `auto` pins if nothing else runs on the machine, neither another program nor another
 /// section of this one, and a section inside a section is never pinned: its processors are those of
 /// one process.
 pub(crate) fn resolve(pin: &Pin, processes: usize, nested: bool) -> Pin {

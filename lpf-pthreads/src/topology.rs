@@ -24,11 +24,11 @@ pub struct Core {
 pub struct MachineTopology {
     /// Sorted so that neighbours share as much as possible.
     pub cores: Vec<Core>,
-    /// Size of the last cache in bytes; 0 where the system does not say.
+    /// Size of the last cache in bytes; 0 if the system does not say.
     pub last_cache_bytes: usize,
     /// Processor model.
     pub model: String,
-    /// Memory in bytes; 0 where the system does not say.
+    /// Memory in bytes; 0 if the system does not say.
     pub memory_bytes: usize,
 }
 

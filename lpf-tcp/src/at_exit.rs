@@ -4,9 +4,8 @@ use std::sync::OnceLock;
 
 use lpf_core::process::Maker;
 
-/// Has `f` called when the process ends in order: by the end of `main` or by `exit`, and not where it is
-/// killed. Not in a child that this process forks, which ends for itself. Where the system has no room for it, it is not
-/// called.
+/// Calls `f` when the process ends by the end of `main` or by `exit`, but not if it is killed, and not in a child that
+/// this process forks. If the system has no room to note it, `f` is not called.
 pub fn at_exit(f: fn()) {
     static F: OnceLock<(fn(), Maker)> = OnceLock::new();
     extern "C" fn call() {

@@ -1,8 +1,8 @@
-//! The control plane: who failed, what is published, which sections begin.
+//! The control plane: failures, published records, and the beginning of sections.
 //!
 //! Every process keeps one connection to process 0, made by [`rendezvous`](crate::rendezvous), and one
-//! helper thread that sleeps on it. They carry what must be told while a program computes or waits:
-//! deaths, failures, the board, who waits for what, orders to begin a section. A [`ControlPlane`] is the
+//! helper thread that sleeps on it. They carry messages that must arrive while a program computes or waits:
+//! deaths, failures, the board, published waits, orders to begin a section. A [`ControlPlane`] is the
 //! handle; any thread may use it.
 //!
 //! # Words
@@ -26,32 +26,32 @@
 //! | `Verdict` | `Verdict` | I take you for dead |
 //!
 //! # A section at process 0
-//! Process 0 knows each section's members from the first who enters, whether it is a member itself or
-//! not. A member is *expected*, then *inside*, then *out*. It is told what happens while it is inside,
-//! and on entering what happened before: the report, or all records and agreements. So nobody has to keep
-//! words of sections that it has not entered, and what comes for a section that it has left is
-//! dropped. Process 0 forgets a section when nobody is inside and nobody is expected; one that only
-//! waits for members that never enter keeps its report, and goes when a thousand younger ones wait too.
+//! Process 0 learns the members of a section from the first that enters, whether it is a member itself or
+//! not. A member is *expected*, then *inside*, then *out*. While it is inside it receives every event. On entering
+//! it receives the events so far: the report, or all records and agreements. So no process keeps words of sections
+//! that it has not entered, and words of a section that it has left are dropped. Process 0 forgets a section when
+//! no member is inside or expected. A section that only waits for members that never enter keeps its report, and is
+//! forgotten when a thousand younger ones wait too.
 //!
 //! # Deaths
-//! A closed connection is a death at once; so are [`MISSED`] times [`BEAT`] in which nothing came,
-//! and words that no process says. Ticks are the listener's own, and a tick that comes late clears all
-//! counts: a process that was stopped, or got no core, accuses nobody. Process 0 tells everybody, and
-//! ends every section that expects the dead process or has it inside. The dead one is told too, and its
-//! connection is closed: should it wake up, every section of its own has failed. Who hears nothing of
-//! process 0 takes it for dead, and with it every section, for nobody could tell of failures any more.
+//! A closed connection is a death at once. So are [`MISSED`] times [`BEAT`] without a message, and words that break
+//! the protocol. The listener counts its own ticks, and a late tick clears all counts: a process that was stopped, or
+//! got no core, accuses no other. Process 0 reports a death to every process, and ends every section that expects the
+//! dead process or has it inside. It informs the dead process too, and closes its connection: if that process wakes
+//! up, every section of its own has failed. A process that hears nothing from process 0 takes it for dead. Then all
+//! its sections fail, because no failure could be reported any more.
 //!
 //! # Why nothing hangs
 //! - The helper never blocks: sockets are non-blocking, what they do not take waits in queues, and a
 //!   queue that runs over ends the connection.
-//! - The lock is held to understand a word or to queue one, never in a call of the system.
-//! - Whoever waits for a word of process 0 waits until it comes, or process 0 is lost, or the section
-//!   has failed, or its time is up; each of them wakes it.
+//! - The lock is held to understand a word or to queue one, never in a system call.
+//! - A wait for a word of process 0 ends when it arrives, when process 0 is lost, when the section
+//!   has failed, or when its time is up. Each of these wakes it.
 //! - If the helper itself panics, every section of this process fails, and its connections close.
 //!
 //! # Why memory is bounded
 //! Frames, records, orders, sections, agreements and queues have bounds, named where they are kept. A
-//! length that comes in reserves nothing. Who goes beyond is taken for dead.
+//! length that arrives reserves nothing. A process that exceeds a bound is taken for dead.
 
 mod board;
 pub(crate) mod frame;
@@ -122,7 +122,7 @@ impl Drop for Handle {
     }
 }
 
-/// What a process that serves has to do next.
+/// The next action of a process that serves.
 #[derive(Clone, Debug)]
 pub enum Next {
     /// A section begins.
@@ -180,9 +180,9 @@ impl ControlPlane {
         self.shared().look(|state| state.member.death(rank).cloned())
     }
 
-    /// Tells of every death as soon as it is known here, of those so far at once: for a network that must
-    /// not be used any more after one. `tell` runs in the helper's thread, for those so far in the caller's, and is quick: it must not wait
-    /// for anybody.
+    /// Calls `tell` for every death as soon as it is known here, and at once for those known already: for a network that
+    /// must not be used after a death. `tell` runs in the helper's thread, and for those known already in the caller's.
+    /// It must return quickly, without waiting for another process or thread.
     pub fn on_death(&self, tell: impl FnMut(Rank, &str) + Send + 'static) {
         self.shared().change(|state| state.member.tell_deaths(Box::new(tell)));
     }
@@ -200,8 +200,8 @@ impl ControlPlane {
         self.shared().wait(|_| {}, until, deadline).unwrap_or(Next::Nothing)
     }
 
-    /// Process 0 says that the job is over: no order comes any more, and a connection that closes is no
-    /// death. Waits for nobody.
+    /// Process 0 announces that the job is over: no more orders follow, and a connection that closes is not a
+    /// death. It does not wait for the others.
     ///
     /// # Errors
     /// *Misuse* on another process.
@@ -342,7 +342,7 @@ impl Control for ControlPlane {
             return Err(refuse(text));
         }
         if order.members.first() != Some(&self.rank()) {
-            return Err(refuse("who orders a section is its process 0".into()));
+            return Err(refuse("the process that orders a section must be its process 0".into()));
         }
         if let Some(fault) = hub::fault_of(&order.members, self.rank(), self.size()) {
             return Err(refuse(format!("a section is ordered {fault}")));

@@ -109,7 +109,7 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
         self.network.maker().check(rank, 0)
     }
 
-    /// Tells of every death; see [`ControlPlane::on_death`].
+    /// Calls `tell` for every death; see [`ControlPlane::on_death`].
     pub fn on_death(&self, tell: impl FnMut(Rank, &str) + Send + 'static) {
         self.control.on_death(tell);
     }
@@ -171,9 +171,9 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
     /// [leave](Self::leave).
     ///
     /// # Errors
-    /// *Fatal* if process 0 is gone, or has taken this process for dead; where this process cannot follow an
-    /// order, as one of another build of the program; or where a section failed because process 0 did not come
-    /// in time (`LPF_TIMEOUT`) and it is not heard of for the same time again.
+    /// *Fatal* in three cases. Process 0 has ended, or takes this process for dead. Or this process cannot follow an
+    /// order, because it runs another build of the program. Or a section failed because process 0 did not arrive in
+    /// time (`LPF_TIMEOUT`), and process 0 is silent for the same time again.
     pub fn serve(&self) -> Result<()> {
         const STEP: Duration = Duration::from_secs(3600);
         self.here()?;

@@ -19,30 +19,29 @@
 //! ```
 //!
 //! # The course
-//! 1. Process 0 listens, at all that its address stands for. The others call it, again and again until it is there, open a listener of their
-//!    own, and say hello.
+//! 1. Process 0 listens at all addresses that its name stands for. The others call it repeatedly until it answers, open a
+//!    listener of their own, and say hello.
 //! 2. Each connection is authenticated in both directions (`handshake.rs`).
-//! 3. When all are there, process 0 sends each the addresses of all, as it sees them itself; a process
-//!    that it sees on its own machine is found where it is found.
-//! 4. Each process calls all of lower rank, and says when it is connected to all.
-//! 5. When all have said so, all go, together.
+//! 3. When all processes have arrived, process 0 sends each the addresses of all, as it sees them itself. A process on the
+//!    machine of process 0 has the address by which process 0 was found.
+//! 4. Each process calls all of lower rank, and reports when it is connected to all.
+//! 5. When all have reported, all begin together.
 //!
 //! # Strangers
 //! A connection has five seconds for its handshake, at most 512 bytes a frame, and no effect on others:
 //! one thread serves all of them, and waits for none. A connection that does not prove that it knows the
 //! secret is closed without an answer. A process that knows it, but belongs to another job, has another size,
-//! version or build, comes [by](By) other means, or has a rank that is taken is refused, and is told why. It
-//! fails at once. One that finds nobody, or an answer without proof of the secret, tries again until its time
-//! is up.
+//! version or build, joins [by](By) other means, or has a rank that is taken is refused, with the reason. It
+//! fails at once. A process that finds no listener, or gets an answer without proof of the secret, tries again until
+//! its time is up.
 //!
-//! The control plane is sealed with keys that come of the handshake. Data is not: use a network that you
-//! trust for it, or a tunnel.
+//! The control plane is sealed with keys from the handshake. Data is not: use a network that you trust, or a tunnel.
 //!
 //! # The end
-//! When the time is up, process 0 tells those who came who is missing, by rank, and what it saw of them,
-//! and all fail with the same list. Who was let in waits a little longer than its own time, so that process 0's comes first even if
-//! that began last; one that has to leave earlier asks for the list. Once all are there, a process
-//! that ends fails the meeting for all: nothing is left half connected.
+//! When the time is up, process 0 sends the missing ranks, and what it saw of them, to all that arrived. All fail with
+//! the same list. An admitted process waits a little longer than its own time, so that it gets the list even if process 0
+//! began last. A process that has to leave earlier asks for the list. When all have arrived, a process that ends fails
+//! the rendezvous for all: no process stays half connected.
 
 mod address;
 mod call;
@@ -78,11 +77,10 @@ use guest::Guest;
 use handshake::Identity;
 use host::Host;
 
-/// What a process knows of a job that it is to join.
+/// The data by which a process joins a job.
 #[derive(Debug)]
 pub struct Meeting {
-    /// Where process 0 is found, `host:port`; or several such, separated by commas, of which one is
-    /// enough.
+    /// The address of process 0, `host:port`; or several, separated by commas. One that works is enough.
     pub address: String,
     /// This process.
     pub rank: Rank,
@@ -92,11 +90,11 @@ pub struct Meeting {
     pub secret: Option<Secret>,
     /// After so long without all others, joining fails.
     pub time: Duration,
-    /// Tells jobs apart.
+    /// A number that distinguishes jobs.
     pub job: u64,
-    /// By what this process takes part: those who differ do not meet.
+    /// How this process takes part: processes that differ do not join each other.
     pub by: By,
-    /// Names the program, in at most 64 bytes: processes that both have one and differ do not meet.
+    /// Names the program, in at most 64 bytes: processes that both have a name and differ do not join each other.
     pub build: Option<Vec<u8>>,
     /// Whether processes beat; process 0 decides for all.
     pub beats: Beats,
@@ -132,12 +130,12 @@ pub fn bind_first(host: &str) -> Result<TcpListener, MeetError> {
     address::listen(&name.to_socket_addrs().map_err(unknown)?.collect::<Vec<_>>())
 }
 
-/// Listens at a free port of this machine's addresses, and says which these are, as
-/// [`Meeting::address`] takes them: for process 0 of a job on several machines, whose others have another
-/// way to be told. Where there is no network, the loopback address is all there is.
+/// Listens at a free port of this machine's addresses, and returns these addresses as [`Meeting::address`] takes them.
+/// It is for process 0 of a job on several machines, if the other processes get the address by other means. Without a
+/// network it is the loopback address only.
 ///
 /// # Errors
-/// Where the system refuses a socket.
+/// If the system refuses a socket.
 pub fn bind_everywhere() -> Result<(TcpListener, String), MeetError> {
     let found = address::own()?;
     // A kernel may have no IPv6 although an interface has an address of it.
@@ -171,7 +169,7 @@ struct Connected {
 }
 
 impl Meeting {
-    /// A meeting at `address`, for 30 seconds, without a secret, job 0, of a `Member`.
+    /// A rendezvous at `address`, for 30 seconds, without a secret, job 0, of a `Member`.
     pub fn new(address: impl Into<String>, rank: Rank, size: Rank) -> Self {
         Meeting {
             address: address.into(),
@@ -190,13 +188,13 @@ impl Meeting {
     /// Joins, with a connection to each other process for data.
     ///
     /// # Errors
-    /// After [`time`](Self::time) at the latest; where process 0 was found but others are missing up to half
-    /// as long again, and at most four seconds, to hear from it who.
+    /// After [`time`](Self::time) at the latest. If process 0 was found but others are missing, up to half as long again,
+    /// and at most four seconds, to receive their list from it.
     pub fn join(self) -> Result<Joined, MeetError> {
         self.meet(true)
     }
 
-    /// Joins for the control plane alone, where data goes over a network of its own.
+    /// Joins for the control plane only, if data uses another network.
     ///
     /// # Errors
     /// As [`join`](Self::join).
@@ -211,7 +209,7 @@ impl Meeting {
             return refuse(format!("a job has 1 to {} processes, not {size}", settings::MAX_PROCS));
         }
         if rank >= size {
-            return refuse(format!("rank {rank} is none of 0 to {}", size - 1));
+            return refuse(format!("rank {rank} is not one of 0 to {}", size - 1));
         }
         if self.build.as_ref().is_some_and(|build| build.len() > words::LONGEST_BUILD) {
             return refuse(format!("a build id has at most {} bytes", words::LONGEST_BUILD));

@@ -26,7 +26,7 @@ pub(crate) struct Altered;
 
 impl fmt::Display for Altered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("what arrives is not what was sent: it was altered on its way")
+        f.write_str("a message was altered on its way")
     }
 }
 

@@ -6,31 +6,29 @@
 //! match in order without numbers.
 //!
 //! # Receiving
-//! A message whose receive is posted goes from the socket straight into its pieces, except for what
-//! comes in the same read as its header: that is copied out of a buffer of a few kilobytes, which
-//! makes short messages one read and no more. A message that nobody waits for is kept, 64 MiB from
-//! one process at most; the rest of a long one stays in the connection, with all that is behind it,
-//! until its receive is posted. A receive that is posted while its message arrives takes over its rest.
+//! A message whose receive is posted goes from the socket straight into its pieces. Only the bytes that arrive in the
+//! same read as its header are copied out of a buffer of a few kilobytes, so a short message is one read. A message
+//! without a posted receive is kept, at most 64 MiB from one process. The rest of a long one stays in the connection,
+//! with everything behind it, until its receive is posted. A receive that is posted while its message arrives gets the
+//! rest directly.
 //!
 //! # Sending
-//! A send writes from its pieces at once and keeps what the socket does not take by reference; a
-//! copied message is copied only as far as the socket does not take it. A send is finished when the
-//! socket has taken all of it. Of a short one that is cancelled halfway the rest is copied; a long one is
-//! filled up with zeros and followed by the word that it was given up: its receive is never finished,
-//! until it is cancelled in its turn, for who cancels a send knows that the context is over on both sides.
+//! A send writes from its pieces at once. The rest that the socket does not accept is kept by reference, or as a copy if
+//! the message is to be copied. A send is finished when the socket has accepted all of it. If a short send is cancelled
+//! halfway, its rest is copied. A long one is filled up with zeros, followed by a frame that cancels it. Its receive
+//! never finishes; it is cancelled in its turn, because the context is over on both sides when a send is cancelled.
 //!
-//! # Who drives it
-//! Nobody but the caller: `test`, `progress` and `idle`. With one connection a look is one read; with
-//! more it is one question which of them have something to do, and a read of each. A sender whose
+//! # Progress
+//! Only calls make progress: `test`, `progress` and `idle`. With one connection a look is one read. With
+//! more it is one question which of them are ready, and a read of each. A sender whose
 //! socket is full makes progress while it waits for anything, so two processes that send to each
 //! other without end do not wait for each other.
 //!
 //! # When a connection breaks
-//! At its end, at a frame that is none, at a message longer than its receive, and at a short one that
-//! nobody waits for beyond the 64 MiB; and where what is sent is not acknowledged for three seconds, which
-//! who waits looks for.
-//! What had come by then is delivered; whatever else was asked of that process fails. Others are not
-//! concerned.
+//! A connection breaks at its end, at an invalid frame, at a message longer than its receive, and at a message that
+//! exceeds the 64 MiB kept without a receive. It also breaks if sent bytes are not acknowledged for three seconds; a
+//! waiting process looks for that. Messages that have arrived are delivered. All other sends and receives of that
+//! process fail. Other connections are not affected.
 
 mod connection;
 mod farewell;
@@ -55,8 +53,7 @@ use network::Network;
 
 /// The network of one process, on a stream to each of the others.
 ///
-/// Dropping it cancels what is not finished, and takes up to a second where messages that were
-/// copied have not left.
+/// Dropping it cancels unfinished sends and receives, and takes up to a second if copied messages have not left.
 pub struct Sockets<C> {
     network: Network,
     control: C,
@@ -64,10 +61,10 @@ pub struct Sockets<C> {
 
 impl<C: Control> Sockets<C> {
     /// The network of process `rank`, with a connected stream to process `i` in `streams[i]`, `None`
-    /// for itself. Who is at the other end has been made sure of.
+    /// for itself. The process at the other end of each stream has been authenticated.
     ///
     /// # Errors
-    /// Where a stream is missing or one too many, and if the system refuses.
+    /// If a stream is missing or one is too many, and if the system refuses.
     pub fn new(rank: Rank, streams: Vec<Option<TcpStream>>, control: C) -> io::Result<Self> {
         Ok(Sockets { network: Network::new(rank, streams)?, control })
     }

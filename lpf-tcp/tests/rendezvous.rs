@@ -190,7 +190,7 @@ fn without_a_secret_it_is_said_that_no_other_machine_finds_a_loopback_address() 
     });
     for process in here {
         let text = error_of(process).to_string();
-        assert!(text.contains("process 2 has not come"), "{text}");
+        assert!(text.contains("process 2 has not arrived"), "{text}");
         assert!(text.contains(&format!("{address} is a loopback address at process 0")), "{text}");
         assert!(text.ends_with("set LPF_SECRET"), "{text}");
     }
@@ -316,7 +316,10 @@ fn a_rank_that_is_taken_is_refused_and_the_first_joins() {
 fn a_process_of_another_job_is_refused() {
     let (address, host) = host(2, |meeting| meeting.job = 1);
     let error = error_of(guest(&address, 1, 2)).to_string();
-    assert!(error.starts_with("process 0 refused this process: another job meets here"), "{error}");
+    assert!(
+        error.starts_with("process 0 refused this process: another job uses this port"),
+        "{error}"
+    );
     let mut right = meeting(&address, 1, 2);
     right.job = 1;
     all_join(vec![host, thread::spawn(|| right.join())]);
@@ -348,7 +351,7 @@ fn processes_of_two_jobs_at_one_port_are_all_told_so() {
     let errors = [host, one, other].map(|process| error_of(process).to_string());
     let told = errors.iter().filter(|error| error.contains("each need an LPF_JOB or LPF_SECRET"));
     assert_eq!(told.count(), 3, "process 0, who was refused and who waits: {errors:?}");
-    assert!(errors[0].starts_with("process 2 has not come"), "{}", errors[0]);
+    assert!(errors[0].starts_with("process 2 has not arrived"), "{}", errors[0]);
 }
 
 #[test]
@@ -361,7 +364,7 @@ fn who_is_missing_is_named_on_every_side() {
         let error = error_of(process);
         let MeetError::Missing { ranks, .. } = &error else { panic!("{error}") };
         assert_eq!(*ranks, [2, 3, 5]);
-        let text = format!("processes 2, 3 and 5 have not come to {address} within");
+        let text = format!("processes 2, 3 and 5 have not arrived at {address} within");
         assert!(error.to_string().starts_with(&text), "{error}");
     }
     assert_in_time(began.elapsed(), GENEROUS);
@@ -402,7 +405,7 @@ fn process_0_says_to_all_what_it_saw_of_those_who_are_missing() {
     for process in [host, other] {
         let error = error_of(process).to_string();
         let text =
-            format!("process 1 has not come to {address} within {time:?}; the last connection");
+            format!("process 1 has not arrived at {address} within {time:?}; the last connection");
         assert!(error.starts_with(&text), "{error}");
         assert!(error.contains("refused came from 127.0.0.1:"), "{error}");
         assert!(error.ends_with("it does not prove that it knows the secret"), "{error}");
@@ -470,8 +473,8 @@ fn a_list_of_who_is_missing_is_process_0s_also_where_another_came_first() {
 #[test]
 fn what_is_no_process_of_ours_is_not_joined() {
     for (says, expected) in [
-        (&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], "what answers there is no process of LPF"),
-        (&b"\x05\x00\x00\x00LPF/m"[..], "what answers there does not know the secret"),
+        (&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], "the process there is not one of LPF"),
+        (&b"\x05\x00\x00\x00LPF/m"[..], "the process there does not know the secret"),
         (&b""[..], "the connection was closed there"),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -650,7 +653,7 @@ fn without_a_secret_nobody_listens_or_calls_beyond_this_machine() {
 fn what_cannot_be_is_said_at_once() {
     let error = |meeting: Meeting| meeting.join().map(|joined| joined.rank).unwrap_err();
     let text = error(meeting("127.0.0.1:1", 3, 3)).to_string();
-    assert_eq!(text, "rank 3 is none of 0 to 2");
+    assert_eq!(text, "rank 3 is not one of 0 to 2");
     assert!(error(meeting("127.0.0.1:1", 0, 0)).to_string().contains("1 to 65536 processes"));
     // Also where nobody is to be found at it.
     for (rank, size) in [(0, 1), (0, 2), (1, 2)] {
@@ -703,7 +706,7 @@ fn who_comes_by_run_and_who_as_a_member_do_not_meet_and_both_are_told() {
                 one of the two";
     assert_eq!(error, format!("process 0 refused this process: {text}"));
     let error = error_of(host).to_string();
-    assert!(error.starts_with("process 1 has not come") && error.ends_with(text), "{error}");
+    assert!(error.starts_with("process 1 has not arrived") && error.ends_with(text), "{error}");
 }
 
 #[test]

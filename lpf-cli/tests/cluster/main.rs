@@ -247,7 +247,7 @@ fn who_has_another_secret_is_told_and_the_others_name_who_is_missing() {
     for rank in 0..Job::SIZE {
         let text = job.hear("refused", rank);
         println!("process {rank}: {text}");
-        let says = if rank == MISSING { "LPF_SECRET" } else { "process 2 has not come" };
+        let says = if rank == MISSING { "LPF_SECRET" } else { "process 2 has not arrived" };
         assert!(text.contains(says), "process {rank}: {text}");
     }
     assert_in_time(begin.elapsed(), member::MEETING + Duration::from_secs(4));
@@ -263,8 +263,11 @@ fn a_host_that_nobody_reaches_is_named_in_time() {
     for rank in 0..Job::SIZE {
         let text = job.hear("refused", rank);
         println!("process {rank}: {text}");
-        let says =
-            if rank == MISSING { "process 0 was not found at" } else { "process 2 has not come" };
+        let says = if rank == MISSING {
+            "process 0 was not found at"
+        } else {
+            "process 2 has not arrived"
+        };
         assert!(text.contains(says), "process {rank}: {text}");
     }
     assert_in_time(begin.elapsed(), member::MEETING + Duration::from_secs(4));

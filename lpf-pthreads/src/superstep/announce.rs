@@ -128,7 +128,7 @@ impl Threads {
     }
 }
 
-/// Appends a put to a line's payload, or fails where there is no room.
+/// Appends a put to a line's payload, or fails if there is no room.
 fn append(
     words: &mut [u64; PAYLOAD],
     at: &mut usize,

@@ -89,7 +89,7 @@ impl Hub {
             Up::Declare { section, error } => {
                 let known = self.section_of(from, section)?;
                 if !is_report(&error, known.members().len()) {
-                    return Err("it reported a failure that is none".into());
+                    return Err("it reported a failure without a cause".into());
                 }
                 let error = self.by_death(section, error);
                 let known = self.section_of(from, section)?;
@@ -271,7 +271,7 @@ impl Hub {
 
     fn order(&mut self, from: Rank, order: Order, mail: &mut Mail) -> Result<(), Garbled> {
         if order.bytes.len() > LONGEST_ORDER || order.members.first() != Some(&from) {
-            return Err("it gave an order that is none".into());
+            return Err("it gave an invalid order".into());
         }
         let section = order.section;
         let is_new = !self.sections.contains_key(&section);
@@ -321,5 +321,5 @@ pub(crate) fn fault_of(members: &[Rank], from: Rank, size: Rank) -> Option<&'sta
             Some(seen) => *seen = true,
         }
     }
-    (!members.contains(&from)).then_some("which it is no member of")
+    (!members.contains(&from)).then_some("which it is not a member of")
 }

@@ -297,14 +297,16 @@ impl Member {
             Down::Failed { section, error } => {
                 if let Some(known) = self.sections.get(&section) {
                     if !is_report(&error, known.members.len()) {
-                        return Err("it told of a failure that is none".into());
+                        return Err("it reported a failure without a cause".into());
                     }
                     self.fail(section, error);
                 }
             }
             Down::Died { rank, reason } => {
                 if rank >= self.size {
-                    return Err(format!("it told of the death of process {rank}"));
+                    return Err(format!(
+                        "it reported the death of process {rank}, which does not exist"
+                    ));
                 }
                 self.died(rank, reason);
                 self.changed();
@@ -313,17 +315,17 @@ impl Member {
                 let Some(known) = self.open(section) else { return Ok(()) };
                 let most = longest_record(known.members.len());
                 if !known.has(from) || record.bytes.len() > most {
-                    return Err("it told of a record that is none".into());
+                    return Err("it sent an invalid record".into());
                 }
                 // A process's own records are where it writes them.
                 if from != known.pid && !known.keep(from, topic, record) {
-                    return Err("it told of more records than a board may keep".into());
+                    return Err("it sent more records than a board may keep".into());
                 }
             }
             Down::Agreed { section, topic, bytes } => {
                 let Some(known) = self.open(section) else { return Ok(()) };
                 if bytes.len() > longest_record(known.members.len()) || !known.agree(topic, bytes) {
-                    return Err("it told of more agreements than a board may keep".into());
+                    return Err("it sent more agreements than a board may keep".into());
                 }
             }
             Down::Decided { question, decision } => {
@@ -370,7 +372,7 @@ impl Member {
         let exist = order.members.iter().all(|&member| member < self.size);
         let fits = order.members.len() <= self.size as usize && order.bytes.len() <= LONGEST_ORDER;
         let Some(pid) = pid.filter(|&pid| pid > 0 && exist && fits) else {
-            return Err("it gave an order that is none".into());
+            return Err("it gave an invalid order".into());
         };
         let ordered = self.orders.iter().map(|order| order.bytes.len()).sum::<usize>();
         if self.orders.len() < MOST_ORDERS && ordered < MOST_ORDERED {

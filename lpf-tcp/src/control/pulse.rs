@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// From one tick to the next.
 pub const BEAT: Duration = Duration::from_millis(250);
 
-/// After so many beats without a sign of life a process is taken for dead.
+/// The number of beats without a sign of life after which a process is taken for dead.
 ///
 /// An outage of 1.5 s must not be taken for a death. The first beat after it arrives up to 2.1 s after the
 /// last one before it: 0.25 s from beat to beat, and up to 0.35 s until TCP sends again (see

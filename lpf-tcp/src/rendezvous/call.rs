@@ -207,7 +207,7 @@ impl Call {
             // The port must not be kept from who wants to listen there.
             let socket = socket2::SockRef::from(wire.stream());
             let _ = socket.set_linger(Some(Duration::ZERO));
-            return self.fail("nobody answers there".into(), now);
+            return self.fail("no process answers there".into(), now);
         }
         self.stage = Stage::Connected(wire);
         Progress::Connected(local)
@@ -239,14 +239,14 @@ impl Call {
             let heard = match wire.next(LONGEST_GREETING) {
                 Ok(None) => break,
                 Ok(Some(frame)) => caller.hear(frame),
-                Err(_) => Err(Fault::Stranger("what answers there is no process of LPF".into())),
+                Err(_) => Err(Fault::Stranger("the process there is not one of LPF".into())),
             };
             match heard {
                 Ok(Called::Welcome) => return Progress::Welcome(wire),
                 Ok(Called::Answer(seal)) => {
                     if !wire.seal(seal) {
                         return self
-                            .fail("what answers there does not keep to the protocol".into(), now);
+                            .fail("the process there does not keep to the protocol".into(), now);
                     }
                     frame::append(wire.out(), &[]);
                     if let Err(reason) = wire.flush() {
@@ -262,7 +262,7 @@ impl Call {
                 let text = "the connection was closed there; is it process 0 of this job, and LPF_SECRET the same?";
                 self.fail(text.into(), now)
             }
-            _ if now >= due => self.fail("what answers there says nothing".into(), now),
+            _ if now >= due => self.fail("the process there says nothing".into(), now),
             _ => {
                 self.stage = Stage::Greeting(wire, caller, due);
                 Progress::Pending

@@ -12,17 +12,17 @@ use crate::files::TooFew;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeetError {
-    /// What was asked for cannot be.
+    /// A wrong argument or setting.
     #[error("{0}")]
     Setting(String),
     /// Process 0 cannot listen.
     #[error(
-        "no port to meet at: {address}: {reason}; process 0 was started twice, or another job may meet there: choose another port"
+        "process 0 cannot listen at {address}: {reason}; it was started twice, or another job uses this port: choose another port"
     )]
     Listen {
         /// Where.
         address: SocketAddr,
-        /// The system's words.
+        /// The system's reason.
         reason: String,
     },
     /// Process 0 was not found.
@@ -45,9 +45,9 @@ pub enum MeetError {
         /// Its words.
         reason: String,
     },
-    /// Some processes have not come.
+    /// Some processes have not arrived.
     #[error(
-        "{} not come to {address} within {time:?}; {}",
+        "{} not arrived at {address} within {time:?}; {}",
         names(ranks, "has", "have"),
         note(ranks, notes)
     )]
@@ -61,7 +61,7 @@ pub enum MeetError {
         /// What process 0 saw of others, for people.
         notes: String,
     },
-    /// All have come, but could not connect to each other.
+    /// All have arrived, but could not connect to each other.
     #[error(
         "{} not connected to all others within {time:?}{}{notes}",
         names(ranks, "was", "were"),
@@ -83,7 +83,7 @@ pub enum MeetError {
         /// How.
         reason: String,
     },
-    /// What process 0 says of a meeting that failed.
+    /// The reason of process 0 for a rendezvous that failed.
     #[error("the rendezvous failed: {0}")]
     Failed(String),
     /// This process may not open as many connections as it will have.
@@ -97,7 +97,7 @@ pub enum MeetError {
         limit: TooFew,
     },
     /// The system refused something else.
-    #[error("the system refused what the rendezvous needs: {0}")]
+    #[error("the system refused a resource for the rendezvous: {0}")]
     System(String),
 }
 
@@ -107,8 +107,8 @@ impl MeetError {
     }
 }
 
-/// *Misuse* for what this process was told wrong, *mitigable* for what the system refused, and *fatal*
-/// where another process is the cause: it began there, before the first superstep.
+/// *Misuse* for a wrong setting of this process, *mitigable* if the system refused a resource, and *fatal*
+/// if another process is the cause: the error began there, before the first superstep.
 impl From<MeetError> for Error {
     fn from(error: MeetError) -> Self {
         let text = error.to_string();
@@ -118,9 +118,10 @@ impl From<MeetError> for Error {
             MeetError::Listen { .. } | MeetError::Files { .. } => {
                 Error::refused(Cause::Setting(text))
             }
-            MeetError::System(reason) => {
-                Error::refused(Cause::Refused { what: "what the rendezvous needs".into(), reason })
-            }
+            MeetError::System(reason) => Error::refused(Cause::Refused {
+                what: "a resource for the rendezvous".into(),
+                reason,
+            }),
             MeetError::Missing { ranks, .. } | MeetError::Unconnected { ranks, .. } => {
                 at(ranks.first().copied().unwrap_or(0))
             }
@@ -190,7 +191,7 @@ mod tests {
         };
         let unreachable = MeetError::Unreachable { address: name, time, reason: reason.clone() };
         let cases = [
-            (MeetError::Setting("rank 3 is none of 0 to 2".into()), Kind::Misuse, None),
+            (MeetError::Setting("rank 3 is not one of 0 to 2".into()), Kind::Misuse, None),
             (MeetError::Refused { by: 0, reason: reason.clone() }, Kind::Misuse, None),
             (MeetError::Listen { address, reason: reason.clone() }, Kind::Mitigable, None),
             (MeetError::System(reason.clone()), Kind::Mitigable, None),

@@ -139,14 +139,14 @@ impl Acceptor {
 pub(super) fn fits(hello: &Hello, me: &Identity) -> Result<(), Refusal> {
     let Identity { size, rank, .. } = *me;
     if hello.job != me.job {
-        return Err("another job meets here (LPF_JOB differs); choose another port, or wait until it has met"
+        return Err("another job uses this port (LPF_JOB differs); choose another port, or wait until that job is complete"
             .into());
     }
     if hello.size != size {
         return Err(format!("the job has {size} processes here and {} there", hello.size));
     }
     if hello.rank >= size {
-        return Err(format!("rank {} is none of 0 to {}", hello.rank, size - 1));
+        return Err(format!("rank {} is not one of 0 to {}", hello.rank, size - 1));
     }
     if hello.rank == rank {
         return Err(already_there(rank));
@@ -223,11 +223,11 @@ impl Caller {
         let Some(mut noise) = self.noise.take() else {
             return match reply(frame)? {
                 Reply::Welcome => Ok(Called::Welcome),
-                _ => Err(stranger("what answers there does not keep to the protocol")),
+                _ => Err(stranger("the process there does not keep to the protocol")),
             };
         };
         let word = understand(&mut noise, frame).map_err(|_| {
-            stranger("what answers there does not know the secret, or is no process of LPF")
+            stranger("the process there does not know the secret, or is not one of LPF")
         })?;
         match reply(&word)? {
             Reply::Challenge { rank } if rank == self.wanted => {
@@ -239,14 +239,14 @@ impl Caller {
                 let wanted = self.wanted;
                 Err(Fault::Stranger(format!("process {rank} answers where {wanted} should")))
             }
-            _ => Err(stranger("what answers there does not keep to the protocol")),
+            _ => Err(stranger("the process there does not keep to the protocol")),
         }
     }
 }
 
 /// What one who knows the secret replies, unless it refuses.
 fn reply(word: &[u8]) -> Result<Reply, Fault> {
-    match read(word).map_err(|fault: Unread| Fault::Stranger(fault.of("what answers there")))? {
+    match read(word).map_err(|fault: Unread| Fault::Stranger(fault.of("the process there")))? {
         Reply::Refused(reason) => Err(Fault::Refused(printable(&reason))),
         reply => Ok(reply),
     }

@@ -265,7 +265,7 @@ impl Pending {
         }
         match filled {
             Filled::All => Ok(None),
-            Filled::Some => Err("it says more than anybody has to say".into()),
+            Filled::Some => Err("it sends more than the protocol allows".into()),
             Filled::Closed(reason) => Err(reason),
         }
     }

@@ -9,17 +9,16 @@ use super::MeetError;
 /// Shorter secrets could be tried out by whoever has heard one handshake.
 const SHORTEST: usize = 16;
 
-/// What the processes of a job know and strangers do not: text, so that it can travel in an environment
-/// variable or a file. Two processes that hold it may order each other to run any function of the
-/// program.
+/// The secret that the processes of a job share: text, so that it can travel in an environment variable or a file. A
+/// process that has it may order the others to run any function of the program.
 ///
-/// Take a random one ([`random`](Self::random), `lpf secret`): who hears a handshake, or is called by
-/// mistake, can try guesses at the secret as fast as their machines compute.
+/// Take a random one ([`random`](Self::random), `lpf secret`). A process that hears a handshake, or is called by
+/// mistake, can try guesses at the secret as fast as it computes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// A secret that somebody chose.
+    /// A secret chosen by the caller.
     ///
     /// # Errors
     /// For text shorter than 16 bytes.

@@ -79,10 +79,12 @@ fn two_of_one_job_recognise_each_other() {
 
 #[test]
 fn whatever_does_not_fit_is_named() {
-    assert!(refusal(Hello { job: 8, ..hello() }).starts_with("another job meets here (LPF_JOB"));
+    assert!(
+        refusal(Hello { job: 8, ..hello() }).starts_with("another job uses this port (LPF_JOB")
+    );
     let text = refusal(Hello { size: 5, ..hello() });
     assert_eq!(text, "the job has 4 processes here and 5 there");
-    assert_eq!(refusal(Hello { rank: 4, ..hello() }), "rank 4 is none of 0 to 3");
+    assert_eq!(refusal(Hello { rank: 4, ..hello() }), "rank 4 is not one of 0 to 3");
     assert!(refusal(Hello { rank: 0, ..hello() }).starts_with("rank 0 is taken, "));
     let text = refusal(Hello { by: By::Run, ..hello() });
     assert!(
@@ -142,7 +144,7 @@ fn another_version_is_named_on_both_sides() {
     word[..4].copy_from_slice(&7_u32.to_le_bytes());
     let answer = say(&mut noise, &word).unwrap();
     let Err(Fault::Stranger(text)) = caller.hear(&answer) else { panic!() };
-    assert!(text.starts_with("what answers there speaks version 7"), "{text}");
+    assert!(text.starts_with("the process there speaks version 7"), "{text}");
 }
 
 #[test]
@@ -179,7 +181,7 @@ fn heard_of(reply: &Reply, wanted: Rank) -> Result<Called, Fault> {
 #[test]
 fn a_welcome_before_anything_was_shown_is_none() {
     let Err(Fault::Stranger(text)) = heard_of(&Reply::Welcome, 0) else { panic!("it is believed") };
-    assert_eq!(text, "what answers there does not keep to the protocol");
+    assert_eq!(text, "the process there does not keep to the protocol");
 }
 
 #[test]

@@ -36,8 +36,8 @@ pub(super) enum Purpose {
     Data,
 }
 
-/// By what a process takes part in its job. All use the same: where one is ordered what to do and another
-/// waits for all to do the same, they wait for each other for ever.
+/// How a process takes part in its job. All must use the same. If one process waits for orders and another for all to do
+/// the same, they wait for each other for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum By {
     /// `lpf::run`: process 0 orders, the others serve.

@@ -383,6 +383,6 @@ fn what_is_asked_of_a_section_that_was_not_entered_changes_nothing() {
     let error = planes[1].declare(S, panicked(1));
     assert_eq!(error.to_string(), panicked(1).to_string());
     planes[1].enter(S, &[0]);
-    assert!(planes[1].failure(S).unwrap().to_string().contains("which it is no member of"));
+    assert!(planes[1].failure(S).unwrap().to_string().contains("which it is not a member of"));
     assert!(planes[0].failure(S).is_none() && planes[0].death(1).is_none());
 }

@@ -403,7 +403,7 @@ fn what_no_process_says_ends_its_connection_in_words() {
     is_refused(from_1(Up::Enter { section, members: vec![0, 1, 2] }), "entered section 7 twice");
     is_refused(from_1(Up::Enter { section, members: vec![1, 2] }), "with other members");
     let members = |members: &[Rank]| Up::Enter { section: far, members: members.to_vec() };
-    is_refused(from_1(members(&[0, 2])), "which it is no member of");
+    is_refused(from_1(members(&[0, 2])), "which it is not a member of");
     is_refused(from_1(members(&[1, 1])), "with a member twice");
     is_refused(from_1(members(&[1, 9])), "with a member that does not exist");
     let long = record(vec![0; 89]);
@@ -414,11 +414,11 @@ fn what_no_process_says_ends_its_connection_in_words() {
     is_refused(from_1(Up::Agree { section, topic, question: 0, bytes }), "an agreement of 89");
     is_refused(from_1(Up::Ask { section, of: 3, round: 0 }), "process 3, which does not exist");
     let error = Error::program("not fatal");
-    is_refused(from_1(Up::Declare { section, error }), "a failure that is none");
+    is_refused(from_1(Up::Declare { section, error }), "a failure without a cause");
     let error = Error::fatal(3, 0, Cause::Deadlock(String::new()));
-    is_refused(from_1(Up::Declare { section, error }), "a failure that is none");
+    is_refused(from_1(Up::Declare { section, error }), "a failure without a cause");
     let order = Order { section: far, members: vec![0, 1], bytes: Vec::new() };
-    is_refused(from_1(Up::Order(order)), "an order that is none");
+    is_refused(from_1(Up::Order(order)), "an invalid order");
 }
 
 #[test]
