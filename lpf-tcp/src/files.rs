@@ -7,9 +7,9 @@ use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 /// A limit that is too small.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TooFew {
-    /// What this process may have open at once.
+    /// The number of files that this process may have open at once.
     pub limit: u64,
-    /// What it would need.
+    /// The number that it would need.
     pub needed: u64,
 }
 
@@ -18,12 +18,12 @@ impl fmt::Display for TooFew {
         let TooFew { limit, needed } = self;
         write!(
             f,
-            "this process may have {limit} open files (the hard limit, ulimit -Hn), and needs {needed}: raise that limit before it starts (in /etc/security/limits.conf, LimitNOFILE= of a service, --ulimit nofile= of a container), or start fewer processes"
+            "this process may have {limit} open files (the hard limit, ulimit -Hn), and needs {needed}. Raise that limit before it starts (in /etc/security/limits.conf, LimitNOFILE= of a service, --ulimit nofile= of a container), or start fewer processes"
         )
     }
 }
 
-/// Raises this process's soft limit to the hard one; what it was before, and the hard one.
+/// Raises the soft limit of this process to the hard one; returns both as they were before.
 pub fn raise() -> (rlim_t, rlim_t) {
     let limits = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((rlim_t::MAX, rlim_t::MAX));
     if limits.0 < limits.1 {
@@ -36,7 +36,7 @@ pub fn raise() -> (rlim_t, rlim_t) {
 /// Raises the limit, and checks that `more` files can be opened beside those that are.
 ///
 /// # Errors
-/// The limit, and what is needed.
+/// The limit and the number needed, if the limit is too small.
 pub fn make_room(more: usize) -> Result<(), TooFew> {
     raise();
     let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(rlim_t::MAX, |(soft, _)| soft);
