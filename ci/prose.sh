@@ -11,7 +11,7 @@ source "$(dirname "$0")/common.sh"
 files=("$@")
 if [ ${#files[@]} = 0 ]; then
     files=(README.md CONTRIBUTING.md CHANGELOG.md docs/*.md docs/src/*.md)
-    while IFS= read -r file; do files+=("$file"); done < <(find lpf lpf-cli lpf-tcp -path '*/src/*' -name '*.rs' |
+    while IFS= read -r file; do files+=("$file"); done < <(find lpf lpf-cli lpf-mpi lpf-pthreads lpf-tcp -path '*/src/*' -name '*.rs' |
         grep -vE '/(tests|conformance|models|roles)(/|\.rs$)' | sort)
 fi
 
@@ -206,6 +206,8 @@ function rust(text,    stripped) {
             return
         }
         if (paragraph != "") flush("^")
+        # The fence of an example that is run only with a feature.
+        if (public_module && stripped ~ /^#!.*doc = "```/) fenced = 1
         if (stripped ~ /^#!?\[/) attribute = 1
         if (attribute) {
             code(FNR, text)

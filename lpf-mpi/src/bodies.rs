@@ -278,7 +278,7 @@ impl Sinks {
         let mut buffer = Buffer::new();
         let room = bytes.min(cut.part);
         buffer.try_reserve_exact(room).map_err(|error| {
-            format!("a message of {bytes} bytes that nobody waits for cannot be received: {error}")
+            format!("a message of {bytes} bytes without a receive cannot be dropped: {error}")
         })?;
         // SAFETY: the buffer is kept until the request is complete.
         let request =

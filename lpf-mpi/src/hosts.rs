@@ -48,12 +48,13 @@ impl Lodging {
     /// # Panics
     /// Where there are not [`BYTES`](Self::BYTES).
     pub(crate) fn read(bytes: &[u8]) -> Self {
-        let ([host @ .., _, _, _, _], cores) = bytes.split_first_chunk::<12>().expect("so many");
+        let ([host @ .., _, _, _, _], cores) =
+            bytes.split_first_chunk::<12>().expect("the length is BYTES");
         let quota = &bytes[8..12];
         Lodging {
             host: u64::from_le_bytes(*host),
-            cores: cores.try_into().expect("so many"),
-            quota: u32::from_le_bytes(quota.try_into().expect("so many")),
+            cores: cores.try_into().expect("the length is BYTES"),
+            quota: u32::from_le_bytes(quota.try_into().expect("the length is BYTES")),
         }
     }
 

@@ -23,11 +23,11 @@ pub type MpiJob = Job<Mpi<ControlPlane>>;
 pub type MpiProcess = Process<Mpi<ControlPlane>>;
 
 impl World {
-    /// As [`hook`](Self::hook), for a communicator of rsmpi's, which is what the crate `mpi` gives.
+    /// As [`hook`](Self::hook), for a communicator of rsmpi, the crate `mpi`.
     ///
     /// # Errors
-    /// *Mitigable* if MPI allows no second thread in the process or fails, and where the others do
-    /// not come in time.
+    /// *Mitigable* if MPI allows no second thread in the process or fails, and if another process does not arrive in
+    /// time.
     pub fn of_communicator(communicator: &impl Communicator, within: Duration) -> Result<World> {
         // SAFETY: a communicator of one group, as long as it is borrowed.
         unsafe { World::hook(communicator.as_raw(), within) }.map_err(refused)
@@ -41,12 +41,12 @@ struct Invitation {
     secret: String,
 }
 
-/// Joins the processes of a world into a job. Collective; all have come after `within`, or it fails.
-/// Whether they beat is process 0's to say; all come by the same.
+/// Joins the processes of a world into a job. Collective. It fails if not all arrive within `within`.
+/// Process 0 decides whether they beat. All processes use the same `by`.
 ///
 /// # Errors
-/// *Mitigable* if MPI or the system refuses something, or the others do not come in time; *misuse* where
-/// process 0 came by the other means.
+/// *Mitigable* if MPI or the system refuses something, or another process does not arrive in time; *misuse* if
+/// process 0 uses another `by`.
 pub fn join(mut world: World, by: By, beats: Beats, within: Duration) -> Result<MpiJob> {
     let began = Instant::now();
     let left = || within.saturating_sub(began.elapsed());

@@ -21,9 +21,9 @@ pub type Comm = ffi::MPI_Comm;
 
 /// Ends the use of MPI in this process, from any thread.
 ///
-/// After a death nobody may call MPI again: what it does then is not said, waiting for ever and
-/// ending the process included. Whoever learns of the death first, the control plane's thread for
-/// one, throws the switch; every call on the network is an error from then on.
+/// After a death no process may call MPI again: its behaviour is then undefined, and it may wait for ever or end the
+/// process. The first thread that learns of the death throws the switch, for example that of the control plane. Every
+/// call on the network is an error from then on.
 #[derive(Clone, Debug, Default)]
 pub struct OffSwitch(Arc<OnceLock<String>>);
 

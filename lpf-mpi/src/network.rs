@@ -622,7 +622,7 @@ fn deliver(
             }
             None => matching.keep(from, tag, bytes, rest),
         },
-        _ => Err(format!("process {from} sent what is no frame of this protocol")),
+        _ => Err(format!("process {from} sent an invalid frame")),
     };
     Delivered { outcome, begins }
 }

@@ -58,7 +58,7 @@ pub(crate) fn only_thread(provided: c_int) -> Outcome<Option<thread::ThreadId>> 
 /// them with --mpi=pmi2.
 const LAUNCHERS_SAY: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
 
-/// What the MPI that this was built with calls itself, up to a comma or the end of the line.
+/// Name and version of the MPI that this was built with, up to a comma or the end of the line.
 pub fn library_version() -> String {
     let mut text = [0_u8; ffi::MPI_MAX_LIBRARY_VERSION_STRING as usize];
     let mut length = 0;
@@ -88,15 +88,15 @@ fn alone_among(size: Rank, variable: impl Fn(&str) -> Option<String>) -> Option<
     if let Some(said) = LAUNCHERS_SAY.iter().filter_map(|name| number(name)).max() {
         return (said > 1).then(|| {
             format!(
-                "the launcher started {said} processes, and MPI knows of this one alone, for the launcher is of \
-                 another MPI than the library: start them with the library's own (mpirun.openmpi or \
-                 mpiexec.mpich where both are installed), or build the program for the launcher's (MPICC)"
+                "the launcher started {said} processes, but MPI knows only this one, because the launcher is of \
+                 another MPI than the library. Start the program with the library's own (mpirun.openmpi or \
+                 mpiexec.mpich if both are installed), or build it for the launcher's MPI (MPICC)"
             )
         });
     }
     let tasks = step_tasks(&variable).filter(|&tasks| tasks > 1)?;
     Some(format!(
-        "srun started {tasks} processes, and MPI knows of this one alone: start them with srun --mpi=pmix or \
+        "srun started {tasks} processes, but MPI knows only this one: start them with srun --mpi=pmix or \
          srun --mpi=pmi2, whichever the library can do (srun --mpi=list shows what Slurm has), or with the \
          library's mpirun"
     ))
@@ -143,7 +143,9 @@ pub(crate) unsafe fn duplicate(comm: Comm, end: Instant) -> Outcome<Comm> {
         check(code, "MPI_Comm_set_errhandler")?;
         check(ffi::MPI_Errhandler_free(&mut before), "MPI_Errhandler_free")?;
         if !done? {
-            return Err(broken("not all processes came to duplicate the communicator in time"));
+            return Err(broken(
+                "not all processes arrived at the duplication of the communicator in time",
+            ));
         }
         Ok(*Box::from_raw(made))
     }

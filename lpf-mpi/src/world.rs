@@ -15,10 +15,10 @@ use super::near::{Identity, Name, Near, Shared};
 use super::network::Network;
 use super::start::{broken, duplicate, is_over, is_up, is_whole, only_thread, tag_limit, wait};
 
-/// The processes of a communicator, with a communicator of their own for what is sent here.
+/// The processes of a communicator, with a communicator of their own for the messages of LPF.
 ///
-/// What is collective here waits for all processes, but only as long as it is told; when the time is
-/// up, MPI is [not called any more](OffSwitch). Dropping it calls nothing.
+/// A collective call waits for all processes, but at most for the time given. When the time is
+/// up, MPI is [not called any more](OffSwitch). Dropping a world calls nothing.
 pub struct World {
     library: Library,
     rank: Rank,
@@ -42,12 +42,12 @@ impl std::fmt::Debug for World {
 }
 
 impl World {
-    /// Initialises MPI and takes all its processes. `within` is the time that the others have to come
-    /// here after they are initialised; how long initialising itself takes is the launcher's affair.
+    /// Initialises MPI and takes all its processes. `within` is the time that the others have to arrive
+    /// here after MPI is initialised; the launcher determines how long the initialisation takes.
     ///
     /// # Errors
-    /// Where MPI is initialised already, does not allow a second thread in the process, or fails,
-    /// and where the others do not come.
+    /// If MPI is initialised already, does not allow a second thread in the process, or fails, and if another process
+    /// does not arrive.
     pub fn init(within: Duration) -> Outcome<World> {
         if is_over() {
             return Err(broken("MPI was finalised, and cannot be initialised again"));
@@ -73,12 +73,12 @@ impl World {
     }
 
     /// Takes the processes of a communicator of a program that has initialised MPI, and will finalise
-    /// it. All of them call this, together; the communicator is used for nothing but to be duplicated,
-    /// and is the program's again on return.
+    /// it. All of them call this together. The communicator is only duplicated, and belongs to the program again on
+    /// return.
     ///
     /// # Errors
-    /// Where MPI is not initialised, does not allow a second thread in the process, or fails; where its
-    /// launcher started more processes than it knows of; and where the others do not come.
+    /// If MPI is not initialised, does not allow a second thread in the process, or fails. If its launcher started
+    /// more processes than MPI knows. If another process does not arrive.
     ///
     /// # Safety
     /// `comm` is a communicator of this MPI, of one group.
@@ -126,15 +126,15 @@ impl World {
         self.size
     }
 
-    /// What ends the use of MPI.
+    /// The switch that ends the use of MPI.
     pub fn switch(&self) -> OffSwitch {
         self.library.switch().clone()
     }
 
-    /// Sends bytes of process 0 to all; what the others give is not looked at. Collective.
+    /// Sends bytes of process 0 to all; the bytes that others pass are ignored. Collective.
     ///
     /// # Errors
-    /// Where MPI fails or may not be called, and where the others do not come in time.
+    /// If MPI fails or may not be called, and if another process does not arrive in time.
     pub fn broadcast(&mut self, bytes: &[u8], within: Duration) -> Outcome<Vec<u8>> {
         let end = deadline(Instant::now(), within);
         let length = if self.rank == 0 { bytes.len() as u64 } else { 0 };
@@ -161,10 +161,10 @@ impl World {
 
     /// Which processes share a host. Collective.
     ///
-    /// Hosts are told apart by their name and the kernel's boot.
+    /// Hosts are distinguished by their name and the kernel's boot.
     ///
     /// # Errors
-    /// Where MPI fails or may not be called, and where the others do not come in time.
+    /// If MPI fails or may not be called, and if another process does not arrive in time.
     pub fn hosts(&mut self, within: Duration) -> Outcome<Hosts> {
         let end = deadline(Instant::now(), within);
         self.library.may_call()?;
@@ -177,11 +177,11 @@ impl World {
         Ok(hosts)
     }
 
-    /// Gives the processes of each host memory that they share, for short messages between them; those that
-    /// cannot have it send by MPI. Collective.
+    /// Gives the processes of each host memory that they share, for messages between them. Hosts that cannot have it use
+    /// MPI. Collective.
     ///
     /// # Errors
-    /// Where MPI fails or may not be called, and where the others do not come in time.
+    /// If MPI fails or may not be called, and if another process does not arrive in time.
     pub fn share_memory(&mut self, hosts: &Hosts, within: Duration) -> Outcome<()> {
         let end = deadline(Instant::now(), within);
         let own = hosts.numbers[self.rank as usize];
@@ -273,7 +273,7 @@ impl World {
             self.library.is_complete(request, None)
         };
         wait(end, is_complete)?.then_some(()).ok_or_else(|| {
-            let reason = format!("not all processes came to a {what} in time");
+            let reason = format!("not all processes arrived at a {what} in time");
             self.library.switch().throw(reason.clone());
             broken(reason)
         })
@@ -288,11 +288,11 @@ impl World {
         self
     }
 
-    /// The network, on which the protocol runs. Long messages go to another host in other ways than on one:
-    /// [`hosts`](Self::hosts) tells, where it was called before.
+    /// The network, on which the protocol runs. Long messages to another host travel differently from those on one
+    /// host. If [`hosts`](Self::hosts) was called before, the network knows which processes share this one.
     ///
     /// # Errors
-    /// Where MPI fails or may not be called.
+    /// If MPI fails or may not be called.
     pub fn network<C: Control>(self, control: C) -> Outcome<Mpi<C>> {
         let World { library, rank, is_ours, far, near, .. } = self;
         let bodies = tag_limit(&library)?;
@@ -315,7 +315,7 @@ impl World {
         // SAFETY: the communicator is ours.
         let code = unsafe { ffi::MPI_Ibarrier(self.library.comm, &mut request) };
         self.library.judge(code, "MPI_Ibarrier", None)?;
-        self.complete_while(&mut request, "last meeting", end, meanwhile)
+        self.complete_while(&mut request, "last barrier", end, meanwhile)
     }
 
     /// Gives the communicator back, and MPI, where it was initialised here. All have met before.
@@ -335,17 +335,15 @@ impl World {
 }
 
 impl<C: Control> Mpi<C> {
-    /// Ends the use of MPI: waits until everything has left and all processes have come here, gives
-    /// the communicator back and, where MPI was initialised here, finalises it. Collective. The
-    /// sections have ended.
+    /// Ends the use of MPI. It waits until everything has left and all processes have arrived, and frees
+    /// the communicator. If MPI was initialised here, it is finalised. Collective. The sections have ended.
     ///
-    /// Who has met all the others in a barrier does not know whether they waited long enough to see it
-    /// themselves, and in `MPI_Finalize` all wait for all, without end: they agree over the control plane
-    /// before.
+    /// In `MPI_Finalize` all wait for all, without end. A process that has passed a barrier does not know whether the
+    /// others waited long enough to pass it too. So they agree over the control plane before.
     ///
     /// # Errors
-    /// Where MPI fails or may not be called at one of the processes, and where not all come in time. Nothing
-    /// is finalised then, by nobody.
+    /// If MPI fails or may not be called at one of the processes, and if not all arrive in time. Then no process
+    /// finalises MPI.
     pub fn finish(self, within: Duration) -> Outcome<()> {
         let Mpi { network, control, is_ours } = self;
         let end = deadline(Instant::now(), within);
@@ -367,7 +365,7 @@ impl<C: Control> Mpi<C> {
     ) -> Outcome<World> {
         let leave = |network: &mut Network| match wait(end, || network.is_done())? {
             true => Ok(()),
-            false => Err(broken("what was sent does not leave")),
+            false => Err(broken("messages do not leave")),
         };
         leave(&mut network)?;
         let (rank, size) = (network.rank, network.size());

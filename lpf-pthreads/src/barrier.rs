@@ -83,7 +83,7 @@ fn lines() -> Lines {
 pub enum Gather {
     /// A line per member, read by the first.
     Lines,
-    /// A counter; the last to come represents the group.
+    /// A counter; the last member to arrive represents the group.
     Counter,
 }
 
@@ -96,7 +96,7 @@ pub struct Level {
     pub gather: Gather,
 }
 
-/// The levels of a barrier, innermost first; what they leave meets at the top, line by line.
+/// The levels of a barrier, innermost first. The participants that remain wait for each other at the top, line by line.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Shape(pub Vec<Level>);
 

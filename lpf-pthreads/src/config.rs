@@ -34,7 +34,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The defaults, whatever the environment says: as many processors as this program may use
+    /// The defaults, without the environment: as many processors as this program may use
     /// cores, g and l guessed.
     pub fn new() -> Self {
         Config {

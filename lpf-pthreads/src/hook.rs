@@ -38,7 +38,7 @@ impl Team {
     ///
     /// # Errors
     /// *Mitigable* if memory is refused, *misuse* for a setting that cannot be understood or a
-    /// team of nobody.
+    /// team without members.
     pub fn new(members: Pid) -> Result<Self> {
         crate::Config::from_environment()?.team(members)
     }
@@ -55,8 +55,8 @@ impl Team {
     /// Joins as process `pid` and waits up to 30 s for all others.
     ///
     /// # Errors
-    /// *Misuse* for a number that does not exist or is taken; *fatal* if others do not come in
-    /// time: it says which. Their joining later fails in the same way.
+    /// *Misuse* for a number that does not exist or is taken; *fatal* if others do not arrive in
+    /// time; the text names them. They get the same error if they join later.
     pub fn join(&self, pid: Pid) -> Result<Init> {
         self.join_within(pid, JOIN_TIME)
     }

@@ -1,9 +1,9 @@
 //! Lightweight Parallel Foundations on the threads of one machine.
 //!
-//! A process is a thread; a full `sync` is the paper's four phases on shared memory: meet, learn
-//! who has what for whom, let each destination execute what is aimed at it, meet again. The
-//! protocols are described where they are: the barrier in `barrier`, the four phases in
-//! `superstep`, failures in `failure`, expected arrivals in `links`.
+//! A process is a thread. A full `sync` is the paper's four phases on shared memory: a barrier, the exchange of
+//! requests, their execution by each destination, and a barrier. The protocols are described in their
+//! modules: the barrier in `barrier`, the four phases in `superstep`, failures in `failure`, expected arrivals in
+//! `links`.
 //!
 //! ```
 //! use lpf_core::MAX_P;

@@ -11,15 +11,15 @@ const VARIABLES: [&str; 4] = ["MPICC", "MPI_PKG_CONFIG", "CRAY_MPICH_DIR", "PKG_
 /// How programs are built with MPI.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Library {
-    /// The compiler that knows all of this by itself, if it was found by that.
+    /// The compiler that adds all of this by itself, if the library was found by it.
     pub mpicc: Option<String>,
     /// Libraries to link.
     pub libs: Vec<String>,
-    /// Where they are.
+    /// Folders of the libraries.
     pub lib_paths: Vec<PathBuf>,
-    /// Where the headers are.
+    /// Folders of the headers.
     pub include_paths: Vec<PathBuf>,
-    /// Which MPI it is, where that is known.
+    /// Name and version of the MPI, if known.
     pub version: String,
 }
 
@@ -27,7 +27,7 @@ pub struct Library {
 /// for the packages of MPICH and Open MPI.
 ///
 /// # Errors
-/// What was tried in vain.
+/// The attempts that failed.
 pub fn probe() -> Result<Library, Vec<Box<dyn Error>>> {
     for name in VARIABLES {
         println!("cargo:rerun-if-env-changed={name}");

@@ -123,6 +123,6 @@ pub(crate) fn who_does_not_come_is_not_waited_for(net: &mut Net) {
         (world.map(|_| ()).unwrap_err().reason, begin.elapsed())
     };
     let (text, time) = world_without();
-    assert_eq!(text, "not all processes came to duplicate the communicator in time");
+    assert_eq!(text, "not all processes arrived at the duplication of the communicator in time");
     assert_in_time(time, Duration::from_millis(700));
 }
