@@ -102,19 +102,18 @@ mod tests {
     use std::sync::atomic::AtomicU64;
     use std::time::Instant;
 
-    use super::super::near::{Name, Shared};
+    use super::super::near::Shared;
     use super::*;
 
     /// Bells of two processes, each with a mapping of its own of what they share.
     fn two() -> [Bells; 2] {
-        let name = Name::new();
-        let all = [0, 1].map(|own| {
-            let shared = Shared::open(&name, 2).expect("two processes have room");
+        let made = Shared::make(2).expect("two processes have room");
+        let found = Shared::open(made.offer(), 2).expect("it is there");
+        let all = [(0, made), (1, found)].map(|(own, shared)| {
             let (memory, start) = shared.bells();
             // SAFETY: the memory of bells, of these two.
             (unsafe { Bells::new(memory, start, own) }, shared.identity)
         });
-        Shared::open(&name, 2).expect("it is there").forget_name();
         let [(one, of_one), (other, of_other)] = all;
         assert_eq!(of_one, of_other, "both have the same memory");
         [one, other]

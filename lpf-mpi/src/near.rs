@@ -7,11 +7,10 @@
 //! Where the memory cannot be had, by any of them, MPI has the frames.
 
 use std::collections::VecDeque;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::PathBuf;
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,25 +36,6 @@ const ARENA: usize = 64 << 20;
 /// More is left to MPI: 147 processes on a host.
 const MOST: usize = 256 << 20;
 
-/// A name that nobody else has thought of, for memory that is to be shared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Name(pub(crate) [u8; 16]);
-
-impl Name {
-    /// All noughts if the system has no random numbers.
-    pub(crate) fn new() -> Self {
-        let mut name = Name::default();
-        if getrandom::fill(&mut name.0).is_err() {
-            name = Name::default();
-        }
-        name
-    }
-
-    pub(crate) fn of(bytes: &[u8]) -> Self {
-        Name(bytes.try_into().unwrap_or_default())
-    }
-}
-
 /// Which file of which system the memory of all is; where it has none, nothing else is equal to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Identity {
@@ -72,14 +52,47 @@ impl Identity {
         bytes[8..].copy_from_slice(&self.inode.to_le_bytes());
         bytes
     }
+
+    fn of(file: &Metadata) -> Self {
+        Identity { device: file.dev(), inode: file.ino() }
+    }
 }
 
-/// Memory that processes of one host share, while its file has a name.
+/// Where other processes of the host find the memory: a file without a name, which is gone with the last of
+/// them, however they end. One of them has made it and has it open.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Offer {
+    process: u32,
+    descriptor: u32,
+    identity: Identity,
+}
+
+impl Offer {
+    pub(crate) const BYTES: usize = 8 + Identity::BYTES;
+
+    pub(crate) fn bytes(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..4].copy_from_slice(&self.process.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.descriptor.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.identity.bytes());
+        bytes
+    }
+
+    /// # Panics
+    /// If there are not [`BYTES`](Self::BYTES).
+    pub(crate) fn read(bytes: &[u8]) -> Self {
+        let half = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four"));
+        let whole = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight"));
+        let identity = Identity { device: whole(8), inode: whole(16) };
+        Offer { process: half(0), descriptor: half(4), identity }
+    }
+}
+
+/// Memory that processes of one host share.
 pub(crate) struct Shared {
     memory: Arc<Mapping>,
     processes: usize,
     file: File,
-    path: PathBuf,
     pub(crate) identity: Identity,
 }
 
@@ -116,29 +129,42 @@ fn ring_bytes(processes: usize) -> usize {
 }
 
 impl Shared {
-    /// The memory of so many processes that have agreed on a name: whoever comes first makes it.
+    /// The memory of so many processes, which is to be offered to the others.
     ///
     /// # Errors
-    /// Where the system does not have it.
-    pub(crate) fn open(name: &Name, processes: usize) -> io::Result<Self> {
-        let common = common_bytes(processes);
-        if common > MOST || *name == Name::default() {
-            return Err(io::Error::from(io::ErrorKind::OutOfMemory));
-        }
-        // A file in memory.
-        let name: String = name.0.iter().map(|byte| format!("{byte:02x}")).collect();
-        let path = PathBuf::from(format!("/dev/shm/lpf-{name}"));
-        // Another may be using it already.
+    /// If the system does not have it.
+    pub(crate) fn make(processes: usize) -> io::Result<Self> {
         let mut options = File::options();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let file = options.open(&path)?;
-        let bytes = common + processes * ARENA;
-        Self::map(file, processes, bytes, path.clone())
-            .inspect_err(|_| drop(std::fs::remove_file(path)))
+        options.read(true).write(true).mode(0o600).custom_flags(libc::O_TMPFILE);
+        // Files there are in memory.
+        Self::map(options.open("/dev/shm")?, processes)
     }
 
-    fn map(file: File, processes: usize, bytes: usize, path: PathBuf) -> io::Result<Self> {
+    /// The memory that another process has made, which has it open meanwhile.
+    ///
+    /// # Errors
+    /// If this process does not find it, or the system does not have it.
+    pub(crate) fn open(offer: Offer, processes: usize) -> io::Result<Self> {
+        let Offer { process, descriptor, identity } = offer;
+        let path = format!("/proc/{process}/fd/{descriptor}");
+        // In another container this may be a file of another process.
+        if Identity::of(&std::fs::metadata(&path)?) != identity {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Self::map(File::options().read(true).write(true).open(path)?, processes)
+    }
+
+    pub(crate) fn offer(&self) -> Offer {
+        let (process, descriptor) = (std::process::id(), self.file.as_raw_fd() as u32);
+        Offer { process, descriptor, identity: self.identity }
+    }
+
+    fn map(file: File, processes: usize) -> io::Result<Self> {
         let common = common_bytes(processes);
+        if common > MOST {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        let bytes = common + processes * ARENA;
         file.set_len(bytes as u64)?;
         // All of it now: what is not there when it is touched ends the process.
         // SAFETY: an open file.
@@ -146,7 +172,7 @@ impl Shared {
             0 => {}
             code => return Err(io::Error::from_raw_os_error(code)),
         }
-        let about = file.metadata()?;
+        let identity = Identity::of(&file.metadata()?);
         // SAFETY: the system chooses a place that nothing is at.
         let base = unsafe {
             let access = libc::PROT_READ | libc::PROT_WRITE;
@@ -156,20 +182,13 @@ impl Shared {
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let identity = Identity { device: about.dev(), inode: about.ino() };
         let memory = Arc::new(Mapping { base: base.cast(), bytes });
-        Ok(Shared { memory, processes, file, path, identity })
+        Ok(Shared { memory, processes, file, identity })
     }
 
     /// Where the bells of all processes are.
     pub(crate) fn bells(&self) -> (Arc<Mapping>, usize) {
         (self.memory.clone(), rings_bytes(self.processes))
-    }
-
-    /// Takes the name from the file, which all of them have opened, or never will.
-    pub(crate) fn forget_name(&self) {
-        // Another may have done it.
-        drop(std::fs::remove_file(&self.path));
     }
 }
 
@@ -365,5 +384,30 @@ impl Near {
             // It may wait for room.
             self.bells.ring(peer.bell);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_has_no_name_and_is_found_by_an_offer_alone() {
+        let made = Shared::make(2).unwrap();
+        let path = std::fs::read_link(format!("/proc/self/fd/{}", made.file.as_raw_fd())).unwrap();
+        assert!(path.to_string_lossy().ends_with(" (deleted)"), "{}", path.display());
+        let offer = made.offer();
+        assert_eq!(Offer::read(&offer.bytes()).identity, made.identity);
+        let found = Shared::open(Offer::read(&offer.bytes()), 2).unwrap();
+        // SAFETY: both map the same file, which is long enough, and no other thread knows of it.
+        unsafe {
+            made.memory.base.write_volatile(7);
+            assert_eq!(found.memory.base.read_volatile(), 7);
+        }
+        let other = Offer { identity: Identity { inode: 0, ..offer.identity }, ..offer };
+        assert!(Shared::open(other, 2).is_err(), "another file");
+        assert!(Shared::open(Offer::default(), 2).is_err(), "none was made");
+        drop(made);
+        assert!(Shared::open(offer, 2).is_err(), "it is closed");
     }
 }

@@ -11,7 +11,7 @@ use mpi::ffi;
 use super::Mpi;
 use super::hosts::{Hosts, Lodging};
 use super::library::{Comm, Library, OffSwitch, Request, byte, check, no_request};
-use super::near::{Identity, Name, Near, Shared};
+use super::near::{Identity, Near, Offer, Shared};
 use super::network::Network;
 use super::start::{broken, duplicate, is_over, is_up, is_whole, only_thread, tag_limit, wait};
 
@@ -187,18 +187,19 @@ impl World {
         let own = hosts.numbers[self.rank as usize];
         let is_here = |rank: &Rank| hosts.numbers[*rank as usize] == own;
         let ranks: Vec<Rank> = (0..self.size).filter(is_here).collect();
-        // The first process of a host has the name.
-        let names = self.gather_everywhere("exchange of names", &Name::new().0, end)?;
-        let shared = Shared::open(&Name::of(&names[ranks[0] as usize]), ranks.len()).ok();
+        // The first process of a host makes it.
+        let made = (self.rank == ranks[0]).then(|| Shared::make(ranks.len()).ok()).flatten();
+        let own = made.as_ref().map(Shared::offer).unwrap_or_default();
+        let offers = self.gather_everywhere("exchange of offers of memory", &own.bytes(), end)?;
+        let offer = || Offer::read(&offers[ranks[0] as usize]);
+        let shared = made.or_else(|| Shared::open(offer(), ranks.len()).ok());
         // Hosts that look the same may have memory of their own.
         let identity = shared.as_ref().map_or(Identity::default(), |shared| shared.identity);
-        let all = self.gather_everywhere("exchange of memory", &identity.bytes(), end);
-        let Some(shared) = shared else { return all.map(|_| ()) };
-        shared.forget_name();
-        let all = all?;
-        if ranks.iter().all(|&rank| all[rank as usize] == identity.bytes()) {
-            self.near = Some(Near::new(shared, self.rank, self.size, ranks));
-        }
+        let all = self.gather_everywhere("exchange of memory", &identity.bytes(), end)?;
+        let has_it = |rank: &Rank| all[*rank as usize] == identity.bytes();
+        self.near = shared
+            .filter(|_| ranks.iter().all(has_it))
+            .map(|shared| Near::new(shared, self.rank, self.size, ranks));
         Ok(())
     }
 
