@@ -233,5 +233,6 @@ fn misfit(backend: &str, size: Pid) -> String {
 /// meet, the first says them.
 pub(crate) fn speaks() -> bool {
     let launched = Launched::from_environment().ok().flatten().map(|job| job.rank);
-    launched.or(by_mpi_launcher().map(|(rank, _)| rank)).is_none_or(|rank| rank == 0)
+    let rank = launched.or(by_mpi_launcher().map(|(rank, _)| rank));
+    rank.is_none_or(|rank| rank == 0) || lpf::launcher::is_in_anothers_place()
 }

@@ -920,6 +920,64 @@ extern "C" fn MPI_Finalize() -> std::ffi::c_int {
     unsafe { PMPI_Finalize() }
 }
 
+/// As above: all processes may be killed while they make the memory that they share.
+#[cfg(feature = "mpi")]
+#[unsafe(no_mangle)]
+extern "C" fn MPI_Iallgather(
+    own: *const std::ffi::c_void,
+    own_count: std::ffi::c_int,
+    own_kind: mpi::ffi::MPI_Datatype,
+    all: *mut std::ffi::c_void,
+    all_count: std::ffi::c_int,
+    all_kind: mpi::ffi::MPI_Datatype,
+    comm: mpi::ffi::MPI_Comm,
+    request: *mut mpi::ffi::MPI_Request,
+) -> std::ffi::c_int {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    unsafe extern "C" {
+        fn PMPI_Iallgather(
+            own: *const std::ffi::c_void,
+            own_count: std::ffi::c_int,
+            own_kind: mpi::ffi::MPI_Datatype,
+            all: *mut std::ffi::c_void,
+            all_count: std::ffi::c_int,
+            all_kind: mpi::ffi::MPI_Datatype,
+            comm: mpi::ffi::MPI_Comm,
+            request: *mut mpi::ffi::MPI_Request,
+        ) -> std::ffi::c_int;
+    }
+    let call = CALLS.fetch_add(1, Ordering::Relaxed).to_string();
+    if std::env::var("DIES_IN_SHARING") == Ok(call) {
+        // SAFETY: it takes a number.
+        unsafe { libc::raise(libc::SIGKILL) };
+    }
+    // SAFETY: whoever calls this function may call that one.
+    unsafe { PMPI_Iallgather(own, own_count, own_kind, all, all_count, all_kind, comm, request) }
+}
+
+/// Files in memory that are LPF's.
+#[cfg(feature = "mpi")]
+fn files_in_memory() -> Vec<String> {
+    let entries = std::fs::read_dir("/dev/shm").unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.starts_with("lpf")).collect()
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn no_file_is_left_in_memory_if_all_processes_are_killed_as_they_make_it() {
+    let before = files_in_memory();
+    // Names of hosts, offers of memory, the memory: each process is killed as it begins one of them.
+    for call in ["0", "1", "2"] {
+        let mut command = again(&["-n", "3", "--backend", "mpi", "--grace", "1"], "member");
+        let output = command.env("DIES_IN_SHARING", call).output().unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(128 + libc::SIGKILL), "{call}: {said}");
+        assert_eq!(files_in_memory(), before, "{call}: {said}");
+    }
+}
+
 #[cfg(feature = "mpi")]
 #[test]
 fn who_dies_in_the_end_of_mpi_does_not_leave_the_others_there() {
@@ -1141,6 +1199,119 @@ fn processes_of_a_job_may_meet_again() {
     let (out, said) = (stdout(&output), stderr(&output));
     assert_eq!(output.status.code(), Some(0), "{out}{said}");
     assert_eq!(out.matches("met\n").count(), 3, "{out}{said}");
+}
+
+/// A program, run to its end inside of another one.
+fn inside(what: &str, command: &mut Command) {
+    let begin = Instant::now();
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    assert_in_time(begin.elapsed(), Duration::from_secs(15));
+    for line in (stdout(&output) + &stderr(&output)).lines() {
+        println!("{what}: {line}");
+    }
+}
+
+lpf::program! {
+    /// A process starts other programs that use LPF, with its environment or without what tells its place.
+    fn Starts(ctx, _args) {
+        ctx.sync()?;
+        if std::env::var("STARTS") == Ok(ctx.pid().to_string()) {
+            let this = || {
+                let mut command = Command::new(std::env::current_exe().unwrap());
+                command.args(["--exact", "counts", "--nocapture", "--quiet"]).env("COUNTS", "1");
+                command.env("LPF_PROCS", "3");
+                command
+            };
+            inside("inherits", &mut this());
+            inside("alone", lpf::alone(&mut this()));
+            let lpf = env!("CARGO_BIN_EXE_lpf");
+            inside("probe", Command::new(lpf).args(["probe", "--quick", "--seconds", "0.1"]));
+            let echo = format!("echo {RANK} of 2");
+            inside("job", Command::new(lpf).args(["run", "-n", "2", "--tag", "sh", "-c", &echo]));
+        }
+        ctx.sync()
+    }
+}
+
+/// The programs of the next tests, which start this one alone.
+#[test]
+fn starts() {
+    if std::env::var_os("STARTS").is_some() {
+        lpf::run(Starts).unwrap();
+        println!("the job goes on");
+    }
+}
+
+#[test]
+fn counts() {
+    if std::env::var_os("COUNTS").is_some() {
+        match lpf::run(Count) {
+            Ok(()) => println!("it ran"),
+            Err(error) => println!("said {error}"),
+        }
+    }
+}
+
+/// What [`Starts`] has said, whose process `rank` has started other programs.
+fn starts_others(rank: &str, command: &mut Command) {
+    let output = command.env("STARTS", rank).output().unwrap();
+    let (out, said) = (stdout(&output), stderr(&output));
+    assert_eq!(output.status.code(), Some(0), "{out}{said}");
+    let why =
+        format!("this process is not process {rank} of the job, though its environment says so: ");
+    assert!(out.contains(&format!("inherits: said misuse: {why}")), "{out}{said}");
+    assert!(
+        out.contains(
+            "start it by lpf::alone(&mut command), or without these variables: LPF_BACKEND, "
+        ),
+        "{out}"
+    );
+    assert!(out.contains("alone: counted 3") && out.contains("alone: it ran"), "{out}{said}");
+    assert!(out.contains(&format!("probe: lpf: {why}")), "{out}{said}");
+    assert!(out.contains("job: 0| 0 of 2\n") && out.contains("job: 1| 1 of 2\n"), "{out}{said}");
+    assert_eq!(out.matches("the job goes on").count(), 1, "{out}{said}");
+}
+
+#[test]
+fn a_program_that_a_process_starts_does_not_take_it_for_itself() {
+    for backend in BACKENDS {
+        for rank in ["0", "1"] {
+            starts_others(rank, &mut again(&["-n", "2", "--backend", backend], "starts"));
+        }
+    }
+}
+
+#[test]
+fn nor_does_it_in_a_job_by_hand() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "starts", "--nocapture", "--quiet"]);
+    let job = [("LPF_BACKEND", "tcp"), ("LPF_RANK", "0"), ("LPF_SIZE", "1")];
+    starts_others("0", command.envs(job).env("LPF_MEET", free.to_string()));
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn nor_does_it_under_a_launcher_of_mpi_itself() {
+    let (launcher, flag) = match lpf::mpi::library_version().contains("Open MPI") {
+        true => ("mpirun.openmpi", &["--oversubscribe", "--allow-run-as-root"][..]),
+        false => ("mpiexec.mpich", &[][..]),
+    };
+    for rank in ["0", "1"] {
+        let mut command = Command::new(launcher);
+        command.args(flag).args(["-n", "2"]).arg(std::env::current_exe().unwrap());
+        command.args(["--exact", "starts", "--nocapture", "--quiet"]).env("LPF_BACKEND", "mpi");
+        starts_others(rank, &mut command);
+    }
+}
+
+#[test]
+fn programs_that_follow_each_other_in_a_process_may_each_join() {
+    let program = std::env::current_exe().unwrap();
+    let script = format!("for i in 1 2; do {} --exact counts --nocapture; done", program.display());
+    let output = command(&["-n", "2", "sh", "-c", &script]).env("COUNTS", "1").output().unwrap();
+    let out = stdout(&output);
+    assert_eq!(out.matches("counted 2").count(), 2, "{out}{}", stderr(&output));
 }
 
 /// The program of the next tests, alone in its job: what it says of the meeting.

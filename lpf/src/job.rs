@@ -13,6 +13,7 @@ use lpf_core::{Args, Error, Pid, Program, Result};
 use lpf_tcp::control::ControlPlane;
 use lpf_tcp::rendezvous::{By, Meeting, Secret};
 
+use crate::claim::claim;
 use crate::launcher::{Report, WHERE, ask, say, told};
 use crate::member::Member;
 
@@ -115,6 +116,7 @@ pub(crate) fn meeting() -> Result<Meeting> {
             }
         }));
     };
+    claim(&launched)?;
     let mut meeting = Meeting::new(launched.meet, launched.rank, launched.size);
     meeting.time = Settings::from_environment()?.meet_timeout.value.unwrap_or(meeting.time);
     meeting.job = launched.job;

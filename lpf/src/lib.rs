@@ -33,6 +33,7 @@ pub mod measure;
 pub mod prelude;
 pub mod tables;
 
+mod claim;
 mod exec;
 mod job;
 #[doc(hidden)]
@@ -40,6 +41,7 @@ pub mod launcher;
 mod member;
 mod run;
 
+pub use claim::alone;
 pub use exec::{exec, exec_args, parameters, team};
 pub use job::leave;
 pub use lpf_core::*;

@@ -113,6 +113,7 @@ mod mpi {
     use lpf_tcp::rendezvous::By;
 
     use super::*;
+    use crate::claim::claim_of_mpi;
     use crate::launcher::{is_told_to_lpf_run, say_at_once};
     use crate::mpi::{Mpi, World, join, refused};
 
@@ -140,6 +141,7 @@ mod mpi {
 
         /// Initialises MPI and takes all its processes, for [`run`](crate::run).
         pub(crate) fn with_mpi() -> Result<Self> {
+            claim_of_mpi()?;
             if let Some((rank, _)) = by_mpi_launcher() {
                 tell(Report::Meets { rank });
             }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use lpf::launcher::WHERE;
-use lpf::settings::Settings;
+use lpf::settings::{Launched, Settings, by_mpi_launcher};
 use lpf::tcp::files::raise;
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::signal::Signal;
@@ -166,6 +166,10 @@ fn command(job: &Job<'_>, reports: String, family: Family, launcher: &str) -> Re
     let own = std::env::current_exe().map_err(super::system)?;
     let oversubscribed = job.size as usize > lpf::settings::cores();
     let mut command = Command::new(launcher);
+    // What tells of a job that this is a part of; the rest may be the user's settings.
+    if by_mpi_launcher().is_some() || Launched::from_environment()?.is_some() {
+        lpf::alone(&mut command);
+    }
     command
         .args(["-n", &job.size.to_string()])
         .args(family.flags(oversubscribed))
@@ -190,10 +194,6 @@ fn command(job: &Job<'_>, reports: String, family: Family, launcher: &str) -> Re
         // that has died, and over tcp MPI_Finalize waited for ever after one job of five in which long
         // messages had gone that way (UCX 1.13).
         command.env("UCX_TLS", "self,posix,sysv");
-    }
-    // Of a job that this is a part of.
-    for name in ["LPF_RANK", "LPF_SIZE", "LPF_MEET", "LPF_SECRET", "LPF_JOB"] {
-        command.env_remove(name);
     }
     Ok(command)
 }
