@@ -15,6 +15,7 @@ mod cost;
 mod failure;
 mod given;
 mod info;
+mod interrupt;
 mod misspelt;
 mod output;
 mod place;

@@ -6,7 +6,6 @@
 mod batches;
 mod cases;
 mod collectives;
-pub(crate) mod interrupt;
 mod limits;
 mod measured;
 mod pace;
@@ -38,6 +37,7 @@ pub(crate) use self::reduce::{Arriving, Pattern};
 use crate::args::{Bench, BenchWhat, Chosen};
 use crate::busy::Busy;
 use crate::failure::Result;
+use crate::interrupt;
 use crate::output::{self, digits, table, time};
 use crate::place::{Place, way_name};
 use crate::progress::Bar;
@@ -105,25 +105,41 @@ fn patterns(options: &Chosen) -> Result<()> {
     let mut measured: Vec<Measured> = cases.iter().map(Measured::new).collect();
     let bar = Bar::new("bench", time);
     let (busy, start) = (Busy::begin(&place), Instant::now());
-    let mut goes_on = true;
-    while goes_on {
-        goes_on = false;
+    interrupt::heed();
+    let mut round = || -> Result<bool> {
+        let mut goes_on = false;
         for (nth, one) in measured.iter_mut().enumerate() {
+            if interrupt::came() {
+                return Ok(false);
+            }
             bar.show(start.elapsed(), || one.estimate());
             let left = time.saturating_sub(start.elapsed());
-            // An even share of the time left, so that nobody's round costs another its own.
+            // An even share of the time left, so that no round costs another its own.
             goes_on |= one.round(&mut place, &config, left / (cases.len() - nth) as u32)?;
         }
-    }
+        Ok(goes_on)
+    };
+    let end = interrupt::ended(loop {
+        match round() {
+            Ok(true) => {}
+            Ok(false) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+    });
     drop(bar);
-    let common = busy.remarks();
+    measured.retain(|one| !one.own.is_empty());
+    if measured.is_empty() {
+        return end;
+    }
+    let mut common = busy.remarks();
+    common.extend(interrupt::remark(&end, [measured.len(), cases.len()], "patterns"));
     let rows = |one: &Measured<'_>| one.rows(place.backend, &common).collect::<Vec<_>>();
     let rows: Vec<BenchRow> = measured.iter().flat_map(rows).collect();
     output::rows(&options.measuring, &rows, |out| shown(out, &rows))?;
     if let Some(path) = &options.measuring.svg {
         plot::draw(path, &rows)?;
     }
-    Ok(())
+    end
 }
 
 /// A case and what was measured of it.
@@ -209,6 +225,7 @@ impl<'a> Measured<'a> {
             let fastest = row
                 .iter()
                 .zip(samples)
+                .filter(|(_, samples)| !samples.is_empty())
                 .min_by(|(_, a), (_, b)| a.median().total_cmp(&b.median()))?;
             let below = self.own.median() < fastest.1.median();
             let below = below.then(|| BELOW_THE_REFERENCE.to_string());

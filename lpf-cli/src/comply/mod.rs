@@ -23,6 +23,7 @@ use self::rows::Case;
 use crate::args::Chosen;
 use crate::busy::Busy;
 use crate::failure::{Failure, Result, UNDECIDED};
+use crate::interrupt;
 use crate::output::{digits, size, table, time};
 use crate::place::{Measurement, Place};
 use crate::probe::{self, UNCERTAIN};
@@ -68,11 +69,14 @@ pub(crate) fn run(chosen: &Chosen) -> Result<()> {
     let names: BTreeSet<_> = cases.iter().map(|case| case.name.as_str()).collect();
     chosen.check_names(names)?;
     place.enter()?;
-    let mut all = Vec::new();
+    let (mut all, mut end) = (Vec::new(), Ok(()));
+    interrupt::heed();
     for mut plan in plans {
         let p = plan.p;
         let busy = Busy::begin(&place);
-        let Measured { parameters, largest, .. } = probe::measure(&mut place, &plan)?;
+        let (measured, ended) = interrupt::split(probe::measure(&mut place, &plan));
+        end = ended;
+        let (Some(Measured { parameters, largest, .. }), Ok(())) = (measured, &end) else { break };
         // What was too large for the time of g is too large for that of a pattern.
         for (word, largest) in plan.words.iter_mut().zip(largest) {
             word.largest = largest;
@@ -83,10 +87,15 @@ pub(crate) fn run(chosen: &Chosen) -> Result<()> {
         let time = time.mul_f64(1.0 - FOR_PARAMETERS);
         let order = Order { cases, bounds, time };
         let bar = Bar::new(&format!("comply p = {p}"), time);
-        let samples = place.measure::<Costs>(p, &order, bar.watch())?;
+        let (samples, ended) = interrupt::split(place.measure::<Costs>(p, &order, bar.watch()));
+        end = ended;
+        let Some(samples) = samples else { break };
         let cases = order.cases;
-        let common = busy.remarks();
-        all.extend(cases.iter().zip(&samples).map(|(case, samples)| {
+        let mut common = busy.remarks();
+        let timed = samples.iter().filter(|samples| !samples.is_empty()).count();
+        common.extend(interrupt::remark(&end, [timed, cases.len()], "patterns"));
+        let timed = cases.iter().zip(&samples).filter(|(_, samples)| !samples.is_empty());
+        all.extend(timed.map(|(case, samples)| {
             let model_ns = model(case, &parameters);
             let median_ns = samples.median();
             let decided = uncertainty(case.h_bytes, case.word, &parameters) < UNCERTAIN;
@@ -103,6 +112,12 @@ pub(crate) fn run(chosen: &Chosen) -> Result<()> {
                 remarks: common.iter().cloned().collect(),
             }
         }));
+        if end.is_err() {
+            break;
+        }
+    }
+    if all.is_empty() {
+        return end;
     }
     crate::output::rows(options, &all, |out| shown(out, &all))?;
     if let Some(path) = &options.svg {
@@ -112,7 +127,7 @@ pub(crate) fn run(chosen: &Chosen) -> Result<()> {
     if options.is_for_programs() && verdicts.contains(&None) {
         crate::output::say(summary(&verdicts));
     }
-    verdict(&verdicts)
+    end.and_then(|()| verdict(&verdicts))
 }
 
 /// How the command ends: well if nothing costs too much, and half of it or more is known.
@@ -249,6 +264,9 @@ impl<'a> Rounds<'a> {
 impl Leader for Rounds<'_> {
     fn next(&mut self, before: Option<Timed>) -> Option<Batch> {
         self.schedule.note(before);
+        if interrupt::came() {
+            return None;
+        }
         if self.until_look == 0 {
             self.until_look = LOOK_EVERY;
             self.look();

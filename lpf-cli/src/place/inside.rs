@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::Measurement;
 use crate::failure::{Failure, Result};
 use crate::output;
-use crate::{bench, comply, probe};
+use crate::{bench, comply, interrupt, probe};
 
 /// What is asked of process 0 of a job: a line on its standard input.
 #[derive(Debug, Serialize, Deserialize)]
@@ -95,6 +95,7 @@ pub(crate) fn answer_orders() -> Result<()> {
         return Err(Failure::Usage(text.into()));
     };
     let member = Member { rank, size, backend };
+    interrupt::heed_in_a_job();
     member.enter()?;
     let unread = |error| Failure::Failed(format!("the orders cannot be read: {error}"));
     for line in io::stdin().lock().lines() {

@@ -19,6 +19,7 @@ use self::exchange::Exchanges;
 use crate::args::Measuring;
 use crate::busy::Busy;
 use crate::failure::Result;
+use crate::interrupt;
 use crate::output;
 use crate::place::{Measurement, Place};
 use crate::progress::Bar;
@@ -77,15 +78,26 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
     let backend = place.backend;
     let host = Host::this();
     let (mut all, mut plots) = (Vec::new(), Vec::new());
+    let mut end = Ok(());
+    interrupt::heed();
     for p in place.processes(options)? {
         let plan = Plan::for_host(&host, p, place.growth(), options.time(5, 60), options.quick);
         let busy = Busy::begin(&place);
         let exchanges = Exchanges::measure(&mut place, p, plan.time.mul_f64(FOR_EXCHANGES))?;
-        let measured = measure(&mut place, &plan)?;
+        let (measured, ended) = interrupt::split(measure(&mut place, &plan));
+        end = ended;
+        let Some(mut measured) = measured else { break };
+        measured.parameters.rows.retain(|row| row.g_ns_per_byte > 0.0);
+        if measured.parameters.rows.is_empty() {
+            break;
+        }
         place.settle_exchange(None);
         let exchange = exchanges.as_ref().map(|exchanges| exchanges.cheaper);
         let common = busy.remarks();
-        let kept = save(backend, plan.quick, exchange, &measured);
+        let kept = match end {
+            Ok(()) => save(backend, plan.quick, exchange, &measured),
+            Err(_) => "interrupted, so the table is not saved".into(),
+        };
         let rows = measured.parameters.rows.iter();
         let row = |row| ProbeRow::new(backend, p, &host.name, row, &common);
         let rows: Vec<_> = rows.map(row).collect();
@@ -101,6 +113,9 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
             writeln!(out, "{kept}")?;
         }
         plots.push((p, measured));
+        if end.is_err() {
+            break;
+        }
     }
     output::rows(options, &all, |_| Ok(()))?;
     // Last: what was measured shall not be lost with a plot that cannot be written.
@@ -109,7 +124,7 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
             plot::draw(&numbered(path, nth), *p, measured)?;
         }
     }
-    Ok(())
+    end
 }
 
 /// Measuring g and l.
@@ -134,9 +149,16 @@ impl Task for GAndL {
         watch: &Watch,
     ) -> lpf::Result<Measured> {
         let Order { plan, alone, growth } = order;
-        lpf::measure::measure(ctx, plan, alone, *growth, &|progress| {
-            watch(progress.elapsed, &|| estimate(&progress.rows));
-        })
+        lpf::measure::measure(
+            ctx,
+            plan,
+            alone,
+            *growth,
+            &|progress| {
+                watch(progress.elapsed, &|| estimate(&progress.rows));
+            },
+            &interrupt::came,
+        )
     }
 }
 

@@ -9,8 +9,8 @@ use lpf::measure::stats::Samples;
 use serde::Serialize;
 
 use crate::args::ScheduleBench;
-use crate::bench::interrupt;
 use crate::failure::{Failure, Result};
+use crate::interrupt;
 use crate::output::{self, digits, json, table, time};
 use crate::progress::Bar;
 

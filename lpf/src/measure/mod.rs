@@ -94,7 +94,7 @@ pub fn measure_threads(
     let found = Mutex::new(None);
     let config = unchecked(config.clone().procs(plan.p));
     config.exec(plan.p, Args::none(), |ctx, _args| {
-        let measured = measure(ctx, plan, &alone, Growth::SharedMemory, watch)?;
+        let measured = measure(ctx, plan, &alone, Growth::SharedMemory, watch, &|| false)?;
         if ctx.pid() == 0 {
             *found.lock().expect("only process 0 locks") = Some(measured);
         }
@@ -106,6 +106,9 @@ pub fn measure_threads(
 
 /// Measures g and l inside a section. Collective. Process 0 gets the result, the others a guess.
 ///
+/// Process 0 asks `stop` before each batch. If it is true, the measurement ends with the samples it has; a word size
+/// without samples has g = 0.
+///
 /// # Errors
 /// *Mitigable* if memory is refused, *fatal* if the section failed.
 pub fn measure<L: Lpf>(
@@ -114,11 +117,12 @@ pub fn measure<L: Lpf>(
     alone: &Alone,
     growth: Growth,
     watch: &dyn Fn(&Progress),
+    stop: &dyn Fn() -> bool,
 ) -> Result<Measured> {
     let h = rounds::sizes(plan);
     let patterns: Vec<Box<dyn Pattern<L>>> =
         h.iter().map(|size| exchange(plan.p, plan.words[size.word].bytes, size)).collect();
-    let mut rounds = rounds::Rounds::new(plan, &h, &alone.memcpy, watch);
+    let mut rounds = rounds::Rounds::new(plan, &h, &alone.memcpy, watch, stop);
     conduct(ctx, &patterns, Timing::Fresh, &mut rounds)?;
     let rows = rounds.rows();
     if ctx.pid() != 0 {

@@ -25,7 +25,7 @@ impl Task for Now {
     type Found = Measured;
 
     fn run<L: Lpf>(ctx: &mut Context<'_, L>, order: &Order, _watch: &Watch) -> Result<Measured> {
-        measure(ctx, &order.plan, &order.alone, Growth::MessagePassing, &|_| {})
+        measure(ctx, &order.plan, &order.alone, Growth::MessagePassing, &|_| {}, &|| false)
     }
 }
 

@@ -123,6 +123,7 @@ pub(super) struct Rounds<'a> {
     h: &'a [Size],
     memcpy: &'a [f64],
     watch: &'a dyn Fn(&Progress),
+    stop: &'a dyn Fn() -> bool,
     schedule: Schedule,
     /// What each exchange still shall have of the time.
     shares: Vec<f64>,
@@ -143,6 +144,9 @@ struct Part {
 impl Leader for Rounds<'_> {
     fn next(&mut self, before: Option<Timed>) -> Option<Batch> {
         self.schedule.note(before);
+        if (self.stop)() {
+            return None;
+        }
         if self.until_look == 0 {
             self.until_look = LOOK_EVERY;
             self.share_out();
@@ -159,6 +163,7 @@ impl<'a> Rounds<'a> {
         h: &'a [Size],
         memcpy: &'a [f64],
         watch: &'a dyn Fn(&Progress),
+        stop: &'a dyn Fn() -> bool,
     ) -> Self {
         let (puts, gets) = octaves(plan);
         let mut first = 1;
@@ -170,7 +175,7 @@ impl<'a> Rounds<'a> {
         let parts = plan.words.iter().map(part).collect();
         let schedule = Schedule::new(h.len(), plan.time);
         let shares = vec![0.0; h.len()];
-        Rounds { plan, h, memcpy, watch, schedule, shares, parts, until_look: 0 }
+        Rounds { plan, h, memcpy, watch, stop, schedule, shares, parts, until_look: 0 }
     }
 
     /// Nothing for what is narrow; 2p is needed for g as well as for l.
@@ -375,7 +380,7 @@ mod tests {
         let plan = plan(time);
         let h = sizes(&plan);
         let memcpy = [0.1; 4];
-        let mut rounds = Rounds::new(&plan, &h, &memcpy, &|_| {});
+        let mut rounds = Rounds::new(&plan, &h, &memcpy, &|_| {}, &|| false);
         let (mut random, mut batches, mut before) = (super::super::Random::new(7), 0, None);
         while let Some(batch) = rounds.next(before) {
             let error = 1.0 + noise * (random.below(2001) as f64 / 1000.0 - 1.0);
@@ -410,7 +415,7 @@ mod tests {
     fn words_that_travel_with_the_barrier_do_not_hide_the_latency() {
         let plan = plan(Duration::from_secs(60));
         let h = sizes(&plan);
-        let mut rounds = Rounds::new(&plan, &h, &[0.1; 4], &|_| {});
+        let mut rounds = Rounds::new(&plan, &h, &[0.1; 4], &|_| {}, &|| false);
         let mut before = None;
         while let Some(batch) = rounds.next(before) {
             let bytes = h[batch.pattern].bytes;
@@ -429,7 +434,7 @@ mod tests {
         let plan = Plan::for_host(&host(), 4, messages, Duration::from_secs(60), false);
         let h = sizes(&plan);
         let measured = |get: f64, apart: f64| {
-            let mut rounds = Rounds::new(&plan, &h, &[0.1; 4], &|_| {});
+            let mut rounds = Rounds::new(&plan, &h, &[0.1; 4], &|_| {}, &|| false);
             let mut before = None;
             while let Some(batch) = rounds.next(before) {
                 let Size { bytes, by_get, .. } = h[batch.pattern];
@@ -451,7 +456,7 @@ mod tests {
     fn a_small_exchange_that_took_longer_than_the_largest_leaves_g_above_0_and_unknown() {
         let plan = plan(Duration::ZERO);
         let h = sizes(&plan);
-        let mut rounds = Rounds::new(&plan, &h, &[0.1; 4], &|_| {});
+        let mut rounds = Rounds::new(&plan, &h, &[0.1; 4], &|_| {}, &|| false);
         let mut before = None;
         while let Some(batch) = rounds.next(before) {
             let Size { word, bytes, .. } = h[batch.pattern];

@@ -16,10 +16,20 @@ extern "C" fn note(_signal: libc::c_int) {
     CAME.store(true, Relaxed);
 }
 
-/// From now on it is noted.
+/// From now on the first Ctrl-C is noted.
 pub(crate) fn heed() {
-    let action = SigAction::new(SigHandler::Handler(note), SaFlags::SA_RESETHAND, SigSet::empty());
-    // SAFETY: the handler stores a word, and nothing else. Where the system refuses, Ctrl-C ends the program.
+    handle(SaFlags::SA_RESETHAND);
+}
+
+/// From now on every Ctrl-C is noted: in a process of a job, which receives it from the terminal and from `lpf run`, and
+/// is ended by the command that began the job.
+pub(crate) fn heed_in_a_job() {
+    handle(SaFlags::empty());
+}
+
+fn handle(flags: SaFlags) {
+    let action = SigAction::new(SigHandler::Handler(note), flags, SigSet::empty());
+    // SAFETY: the handler stores a word, and nothing else. If the system refuses it, Ctrl-C ends the program.
     let _ = unsafe { sigaction(Signal::SIGINT, &action) };
 }
 
@@ -29,12 +39,20 @@ pub(crate) fn came() -> bool {
 }
 
 /// How measuring has ended: jobs have an interrupt, too, and fail in the middle.
-pub(super) fn ended(measured: Result<()>) -> Result<()> {
+pub(crate) fn ended(measured: Result<()>) -> Result<()> {
     if came() { Err(Failure::Ended(STATUS)) } else { measured }
 }
 
+/// What was found, if anything was, and how measuring has ended.
+pub(crate) fn split<T>(measured: Result<T>) -> (Option<T>, Result<()>) {
+    match measured {
+        Ok(found) => (Some(found), ended(Ok(()))),
+        Err(failure) => (None, ended(Err(failure))),
+    }
+}
+
 /// What to say beside what was measured, if that is not all: so many of so many.
-pub(super) fn remark(end: &Result<()>, [done, all]: [usize; 2], what: &str) -> Option<String> {
+pub(crate) fn remark(end: &Result<()>, [done, all]: [usize; 2], what: &str) -> Option<String> {
     let cut = if came() { "interrupted" } else { "ended by a failure" };
     end.is_err().then(|| format!("{cut}, when {done} of {all} {what} were measured"))
 }
