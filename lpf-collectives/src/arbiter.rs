@@ -25,7 +25,7 @@ use crate::arrival_pattern::pairing::{Growth, Pairs};
 use crate::collectives::{Collectives, mixed};
 use crate::helper::{Helped, Work, help, wake_all};
 
-/// Between two looks in a call, of who waits for a pair too; else; and where nothing has happened for long. Who posts
+/// Between two looks in a call, of who waits for a pair too; else; and if nothing has happened for long. Who posts
 /// wakes the helper of its own process, so that one that has all members looks between calls only when it is woken.
 const OFTEN: Duration = Duration::from_micros(100);
 const SELDOM: Duration = Duration::from_millis(2);
@@ -232,7 +232,7 @@ impl<'s, L: Lpf> Arbiter<'s, L> {
     /// For a group whose trees grow in this way, the same at every member. Collective over it: a word to every member, over all connections, which are open then.
     ///
     /// # Errors
-    /// *Mitigable* where the system refuses a thread; *fatal* where the section failed.
+    /// *Mitigable* if the system refuses a thread; *fatal* if the section failed.
     #[track_caller]
     pub fn new(ctx: &mut Context<'s, L>, c: &mut Collectives<'s>, growth: Growth) -> Result<Self> {
         // Who has another way to grow has another arbiter.

@@ -444,7 +444,7 @@ impl<'s> Collectives<'s> {
     /// What the root has in `x` goes to everybody's.
     ///
     /// # Errors
-    /// *Misuse* for a root that is no member or a range outside its area; *fatal* where members called
+    /// *Misuse* for a root that is no member or a range outside its area; *fatal* if members called
     /// different collectives, or the section failed.
     #[track_caller]
     pub fn broadcast<L: Lpf, T: Pod>(
@@ -494,7 +494,7 @@ impl<'s> Collectives<'s> {
     /// Everybody's `x`, combined, becomes the root's `y`. The others' `y` is not touched.
     ///
     /// # Errors
-    /// As [`broadcast`](Self::broadcast), and *misuse* where `y` is not as long as `x`, or elements are
+    /// As [`broadcast`](Self::broadcast), and *misuse* if `y` is not as long as `x`, or elements are
     /// longer than a cell.
     #[track_caller]
     pub fn reduce<L: Lpf, T: Pod>(
@@ -634,7 +634,7 @@ impl<'s> Collectives<'s> {
     /// Everybody's `x`, combined; block i of the result, a p-th of it, becomes member i's `y`.
     ///
     /// # Errors
-    /// As [`reduce`](Self::reduce), and *misuse* where `x` is not p times as long as `y`.
+    /// As [`reduce`](Self::reduce), and *misuse* if `x` is not p times as long as `y`.
     #[track_caller]
     pub fn reduce_scatter<L: Lpf, T: Pod>(
         &mut self,

@@ -171,7 +171,7 @@ impl<'s> Collectives<'s> {
     /// caller has pending.
     ///
     /// # Errors
-    /// *Mitigable* where memory is refused.
+    /// *Mitigable* if memory is refused.
     #[track_caller]
     pub fn new<L: Lpf>(ctx: &mut Context<'s, L>) -> Result<Self> {
         let settings = Settings::new(ctx.nprocs());
@@ -181,7 +181,7 @@ impl<'s> Collectives<'s> {
     /// Of the whole context. Collective; two full syncs, which complete what the caller has pending.
     ///
     /// # Errors
-    /// *Mitigable* where memory is refused, *misuse* for settings that cannot be.
+    /// *Mitigable* if memory is refused, *misuse* for settings that cannot be.
     #[track_caller]
     pub fn with<L: Lpf>(ctx: &mut Context<'s, L>, settings: Settings) -> Result<Self> {
         let (me, nprocs) = (ctx.pid() as usize, ctx.nprocs());
@@ -273,7 +273,7 @@ impl<'s> Collectives<'s> {
     ///
     /// # Errors
     /// *Misuse* at every member where one has no room left for the members of another group
-    /// ([`Settings::group_members`]); *fatal* where the section failed.
+    /// ([`Settings::group_members`]); *fatal* if the section failed.
     #[track_caller]
     pub fn split<L: Lpf>(
         &mut self,

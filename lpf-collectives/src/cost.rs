@@ -68,7 +68,7 @@ impl Add for Supersteps {
     }
 }
 
-/// One superstep whose messages are kept as they are; none where nothing moves.
+/// One superstep whose messages are kept as they are; none if nothing moves.
 fn moving(h_bytes: f64, messages: f64) -> Supersteps {
     match h_bytes > 0.0 {
         true => Supersteps { count: 1.0, h_bytes, messages, combined_bytes: 0.0 },

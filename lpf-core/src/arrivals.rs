@@ -1,7 +1,7 @@
 //! Expected arrivals: links, rings, credits, stamps.
 //!
-//! Both ends of every transfer of an arrival-aware algorithm know the schedule, so a process need
-//! not wait for everybody: it waits for the messages it expects. The vocabulary:
+//! Both ends of every transfer of an arrival-aware algorithm know the schedule. So a process need
+//! not wait for all others: it waits for the messages it expects. The vocabulary:
 //!
 //! - an *inbox* is memory of the runtime at every process, registered like a slot: a number of
 //!   *rings*, each of W *cells* of one size;
@@ -36,7 +36,7 @@ pub struct InboxShape {
     pub rings: u32,
     /// Cells of a ring, the window W: messages under way or unreleased; 1 to [`MAX_WINDOW`].
     pub window: u32,
-    /// Bytes of a cell: the longest message that is no landing.
+    /// Bytes of a cell: the longest message that is not a landing.
     pub cell_bytes: usize,
 }
 
@@ -112,20 +112,20 @@ impl Expect {
     }
 }
 
-/// What a process is in, for the question who waits for what, and the stamp its messages carry.
+/// The call that a process has entered, for the check of waits, and the stamp that its messages carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Call {
     /// The group whose members call; groups number their calls separately.
     pub group: u64,
-    /// Number of the call among those of its group; 0 where no call is going on.
+    /// Number of the call among those of its group; 0 outside of calls.
     pub number: u32,
     /// Hash of kind, size, root, algorithm and estimates: equal on all members of one call. The lowest bits,
-    /// [`KIND`](Self::KIND), are the kind's number, so that a message says what its sender is in.
+    /// [`KIND`](Self::KIND), are the kind's number, so that a message names the call of its sender.
     pub stamp: u32,
-    /// What calls of the group are called, by their kinds' numbers.
+    /// The names of the group's calls, by their kinds' numbers.
     #[serde(skip)]
     pub names: Option<&'static [&'static str; Call::KIND as usize + 1]>,
-    /// Where in the source it was called. To others [`Status::place`](crate::waits::Status::place) tells it.
+    /// The source location of the call. Others get it by [`Status::place`](crate::waits::Status::place).
     #[serde(skip)]
     pub place: Option<&'static Location<'static>>,
 }
@@ -177,7 +177,7 @@ impl Call {
                 format!("with {}: compare what the two call there", Self::DIFFERENCES)
             }
             true if self.is_the_same_ahead(&theirs) => {
-                "which is another collective, or the same with estimates by which all members come together".into()
+                "which is another collective, or the same with estimates by which all members arrive at once".into()
             }
             true => "which is another collective".into(),
             false => {
@@ -208,7 +208,7 @@ pub struct Arrival {
 }
 
 /// The sender's side of one channel. Cumulative counts throughout: they never wrap in practice
-/// (2^64 messages) and a lost update is mended by the next.
+/// (2^64 messages), and the next update repairs a lost one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outgoing {
     /// Puts accepted, queued ones included.
@@ -244,7 +244,7 @@ impl Outgoing {
     }
 
     /// Makes one more put of `bytes` bytes on a link, behind `queued` ones that have not left: one message,
-    /// or as many as it has parts.
+    /// or one for each part.
     ///
     /// # Errors
     /// Why it cannot be made: too long for a cell, too many in one superstep, too many without credit.
@@ -309,11 +309,11 @@ pub fn never_awaited(left: u64, inbox: usize, ring: u32, next: Pid) -> Cause {
     ))
 }
 
-/// Why a link cannot be closed: its owner never awaited a message of process `from` that has come.
+/// Why a link cannot be closed: its owner never awaited a message of process `from` that has arrived.
 #[cold]
 pub fn not_awaited(from: Pid) -> Cause {
     Cause::Arrivals(format!(
-        "it gives up a link on which a message of process {from} has come that it never awaited: the two do not \
+        "it gives up a link on which a message of process {from} has arrived that it never awaited: the two do not \
          agree on what they send each other"
     ))
 }
@@ -339,11 +339,11 @@ pub struct Incoming {
     pub awaited: u64,
     /// Of these, seen to have arrived.
     pub seen: u64,
-    /// Of these, told to the owner: the wait for them is over.
+    /// Of these, reported to the owner: the wait for them is over.
     pub finished: u64,
-    /// The prefix of messages that their owner is done with.
+    /// The prefix of messages that their owner no longer needs.
     pub released: u64,
-    /// What the peer was told of `released`.
+    /// The value of `released` that was last sent to the peer.
     pub reported: u64,
     /// Bit i: message `released + i` is released out of turn.
     done: u64,
@@ -365,8 +365,8 @@ impl Incoming {
         }
     }
 
-    /// Whether a wait for `messages` may begin, as far as it concerns this link: first everything that nobody
-    /// holds is released, then no more than the window is unreleased.
+    /// Whether a wait for `messages` may begin, as far as it concerns this link. First every message without a holder
+    /// is released; then no more than the window may be unreleased.
     ///
     /// # Errors
     /// Why not.
@@ -394,7 +394,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Notes that message `nth` (counted from 0) is done with. False where it is not unreleased.
+    /// Releases message `nth` (counted from 0). False if it is not unreleased.
     #[inline]
     pub fn release(&mut self, nth: u64) -> bool {
         if nth < self.released || nth >= self.finished {
@@ -417,7 +417,7 @@ impl Incoming {
         self.released += u64::from(prefix);
     }
 
-    /// Gives message `nth` a holder. False where it is not readable or has one.
+    /// Gives message `nth` a holder. False if it is not readable or has one.
     #[inline]
     pub fn hold(&mut self, nth: u64) -> bool {
         if !self.is_readable(nth) {
@@ -429,7 +429,7 @@ impl Incoming {
         free
     }
 
-    /// Releases message `nth` for its holder. False where it has none.
+    /// Releases message `nth` for its holder. False if it has none.
     #[inline]
     pub fn release_held(&mut self, nth: u64) -> bool {
         let bit = 1u64.checked_shl((nth.wrapping_sub(self.released)).min(64) as u32).unwrap_or(0);
@@ -441,8 +441,8 @@ impl Incoming {
         true
     }
 
-    /// Releases every message of a finished wait that nobody holds: what every sync does first. What
-    /// is awaited and has not come stays awaited.
+    /// Releases every message of a finished wait that has no holder, as every sync does first. Messages that are awaited
+    /// and have not arrived stay awaited.
     #[inline]
     pub fn release_unheld(&mut self) {
         let finished = self.finished - self.released;
@@ -452,7 +452,7 @@ impl Incoming {
         }
     }
 
-    /// Whether message `nth` has come to its owner and is not released.
+    /// Whether message `nth` has been reported to its owner and is not released.
     #[inline]
     pub fn is_readable(&self, nth: u64) -> bool {
         (self.released..self.finished).contains(&nth) && self.done >> (nth - self.released) & 1 == 0
@@ -463,8 +463,8 @@ impl Incoming {
         self.awaited - self.released
     }
 
-    /// Whether a credit has to go by itself: when half a window is unreported; at once when the
-    /// owner waits for a message that the peer may have no credit for (a count above reported + W).
+    /// Whether a credit has to be sent by itself: when half a window is unreported. Also at once, when the
+    /// owner waits for a message for which the peer may lack credit (a count above reported + W).
     #[inline]
     pub fn must_report(&self, window: u32, waits_for: u64) -> bool {
         let unreported = self.released - self.reported;
@@ -493,7 +493,7 @@ mod tests {
         };
         let call = |stamp| Call { number: 7, stamp, names: Some(&NAMES), ..Call::default() };
         let said = |own, peer| call(own).differs(0, 1, call(peer).word());
-        let together = "or the same with estimates by which all members come together";
+        let together = "or the same with estimates by which all members arrive at once";
         assert!(said(0, 1).ends_with(together) && said(1, 0).ends_with(together), "{}", said(0, 1));
         assert!(said(2, 1).ends_with("which is another collective"), "{}", said(2, 1));
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::Pid;
 use crate::error::Result;
 
-/// A topic of the board; who uses it chooses the number.
+/// A topic of the board; its users choose the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Topic(pub u64);
 
@@ -28,8 +28,8 @@ pub trait Board: Clone + Send + Sync + 'static {
     /// The longest record: 8p + 64 bytes.
     fn max_record(&self) -> usize;
 
-    /// Whether all processes of the section are threads of this operating-system process: then who writes can itself
-    /// wake who is to read, which need not look from time to time.
+    /// Whether all processes of the section are threads of this operating-system process. Then the writer itself can
+    /// wake the reader, which need not look from time to time.
     fn is_in_one_process(&self) -> bool {
         false
     }
@@ -38,23 +38,23 @@ pub trait Board: Clone + Send + Sync + 'static {
     ///
     /// # Errors
     /// *Misuse* for a record longer than [`max_record`](Board::max_record), *mitigable* where
-    /// memory is refused, *fatal* where the section failed.
+    /// memory is refused, *fatal* if the section failed.
     fn write(&self, topic: Topic, record: &[u8]) -> Result<()>;
 
     /// The latest record of one process, if it wrote one.
     ///
     /// # Errors
-    /// *Misuse* for a process that does not exist, *fatal* where the section failed.
+    /// *Misuse* for a process that does not exist, *fatal* if the section failed.
     fn read(&self, from: Pid, topic: Topic) -> Result<Option<Record>>;
 
     /// The latest record of every process, by process.
     ///
     /// # Errors
-    /// *Fatal* where the section failed.
+    /// *Fatal* if the section failed.
     fn read_all(&self, topic: Topic) -> Result<Vec<Option<Record>>>;
 
-    /// Closes an agreement: the first record under `topic` stands for all, whoever writes it, and
-    /// is never changed. True where it was this one. May take a round trip: for helper threads.
+    /// Closes an agreement: the first record under `topic`, by any process, stands for all and never changes. True if
+    /// it was this record. May take a round trip: for helper threads.
     ///
     /// # Errors
     /// As [`write`](Board::write).
@@ -64,6 +64,6 @@ pub trait Board: Clone + Send + Sync + 'static {
     /// process that fetched it does not get it again.
     ///
     /// # Errors
-    /// *Fatal* where the section failed.
+    /// *Fatal* if the section failed.
     fn agreed(&self, topic: Topic) -> Result<Option<Vec<u8>>>;
 }

@@ -1,22 +1,25 @@
-//! Checked mode (`LPF_CHECK=1`): what the contract forbids and nobody notices, with its place in
-//! the source.
+//! Checked mode (`LPF_CHECK=1`) finds violations of the contract that are not found otherwise, with their source
+//! locations.
 //!
 //! Four mistakes leave a superstep well defined for the machine and meaningless for the program:
-//! the same bytes read and written in one superstep, registrations in another order than the other
-//! processes', a slot used after it was deregistered, a slot left registered at the end. This is the
-//! logic that finds them, the same for every backend; without checked mode nothing here is called.
+//! - the same bytes are read and written in one superstep;
+//! - registrations are in another order than those of the other processes;
+//! - a slot is used after it was deregistered;
+//! - a slot is left registered at the end.
+//!
+//! This is the logic that finds them, the same for every backend. Without checked mode nothing here is called.
 //!
 //! # How a backend calls it
 //! Each process holds a [`Registry`] and a list of [`Tracked`], filled by `register_*`,
 //! `deregister`, `put` and `get` with [`Place::caller`] (the primitives are `#[track_caller]`).
-//! A full sync, after every process has stopped queueing and before a byte moves (on shared memory
-//! after the first barrier, when each can read the others' lists; between processes the lists travel
-//! with the first meta-data):
+//! A full sync does the following, after every process has stopped queueing and before a byte moves. On shared memory that
+//! is after the first barrier, when each can read the others' lists. Between processes the lists travel with the first
+//! meta-data.
 //!
 //! 1. [`difference`] between the [`calls`](Registry::calls) of this process and its neighbour's:
-//!    if all neighbours agree, all do. Where counts and hashes were compared, only when they differ;
+//!    if all neighbours agree, all do. If counts and hashes were compared, only if they differ;
 //! 2. a [`Checker`] of this process's memory: [`own`](Checker::own) with its own list, and
-//!    [`from`](Checker::from) with everybody's (its own too: requests to oneself);
+//!    [`from`](Checker::from) with those of all processes (its own too: requests to oneself);
 //!    [`overlap`](Checker::overlap) is fatal;
 //! 3. when the sync is complete, the list is cleared and [`Registry::settle`] called (not while a library works
 //!    in supersteps of its own, see [`Pending`]).

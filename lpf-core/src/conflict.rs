@@ -1,15 +1,14 @@
 //! Write conflicts, resolved at the destination: which bytes of each write arrive.
 //!
 //! Several requests may write the same memory in one superstep; the outcome has to be that of some
-//! serial order of whole requests. Where the destination copies (threads), it applies one request
-//! after another and is done. Where the network writes (message passing, RDMA), the destination
-//! tells each source in the second exchange of meta-data which part of its write to send, so that
-//! no byte is written twice. This module finds these parts.
+//! serial order of whole requests. On threads the destination copies: it applies one request after another. With message
+//! passing and RDMA the network writes. Then each source learns in the second exchange of meta-data which part of its
+//! write to send, so that no byte is written twice. This module finds these parts.
 //!
 //! # The order, and why this one
-//! Any serial order will do (arbitrary-order CRCW PRAM), so the one that costs least is taken:
-//! *writes take effect in descending order of their first address*, those with equal first
-//! addresses in descending order of their place in the list. So a byte belongs to the write that
+//! Any serial order is correct (arbitrary-order CRCW PRAM), so this module uses the cheapest:
+//! *writes take effect in descending order of their first address*. Writes with equal first addresses take effect in
+//! descending order of their position in the list. So a byte belongs to the write that
 //! begins first among those that cover it. Then
 //!
 //! - one sweep in ascending order decides everything: what lies below the highest end so far is
@@ -19,15 +18,14 @@
 //! - winners are ordered by place in the sweep, a total order: no cycle, whatever overlaps.
 //!
 //! # Cost
-//! Time O(m): a least-significant-digit radix sort of m addresses by 8 bits a pass, ⌈b/8⌉ passes
-//! over m entries and 256 counters each, where the addresses span 2^b bytes (b ≤ 64, so at most 8;
-//! 64 MiB of memory take 4), then one sweep. No step depends on the length of a write. Memory O(m):
-//! 40 bytes a write, allocated by [`reserve`](Conflicts::reserve) alone.
+//! Time O(m): a least-significant-digit radix sort of m addresses, then one sweep. The sort takes 8 bits a pass. If the
+//! addresses span 2^b bytes, it makes ⌈b/8⌉ passes over m entries and 256 counters each: at most 8, and 4 for 64 MiB of
+//! memory. No step depends on the length of a write. Memory O(m): 40 bytes a write, allocated only by
+//! [`reserve`](Conflicts::reserve).
 //!
-//! The paper's Table 1 allows time O(m + h_s + h_b/s) and memory O(m + h_s + R/s) for small
-//! messages below s bytes: sorted ones, bytes of which may be looked at one by one, and large ones
-//! cut at multiples of s, with an owner for each of the R/s blocks. With the order above both terms
-//! beside m are not needed, and neither is s.
+//! The paper's Table 1 allows time O(m + h_s + h_b/s) and memory O(m + h_s + R/s), for a bound s on small messages. There
+//! small messages are sorted, and may be inspected byte by byte. Large ones are cut at multiples of s, with an owner for
+//! each of the R/s blocks. With the order above neither the terms beside m nor s are needed.
 
 #[cfg(test)]
 mod tests;

@@ -30,8 +30,8 @@ use crate::typed::message::{Closings, Releases};
 
 /// One process of a section.
 ///
-/// Made by `exec`, `hook` and `rehook`; it stays on the thread it was handed to and ends with the
-/// function it was handed to.
+/// `exec`, `hook` and `rehook` make it. It stays on the thread that received it, and ends with the function that received
+/// it.
 ///
 /// ```compile_fail
 /// # use lpf_core::{Context, Lpf};
@@ -64,7 +64,7 @@ impl<L: Lpf> std::fmt::Debug for Context<'_, L> {
 /// A panic of `f` is caught here; it is fatal for the section and does not go further.
 ///
 /// # Errors
-/// What `f` returned, that it panicked, or what [`Lpf::leave`] found.
+/// The error that `f` returned, its panic, or the error of [`Lpf::leave`].
 pub fn run_section<L, F>(raw: L, args: Args<'_>, f: F) -> Result<()>
 where
     L: Lpf,
@@ -109,7 +109,7 @@ where
 pub fn panic_text(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|s| s.to_string());
     text.or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a value that is no text".into())
+        .unwrap_or_else(|| "a value that is not a text".into())
 }
 
 impl<'s, L: Lpf> Context<'s, L> {
@@ -152,7 +152,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// and a [`sync`](Self::sync).
     ///
     /// # Errors
-    /// *Mitigable* where memory is refused.
+    /// *Mitigable* if memory is refused.
     #[track_caller]
     pub fn resize(&mut self, slots: usize, requests: usize) -> Result<()> {
         self.raw.resize_memory_register(slots)?;
@@ -162,7 +162,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// Ends the superstep: all requests of all processes are complete when it returns. hg + l.
     ///
     /// # Errors
-    /// *Fatal* where any process of the section failed.
+    /// *Fatal* if any process of the section failed.
     #[inline]
     pub fn sync(&mut self) -> Result<()> {
         self.sync_with(SyncAttr::Default)
@@ -171,7 +171,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// Ends the superstep under an attribute.
     ///
     /// # Errors
-    /// *Fatal* where any process of the section failed.
+    /// *Fatal* if any process of the section failed.
     #[inline]
     pub fn sync_with(&mut self, attr: SyncAttr<'_>) -> Result<()> {
         self.give_back()?;
@@ -200,7 +200,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// [`free_p`](crate::Machine::free_p). Entry O(P + Ng + l), exit O(Ng + l).
     ///
     /// # Errors
-    /// *Mitigable* where processes are refused, *fatal* where the new section failed: this one
+    /// *Mitigable* if processes are refused, *fatal* if the new section failed: this one
     /// stays usable.
     pub fn exec<P: Program>(&mut self, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
         const { assert!(size_of::<P>() == 0, "a program travels by name: what it needs is in Args") };
@@ -220,8 +220,8 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// ```
     ///
     /// # Errors
-    /// *Fatal* where the inner section failed; this context stays usable. If that leaves this section, too (with
-    /// `?`), it is this section's failure as it is: all are told the process and the inner superstep where it began.
+    /// *Fatal* if the inner section failed; this context stays usable. If the function returns that error (with `?`), it
+    /// becomes the failure of this section. All processes then get the process and the inner superstep where it began.
     pub fn rehook<F>(&mut self, args: Args<'_>, f: F) -> Result<()>
     where
         F: for<'r> FnOnce(&mut Context<'r, L>, Args<'_>) -> Result<()>,
@@ -240,7 +240,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// is fatal. O(len): the memory is zeroed.
     ///
     /// # Errors
-    /// *Mitigable* where memory is refused, *misuse* where no slot is reserved.
+    /// *Mitigable* if memory is refused, *misuse* if no slot is reserved.
     #[track_caller]
     pub fn area<T: Element>(&mut self, len: usize) -> Result<Area<'s, T>> {
         let block = self.allocate::<T>(len)?;
@@ -261,7 +261,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// memory is zeroed.
     ///
     /// # Errors
-    /// *Mitigable* where memory is refused, *misuse* where no slot is reserved.
+    /// *Mitigable* if memory is refused, *misuse* if no slot is reserved.
     #[track_caller]
     pub fn local<T: Element>(&mut self, len: usize) -> Result<Local<'s, T>> {
         let block = self.allocate::<T>(len)?;
@@ -285,11 +285,11 @@ impl<'s, L: Lpf> Context<'s, L> {
         })
     }
 
-    /// Cancels an area; collective for global ones, in the same order. Its memory goes at the end
+    /// Cancels an area; collective for global ones, in the same order. Its memory is freed at the end
     /// of the next full sync.
     ///
     /// # Errors
-    /// *Misuse* where a pending request names it; the area is then given back.
+    /// *Misuse* if a pending request names it; the area is then given back.
     #[track_caller]
     pub fn deregister<M: Memory<'s>>(&mut self, memory: M) -> std::result::Result<(), (Error, M)> {
         match self.raw.deregister(memory.slot()) {
@@ -301,8 +301,7 @@ impl<'s, L: Lpf> Context<'s, L> {
         }
     }
 
-    /// Reads an area of this process. What it holds between a request and the end of its sync is
-    /// what it held before.
+    /// Reads an area of this process. Between a request and the end of its sync an area keeps its values.
     ///
     /// ```compile_fail
     /// # use lpf_core::{Context, Lpf, Result};

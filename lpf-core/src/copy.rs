@@ -1,9 +1,9 @@
-//! The one way bytes move between processes that share memory.
+//! The copy of bytes between processes that share memory.
 //!
 //! A superstep may by mistake read and write the same bytes. Its result is then unspecified, but
-//! nothing else may happen, so copies between processes never go through Rust references: plain
-//! moves up to 16 bytes, the C library's `memmove` above, streaming stores where they were measured
-//! to pay. Built with `--cfg tsan` the copy is made of relaxed atomic words, so that
+//! nothing else may happen. So copies between processes never go through Rust references. They are plain
+//! moves up to 16 bytes, the C library's `memmove` above, and streaming stores if a measurement shows that they are
+//! faster. Built with `--cfg tsan` the copy is made of relaxed atomic words, so that
 //! ThreadSanitizer reports races of the protocol and not those of a program's mistake.
 
 #[cfg_attr(any(tsan, loom), allow(dead_code))] // the copy below takes its place

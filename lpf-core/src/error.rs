@@ -1,4 +1,4 @@
-//! What can go wrong, for whom, and what to do next.
+//! Errors: their kind, the process where they began, and their cause.
 //!
 //! The contract knows four outcomes: success and three kinds of error. A *misuse* is found at the
 //! call, changes nothing, and the section goes on. A *mitigable* error (memory, threads) changes
@@ -18,7 +18,7 @@ use crate::check::Place;
 /// The result of every primitive.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What a caller can do about an [`Error`].
+/// The kind of an [`Error`], which determines what a caller can do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// The call was wrong; it had no effect and the section goes on.
@@ -51,9 +51,9 @@ pub enum Cause {
     /// Memory was refused.
     #[error("out of memory: {bytes} bytes for {what} were refused")]
     OutOfMemory {
-        /// What the memory was for.
+        /// The purpose of the memory.
         what: Cow<'static, str>,
-        /// How much was asked for; `usize::MAX` where the size itself overflows.
+        /// The size asked for; `usize::MAX` if the size itself overflows.
         bytes: usize,
     },
     /// The operating system refused a thread.
@@ -151,7 +151,7 @@ pub enum Cause {
         offset: usize,
         /// Length of the range.
         bytes: usize,
-        /// Length of the slot at the target (0 where it is not registered).
+        /// Length of the slot at the target (0 if it is not registered).
         len: usize,
     },
     /// A slot with requests pending was deregistered.
@@ -231,12 +231,12 @@ pub enum Cause {
         /// What `other` called.
         theirs: String,
     },
-    /// A process did not come to a superstep in time.
+    /// A process did not arrive at a superstep in time.
     #[error("it did not reach the superstep within {} s (LPF_TIMEOUT); it is {state}", limit.as_secs_f64())]
     Late {
         /// The bound.
         limit: Duration,
-        /// What it is doing, as far as known.
+        /// The state of the process, as far as known.
         state: String,
     },
     /// A wait that can never end, or a message that the protocol never sends.
@@ -347,17 +347,17 @@ impl Error {
         Self::new(Kind::Program, None, None, Cause::Program(text.to_string()))
     }
 
-    /// What a caller can do about it.
+    /// The kind, which determines what a caller can do about it.
     pub fn kind(&self) -> Kind {
         self.0.kind
     }
 
-    /// The process where it began, where there is one.
+    /// The process where it began, if it began in one.
     pub fn process(&self) -> Option<Pid> {
         self.0.process
     }
 
-    /// The superstep where it began, counted in full syncs from 0, where there is one.
+    /// The superstep where it began, counted in full syncs from 0, if it began in one.
     pub fn superstep(&self) -> Option<u64> {
         self.0.superstep
     }

@@ -4,9 +4,9 @@
 //! LPF is twelve primitives, each with a guaranteed cost, so that a bulk-synchronous algorithm
 //! proven optimal once runs as proven everywhere: a superstep costs h·g + l whatever its pattern.
 //! A backend keeps that promise for one kind of machine. So there is one trait, [`Lpf`], which a
-//! backend implements on byte ranges of slots; what all of them need (slots, the request pool,
-//! conflict resolution, the arithmetic of credits, the errors) is here, once; and on top of the
-//! trait stands one typed layer, [`Context`], which makes ordinary use safe Rust at no cost.
+//! backend implements on byte ranges of slots. The parts that all backends need are here, once: slots, the request pool,
+//! conflict resolution, the arithmetic of credits, the errors. On top of the
+//! trait is one typed layer, [`Context`], which makes ordinary use safe Rust at no cost.
 //!
 //! An SPMD function is written against the context and runs on any backend:
 //!

@@ -13,7 +13,7 @@ use crate::program::Program;
 use crate::slot::{GlobalSlot, LocalSlot, Registrant, Slot};
 use crate::waits::Consult;
 
-/// What [`Lpf::poll`] is asked about.
+/// The condition that [`Lpf::poll`] tests.
 #[derive(Clone, Copy, Debug)]
 pub enum Awaited<'a> {
     /// That all these messages have arrived. Their counts were added by
@@ -35,34 +35,35 @@ pub enum Leaving {
     Returned(Error),
     /// Its function panicked with this text.
     Panicked(String),
-    /// It cannot go on for this reason, which names the process where it began: the failure of a rehook that it
-    /// hands on; and for backends that stand on another (a node's network, when one of the node's threads failed).
+    /// It cannot go on for this reason, which names the process where it began. It is the failure of a rehook that the
+    /// function returned. A backend that is built on another one uses it too: for a node's network when one of the
+    /// node's threads failed.
     Failed(Error),
 }
 
-/// One process of a section, as a backend sees it: the twelve primitives and what expected
-/// arrivals add to them as kinds of registration and attributes.
+/// One process of a section, as a backend sees it: the twelve primitives, and the kinds of registration and the
+/// attributes that expected arrivals add.
 ///
 /// Users hold a [`Context`], which adds the typed layer and lends this interface as
 /// [`Raw`](crate::Raw). Costs are those of the table in the book's contract; each primitive names its own.
 ///
-/// A context is used by the thread it was handed to; the backend object is `Send`, so that a
+/// A context stays on the thread that received it. The backend object is `Send`, so that a
 /// hybrid can drive a node's network from any of its threads under a lock.
 ///
 /// # Safety
 /// The typed layer is safe Rust only on a backend that keeps these promises:
-/// - memory of an ordinary request is touched only inside the full sync that completes it, and only
-///   the ranges named, which lie in slots registered at that time; the source of a put on a link is
-///   read until the next flush, full sync or leaving has returned; the memory of an offer is written
-///   until the sync that awaited its message, or any call that is *fatal*, has returned;
-/// - when a full sync or `leave` has returned, or any call returned *fatal*, nobody touches anything
+/// - Memory of an ordinary request is touched only inside the full sync that completes it, and only in
+///   the ranges named, which are in slots registered at that time. The source of a put on a link is
+///   read until the next flush, full sync or leaving has returned. The memory of an offer is written
+///   until the sync that awaited its message, or any call that is *fatal*, has returned.
+/// - When a full sync or `leave` has returned, or any call returned *fatal*, no other process touches anything
 ///   else of this process's registered memory, or
-///   [`memory_is_quiet`](Lpf::memory_is_quiet) is false for ever;
-/// - a cell shown by [`arrival`](Lpf::arrival) is valid for its `bytes`, aligned to 32, and not
-///   written until it is released: a ring has one sender at a time, and `close` and
-///   `deregister_inbox` refuse while a message is held;
-/// - the default put and get refuse an [outbox](Registrant::Outbox);
-/// - concurrent copies between processes go through [`copy`](crate::copy), never through Rust
+///   [`memory_is_quiet`](Lpf::memory_is_quiet) is false for ever.
+/// - A cell shown by [`arrival`](Lpf::arrival) is valid for its `bytes`, aligned to 32, and not
+///   written until it is released. For this a ring has one sender at a time, and `close` and
+///   `deregister_inbox` refuse while a message is held.
+/// - The default put and get refuse an [outbox](Registrant::Outbox).
+/// - Concurrent copies between processes go through [`copy`](crate::copy), never through Rust
 ///   references.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a backend",
@@ -87,41 +88,40 @@ pub unsafe trait Lpf: Sized + Send {
     /// Entry O(P + Ng + l), exit O(Ng + l); not collective. `args` goes as [`Args`] says.
     ///
     /// # Errors
-    /// *Mitigable* where processes or memory are refused; *fatal* where the new section failed,
-    /// which leaves this context usable, or where this context has failed already.
+    /// *Mitigable* if processes or memory are refused; *fatal* if the new section failed,
+    /// which leaves this context usable, or if this context has failed already.
     fn exec<P: Program>(&mut self, procs: Pid, program: P, args: Args<'_>) -> Result<()>;
 
     /// Runs `f` in a pristine context on the same processes; this one is on hold meanwhile.
     ///
-    /// Collective; a full sync to enter, a flush and a barrier to leave (two where it had inboxes), and O(p) work.
+    /// Collective; a full sync to enter, a flush and a barrier to leave (two if it had inboxes), and O(p) work.
     /// Requests pending here stay pending.
     ///
     /// # Errors
-    /// *Fatal* where the inner section failed (this context stays usable) or this one has.
+    /// *Fatal* if the inner section failed (this context stays usable) or this one has.
     fn rehook<F>(&mut self, args: Args<'_>, f: F) -> Result<()>
     where
         F: for<'r> FnOnce(&mut Context<'r, Self>, Args<'_>) -> Result<()>;
 
-    /// Leaves the section: flush and closing barrier, or the news of a failure to all others. Where a message was
+    /// Leaves the section: a flush and the closing barrier, or the report of a failure to all others. If a message was
     /// sent on a link and never awaited, the section fails.
-    /// Called once, by [`run_section`](crate::run_section), never by users. A flush and one meeting; two, and
-    /// O(links ever opened), where there are inboxes.
+    /// Called once, by [`run_section`](crate::run_section), never by users. A flush and one barrier; with inboxes two
+    /// barriers, and O(links ever opened).
     fn leave(&mut self, how: Leaving) -> Result<()>;
 
-    /// Registers `bytes` bytes at `base` as the local side of requests, usable at once; of an
-    /// [outbox](Registrant::Outbox), as the source of puts on links alone. Θ(1) where no memory is
+    /// Registers `bytes` bytes at `base` as the local side of requests, usable at once; an
+    /// [outbox](Registrant::Outbox) is the source of puts on links only. Θ(1) if no memory is
     /// pinned, else O(bytes).
     ///
     /// # Errors
-    /// *Misuse* where no slot is left of those reserved, *mitigable* where the system refuses to pin
+    /// *Misuse* if no slot is left of those reserved, *mitigable* if the system refuses to pin
     /// the memory.
     ///
     /// # Safety
     /// - the memory is valid for reads and writes until the slot is deregistered and a full sync
-    ///   has returned after that, or the section was left; for ever where
+    ///   has returned after that, or the section was left; for ever if
     ///   [`memory_is_quiet`](Lpf::memory_is_quiet) is false then;
-    /// - its owner touches it only while no pending request names it: not the target of one at
-    ///   all, and not writing to the source of one.
+    /// - while a pending request names it, its owner does not touch the target, and does not write to the source.
     unsafe fn register_local(
         &mut self,
         base: *mut u8,
@@ -131,15 +131,15 @@ pub unsafe trait Lpf: Sized + Send {
 
     /// Registers memory for all processes, usable after the next full sync. Collective: the same
     /// calls in the same order everywhere; sizes may differ, 0 and null are allowed. `shape` is
-    /// compared between processes at that sync (0 where sizes may differ). Θ(1) where no memory is pinned,
+    /// compared between processes at that sync (0 if sizes may differ). Θ(1) if no memory is pinned,
     /// else O(bytes); that sync takes O(slots registered) more.
     ///
     /// # Errors
-    /// *Misuse* where no slot is left of those reserved, *mitigable* where the system refuses to pin
+    /// *Misuse* if no slot is left of those reserved, *mitigable* if the system refuses to pin
     /// the memory.
     ///
     /// # Safety
-    /// As [`register_local`](Lpf::register_local), and the requests are everybody's.
+    /// As [`register_local`](Lpf::register_local), for the requests of all processes.
     unsafe fn register_global(
         &mut self,
         base: *mut u8,
@@ -147,12 +147,12 @@ pub unsafe trait Lpf: Sized + Send {
         shape: u64,
     ) -> Result<GlobalSlot>;
 
-    /// Cancels a registration at once; collective for global slots, in the same order. What the
-    /// backend keeps for it goes when the next full sync returns. O(open links and offers), and for a slot
+    /// Cancels a registration at once; collective for global slots, in the same order. The data that the
+    /// backend keeps for it is freed when the next full sync returns. O(open links and offers), and for a slot
     /// registered in the same superstep O(slots registered in it).
     ///
     /// # Errors
-    /// *Misuse* where the slot is unknown, or named by a request pending or an offer open at this
+    /// *Misuse* if the slot is unknown, or named by a request pending or an offer open at this
     /// process.
     fn deregister(&mut self, slot: Slot) -> Result<()>;
 
@@ -160,7 +160,7 @@ pub unsafe trait Lpf: Sized + Send {
     /// allocation, no communication.
     ///
     /// With [`PutAttr::Channel`] or [`PutAttr::Landing`], `to` is the link's peer and `dst` and
-    /// `dst_offset` are ignored: the runtime knows the place. O(bytes copied) then, and O(p) between
+    /// `dst_offset` are ignored, because the runtime knows the address. O(bytes copied) then, and O(p) between
     /// processes.
     ///
     /// # Errors
@@ -198,7 +198,7 @@ pub unsafe trait Lpf: Sized + Send {
     /// Ends the superstep: hg + l for a full one; for the others see [`SyncAttr`].
     ///
     /// # Errors
-    /// *Fatal* where any process of the section failed, with process, superstep and cause.
+    /// *Fatal* if any process of the section failed, with process, superstep and cause.
     fn sync(&mut self, attr: SyncAttr<'_>) -> Result<()>;
 
     /// Whether the rounds of libraries' algorithms on expected arrivals end in full syncs (`LPF_STRICT=1`).
@@ -211,14 +211,14 @@ pub unsafe trait Lpf: Sized + Send {
     /// Lets `slots` slots be registered, from the end of the next full sync on. O(slots).
     ///
     /// # Errors
-    /// *Mitigable* where memory is refused, without any trace.
+    /// *Mitigable* if memory is refused, without any trace.
     fn resize_memory_register(&mut self, slots: usize) -> Result<()>;
 
     /// Lets this process queue or be subject to `requests` requests in a superstep, from the end
     /// of the next full sync on; the minimum over the processes holds. O(requests + p).
     ///
     /// # Errors
-    /// *Mitigable* where memory is refused, without any trace.
+    /// *Mitigable* if memory is refused, without any trace.
     fn resize_message_queue(&mut self, requests: usize) -> Result<()>;
 
     /// Reserves `slots` slots and `requests` requests for a library, on top of the user's and
@@ -226,7 +226,7 @@ pub unsafe trait Lpf: Sized + Send {
     /// O(slots + requests + p).
     ///
     /// # Errors
-    /// *Mitigable* where memory is refused, without any trace.
+    /// *Mitigable* if memory is refused, without any trace.
     fn reserve(&mut self, slots: usize, requests: usize) -> Result<()>;
 
     /// For libraries that work in full supersteps: suspends what this process has pending (requests,
@@ -239,7 +239,7 @@ pub unsafe trait Lpf: Sized + Send {
     /// then.
     fn suspend(&mut self) -> Result<()>;
 
-    /// What was suspended last is pending again; requests made since that no sync has completed are dropped.
+    /// The requests suspended last are pending again; later ones that no sync has completed are dropped.
     /// O(p) if requests were pending.
     ///
     /// # Panics
@@ -253,53 +253,53 @@ pub unsafe trait Lpf: Sized + Send {
     /// the inbox).
     ///
     /// # Errors
-    /// *Mitigable* where memory is refused; *misuse* for a window of 0 or above
+    /// *Mitigable* if memory is refused; *misuse* for a window of 0 or above
     /// [`MAX_WINDOW`](crate::arrivals::MAX_WINDOW).
     fn register_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot>;
 
     /// Cancels an inbox; collective. O(open links).
     ///
     /// # Errors
-    /// *Misuse* where it is unknown or has open links.
+    /// *Misuse* if it is unknown or has open links.
     fn deregister_inbox(&mut self, inbox: InboxSlot) -> Result<()>;
 
     /// Opens a link: messages from `peer` end in ring `ring` of `inbox` here, messages to it in
-    /// ring `peer_ring` of `inbox` there. The peer opens the same link the other way round, before or
-    /// after. Never waits; puts do, as for credit, until the peer has opened its end and the former
-    /// sender into its ring has closed: a ring carries one link at a time. O(W + open links); tells the
+    /// ring `peer_ring` of `inbox` there. The peer opens the same link in the other direction, before or
+    /// after. The call never waits. Puts wait, as for credit, until the peer has opened its end and the former
+    /// sender into its ring has closed, because a ring carries one link at a time. O(W + open links); informs the
     /// peer.
     ///
     /// # Errors
-    /// *Misuse* where inbox, ring or peer do not exist, or the ring is taken here. A message that the
+    /// *Misuse* if inbox, ring or peer do not exist, or the ring is taken here. A message that the
     /// peer never awaited on the ring's former link is *fatal*, as soon as the ring goes to its next one.
     fn open(&mut self, inbox: InboxSlot, ring: u32, peer: Pid, peer_ring: u32) -> Result<Link>;
 
     /// Closes a link on which everything awaited was released and everything put was flushed. O(W + open
-    /// links), and O(p) between processes; tells the peer.
+    /// links), and O(p) between processes; informs the peer.
     ///
     /// # Errors
-    /// *Misuse* otherwise; *fatal* where a message has come that was never awaited.
+    /// *Misuse* otherwise; *fatal* if a message has arrived that was never awaited.
     fn close(&mut self, link: Link) -> Result<()>;
 
     /// Offers memory for the next landing on `link`; offers are used in the order they are made.
     /// Returns the offer's number, counted from 0 over the link's life.
-    /// The memory is the runtime's until the sync that awaited the message. Θ(1); tells the sender.
+    /// The memory is the runtime's until the sync that awaited the message. Θ(1); informs the sender.
     ///
     /// # Errors
     /// *Misuse* for an unknown slot or link, a range outside it, or more than W offers open.
     fn offer(&mut self, link: Link, slot: Slot, offset: usize, bytes: usize) -> Result<u64>;
 
-    /// From how many bytes on a landing on `link` pays, over messages in cells; the same at both ends. It saves
-    /// a copy and takes an offer: over a network a turn, so that what fits a cell is better there; between
-    /// processes that share memory and no addresses it is copied twice as well, and never pays (`usize::MAX`).
-    /// Θ(1).
+    /// The length in bytes from which a landing on `link` is faster than messages in cells; the same at both ends. A
+    /// landing saves a copy, but needs an offer. Over a network an offer costs a round trip, so data that fits a cell is
+    /// faster there. Between processes that share memory but no addresses a landing is copied twice too, and is never
+    /// faster (`usize::MAX`). Θ(1).
     ///
     /// # Errors
     /// *Misuse* for an unknown link.
     fn landing_pays_from(&self, link: Link) -> Result<usize>;
 
-    /// The longest part of a put in [parts](PutAttr::Parts) on `link`: a cell, or, where the receiver reads parts in
-    /// the sender's memory, any (`usize::MAX`). The same at both ends. Θ(1).
+    /// The longest part of a put in [parts](PutAttr::Parts) on `link`: a cell, or any length (`usize::MAX`) if the
+    /// receiver reads parts in the sender's memory. The same at both ends. Θ(1).
     ///
     /// # Errors
     /// *Misuse* for an unknown link.
@@ -308,31 +308,31 @@ pub unsafe trait Lpf: Sized + Send {
     /// Lets puts on links leave as credits allow. Never blocks. O(open links), and O(p) between processes.
     ///
     /// # Errors
-    /// *Fatal* where the section failed.
+    /// *Fatal* if the section failed.
     fn post(&mut self) -> Result<()>;
 
-    /// Releases what finished waits were for and nobody holds, then adds the messages to what is awaited,
-    /// for the call that was [entered](Lpf::enter) last. [`poll`](Lpf::poll) then asks for them; what is
-    /// awaited and has not come stays awaited. O(k² + open links) for k messages.
+    /// Releases the messages of finished waits that no object holds. Then adds `messages` to the awaited ones,
+    /// for the call that was [entered](Lpf::enter) last. [`poll`](Lpf::poll) then asks for them. Messages that are
+    /// awaited and have not arrived stay awaited. O(k² + open links) for k messages.
     ///
     /// # Errors
     /// *Misuse* for an unknown link or more than W unreleased messages on one.
     fn expect(&mut self, messages: &[Expect]) -> Result<()>;
 
-    /// Makes progress on everything (all links, credits, flush) and tells whether the awaited is
-    /// there. Never blocks. O(open links), and O(p) between processes.
+    /// Makes progress on everything (all links, credits, flush). True if the condition holds. Never blocks.
+    /// O(open links), and O(p) between processes.
     ///
     /// # Errors
-    /// *Fatal* where the section failed, or a message carries another stamp than the call that
+    /// *Fatal* if the section failed, or a message carries another stamp than the call that
     /// awaits it.
     fn poll(&mut self, awaited: Awaited<'_>) -> Result<bool>;
 
-    /// Waits until `found` finds what it looks for on the [board](Lpf::board): the one wait for what no
-    /// message announces. It publishes itself as every wait does, so that a disagreement ends it, and makes
-    /// progress on everything. `found` is called again and again, `wait.absent` only if the wait is long.
+    /// Waits until `found` finds its record on the [board](Lpf::board), which no message announces. The wait is published
+    /// like every wait, so that a disagreement ends it, and makes progress on everything. It calls `found` repeatedly,
+    /// and `wait.absent` only if the wait is long.
     ///
     /// # Errors
-    /// Those of `found`; *fatal* where the section failed, or the wait never ends.
+    /// Those of `found`; *fatal* if the section failed, or the wait never ends.
     fn consult<R>(
         &mut self,
         wait: Consult<'_>,
@@ -342,7 +342,7 @@ pub unsafe trait Lpf: Sized + Send {
     /// Message `nth` (counted from 0 over the link's life), once awaited and until released.
     ///
     /// # Errors
-    /// *Misuse* where it was not awaited or is released.
+    /// *Misuse* if it was not awaited or is released.
     fn arrival(&self, link: Link, nth: u64) -> Result<Arrival>;
 
     /// How many messages of the link were awaited so far.
@@ -352,41 +352,41 @@ pub unsafe trait Lpf: Sized + Send {
     /// cell.
     ///
     /// # Errors
-    /// *Misuse* where it was not awaited or is released.
+    /// *Misuse* if it was not awaited or is released.
     fn hold(&mut self, link: Link, nth: u64) -> Result<()>;
 
     /// Gives the cell of message `nth` back to its sender.
     ///
     /// # Errors
-    /// *Misuse* where it was not awaited, is released already, or is held.
+    /// *Misuse* if it was not awaited, is released already, or is held.
     fn release(&mut self, link: Link, nth: u64) -> Result<()>;
 
-    /// Gives the cell of a held message back: for the typed layer, whose handles do the holding.
+    /// Gives the cell of a held message back: for the typed layer, whose handles hold messages.
     ///
     /// # Errors
-    /// *Misuse* where it is not held.
+    /// *Misuse* if it is not held.
     fn release_held(&mut self, link: Link, nth: u64) -> Result<()>;
 
-    /// Says what this process is in from now on; its messages carry the stamp.
+    /// Sets the call of this process from now on; its messages carry the stamp.
     fn enter(&mut self, call: Call);
 
-    /// Ends the section for a reason of this process's own, which is everybody's *fatal* error: for a library
-    /// that cannot go on and leaves memory to the runtime (a panic in what its caller handed it). Nobody
-    /// touches this process's memory when it returns, or [`memory_is_quiet`](Lpf::memory_is_quiet) is false.
-    /// What the section failed with: this error, or an earlier one.
+    /// Ends the section for a reason of this process, which becomes the *fatal* error of all. It is for a library that
+    /// cannot go on and leaves memory to the runtime, for example after a panic in its caller's operator. When it
+    /// returns, no other process touches this process's memory, or [`memory_is_quiet`](Lpf::memory_is_quiet) is false.
+    /// Returns the failure of the section: this error, or an earlier one.
     fn fail(&mut self, error: Error) -> Error;
 
     /// A handle to the board, for helper threads.
     fn board(&self) -> Self::Board;
 
-    /// False for ever once memory of this process may be written by somebody it cannot stop (a
-    /// receive that cannot be cancelled): the memory is then leaked.
+    /// False for ever when memory of this process may be written by another one that cannot be stopped (a
+    /// receive that cannot be cancelled). The memory is then leaked.
     fn memory_is_quiet(&self) -> bool {
         true
     }
 
     /// Messages that this process has sent in full syncs, rehooks and leaving, since it entered the
-    /// section; `None` where there are none, as between threads.
+    /// section; `None` if there are no messages, as between threads.
     fn traffic(&self) -> Option<Traffic> {
         None
     }

@@ -101,7 +101,7 @@ pub struct Parameters {
     pub combine_ns_per_byte: f64,
 }
 
-/// What combining takes where it was not measured.
+/// What combining takes if it was not measured.
 fn guessed_combining() -> f64 {
     0.1
 }
@@ -140,7 +140,7 @@ impl Parameters {
     /// The gap for messages of at least `bytes`, nanoseconds per byte; positive for every size.
     ///
     /// Between measured sizes the cost of a message is taken as a fixed part plus a part per byte,
-    /// so that g is linear in 1/size; below the smallest a message costs what the smallest does.
+    /// so that g is linear in 1/size. Below the smallest measured size a message costs the same as at that size.
     pub fn g_ns_per_byte(&self, p: Pid, bytes: usize) -> f64 {
         let scale = self.growth.g(p) / self.growth.g(self.p);
         scale * self.between(bytes, |row| row.g_ns_per_byte, true)
@@ -211,7 +211,7 @@ impl Machine {
         Machine { p, free_p, nprocs, cores: None, parameters }
     }
 
-    /// The same, whose processes share so many cores.
+    /// The same, with processes that share `cores` cores.
     pub fn on_cores(self, cores: usize) -> Self {
         Machine { cores: Some(cores.clamp(1, Pid::MAX as usize) as Pid), ..self }
     }
@@ -226,13 +226,13 @@ impl Machine {
         self.free_p
     }
 
-    /// The cores that its processes share, of which they may be more; nothing where that is not known, or there are
-    /// several hosts.
+    /// The cores that its processes share. There may be more processes than cores. `None` if the number is unknown, or
+    /// with several hosts.
     pub fn cores(&self) -> Option<Pid> {
         self.cores
     }
 
-    /// Where the numbers come from, for this context's number of processes.
+    /// The origin of the numbers, for this context's number of processes.
     pub fn origin(&self) -> Origin {
         match self.parameters.origin {
             Origin::Measured if self.parameters.p != self.nprocs => Origin::Extrapolated,

@@ -1,12 +1,12 @@
 //! State that belongs to one process of the system.
 //!
-//! After `fork` the child has copies of all memory and all descriptors, but one thread only. What lives on threads of
-//! its parent (pools, helpers), on connections that it shares with it, or behind locks that such a thread may
-//! have held does not work in the child, and using it can harm the parent. So such state remembers
-//! the process that made it ([`Maker`]): the child begins with empty state of its own ([`PerProcess`]), or gets an error.
+//! After `fork` the child has copies of all memory and all descriptors, but one thread only. State that needs threads of
+//! its parent (pools, helpers), shared connections, or locks that such a thread may have held does not work in the child.
+//! Using it can harm the parent. So such state remembers the process that made it ([`Maker`]): the child begins with
+//! empty state of its own ([`PerProcess`]), or gets an error.
 //!
 //! The same holds for `OnceLock` and `Once`: a child that is forked while another thread initialises one waits for that
-//! thread for ever. What takes long to find out is therefore kept in an [`inherited`](PerProcess::inherited) value.
+//! thread for ever. A value that takes long to compute is therefore kept as an [`inherited`](PerProcess::inherited) one.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -39,7 +39,7 @@ impl Maker {
         if self.is_here() { Ok(()) } else { Err(self.forked(pid, superstep)) }
     }
 
-    /// What such a process is told.
+    /// The error of such a process.
     #[cold]
     pub fn forked(self, pid: Pid, superstep: u64) -> Error {
         Error::fatal(pid, superstep, Cause::Forked { parent: self.0, child: id() })

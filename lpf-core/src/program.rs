@@ -7,9 +7,9 @@ use crate::lpf::Lpf;
 
 /// An SPMD function, generic over the backend that runs it.
 ///
-/// A generic function is no value that can be handed over, so a program is a type; the macro
+/// A generic function is not a value that can be passed, so a program is a type. The macro
 /// [`program!`](crate::program) writes it for a function. Between processes it travels as (module,
-/// offset in it), so a portable program holds no data: what it needs comes in [`Args`].
+/// offset in it), so a portable program holds no data: its input is in [`Args`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a program",
     label = "expected a value of a type that `lpf::program!` makes",

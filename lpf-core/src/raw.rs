@@ -122,8 +122,8 @@ impl<'a, L: Lpf> Raw<'a, L> {
     ///
     /// # Safety
     /// The source is not written until a flush, a full sync or the end of the section: the message
-    /// may leave at any time before. Who receives messages of a put in parts does not read them after a call
-    /// of its own has failed: they may lie in memory of the sender's.
+    /// may leave at any time before. The receiver of a put in parts does not read its messages after one of its calls
+    /// has failed: they may be in the sender's memory.
     #[track_caller]
     pub unsafe fn put_on(
         &mut self,

@@ -9,13 +9,12 @@
 //! word 1   slot at the other process (24) | offset in it (40)
 //! ```
 //!
-//! A length of 0xffff marks a record that is no such request: a link to the next chunk, the end of
+//! A length of 0xffff marks another record: a link to the next chunk, the end of
 //! the list, a request too large for the packed form (three records), or a *repeat*.
 //!
 //! # Repeats
 //! Programs put in runs: n elements at a constant stride on both sides. Two requests whose words
-//! differ from their predecessor's by the same amounts as that one's did continue an arithmetic
-//! progression. `push` then only counts, and writes one repeat record when the run ends: "continue
+//! differ from their predecessors' by the same amounts continue an arithmetic progression. `push` then only counts, and writes one repeat record when the run ends: "continue
 //! the progression of the last two requests n more times". A run costs no memory traffic, and the
 //! order of execution is the order of the calls.
 //!
@@ -24,9 +23,9 @@
 //! 51.2 bytes per reserved request, plus one chunk per target and kind, whose rest may stay unused.
 //!
 //! # Suspension
-//! A library suspends what its caller has queued, to use full supersteps of its own. Suspended lists stay
-//! where they are; the library's begin in the chunks behind them, and its [`reset`](Requests::reset) goes
-//! back no further. Each suspension of something adds one more chunk per target and kind to the pool, as a
+//! A library suspends the requests of its caller, to use full supersteps of its own. Suspended lists stay in
+//! their chunks. The library's lists begin in the chunks behind them, and its [`reset`](Requests::reset) goes
+//! back no further. Each suspension of requests adds one more chunk per target and kind to the pool, as a
 //! block of its own, because the lists lead into the other blocks and may not move.
 
 mod recent;
@@ -269,7 +268,7 @@ impl Requests {
         Ok(Some(Reserved(block)))
     }
 
-    /// Lets `requests` be queued from now on, the suspended ones included. What is pending and not suspended is
+    /// Lets `requests` be queued from now on, the suspended ones included. Pending requests that are not suspended are
     /// dropped.
     ///
     /// Whether that number is in force: while requests are suspended the room does not shrink.
@@ -310,7 +309,7 @@ impl Requests {
     }
 
     /// Counts a request with `other` against the capacity: once here, and once more where it is
-    /// its own target. False where there is no room.
+    /// its own target. False if there is no room.
     #[inline(always)]
     pub fn admit(&mut self, other: Pid) -> bool {
         let cost = 1 + usize::from(other == self.owner);
@@ -495,7 +494,7 @@ impl Requests {
         Ok(())
     }
 
-    /// What was suspended last is queued again; what was queued since is dropped.
+    /// The requests suspended last are queued again; later ones are dropped.
     ///
     /// # Panics
     /// If nothing is suspended.
@@ -667,7 +666,7 @@ impl Run {
 }
 
 impl List {
-    /// As [`for_each`](Self::for_each), run by run: for who sends a run as one record.
+    /// As [`for_each`](Self::for_each), run by run: for a sender that sends a run as one record.
     ///
     /// # Safety
     /// As there.

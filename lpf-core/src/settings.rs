@@ -63,11 +63,11 @@ pub enum Pin {
     Compact,
     /// Neighbours as far apart as possible.
     Scatter,
-    /// Compact where nothing else uses the cores, else none.
+    /// Compact if nothing else uses the cores, else none.
     Auto,
 }
 
-/// What a user may set; all of it has defaults.
+/// The settings of a user; all have defaults.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// `LPF_PROCS`: the most processes that exec starts on threads. By default there is no limit, and the value is
@@ -95,8 +95,8 @@ pub struct Settings {
     pub exchange: Setting<Option<Way>>,
     /// `LPF_HEARTBEAT`: off where processes stop in a debugger.
     pub heartbeat: Setting<bool>,
-    /// `LPF_MEET_TIMEOUT`: seconds that the processes of a job have to come together; `None`: what is usual
-    /// on the network.
+    /// `LPF_MEET_TIMEOUT`: seconds that the processes of a job have to join each other; `None`: the default of the
+    /// network.
     pub meet_timeout: Setting<Option<Duration>>,
 }
 
@@ -123,8 +123,8 @@ pub const NAMES: [&str; 18] = [
     "LPF_JOB",
 ];
 
-/// The variables of this environment that begin as settings do and are none, by name: misspelt,
-/// most likely, and of no effect.
+/// The names of variables of this environment that begin like settings but are not settings: probably misspelt, and
+/// without effect.
 pub fn unknown() -> Vec<String> {
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     let mut unknown: Vec<_> =

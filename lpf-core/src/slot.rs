@@ -49,9 +49,9 @@ impl GlobalSlot {
     /// The slot of a number, for interfaces that have no types.
     ///
     /// # Safety
-    /// The number came from [`to_bits`](Self::to_bits) in the same context, from whoever registered
-    /// the slot or shares its duties, or names no slot at all: requests on a slot are bound by the
-    /// promises that its registration made.
+    /// The number came from [`to_bits`](Self::to_bits) in the same context, from the code that registered the slot or
+    /// shares its duties; or it names no slot at all. Requests on a slot are bound by the promises of its
+    /// registration.
     pub unsafe fn from_bits(bits: u64) -> Self {
         GlobalSlot(bits)
     }
@@ -125,10 +125,10 @@ impl std::fmt::Display for GlobalSlot {
     }
 }
 
-/// Who looks after registered local memory.
+/// The owner of registered local memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Registrant {
-    /// Who called: the memory is the caller's.
+    /// The caller.
     Caller,
     /// The typed layer, which frees the memory by itself.
     Runtime,
@@ -340,7 +340,7 @@ impl SlotTable {
         Ok(())
     }
 
-    /// What was suspended last is pending again, and no slot is busy because of requests made since.
+    /// The registrations suspended last are pending again, and no slot is busy because of requests made since.
     ///
     /// # Panics
     /// If nothing is suspended.
@@ -557,8 +557,8 @@ impl SlotTable {
         Cause::OutOfRange { slot: slot.to_string(), offset, bytes, len }
     }
 
-    /// Where the global entries are and how many, for processes that execute requests on this one's
-    /// memory: valid until memory is reserved for more, and to be read while nobody registers.
+    /// The address and number of the global entries, for processes that execute requests on this one's
+    /// memory. Valid until memory is reserved for more, and to be read while no slot is registered.
     pub fn global_place(&self) -> (*const Entry, usize) {
         (self.global.entries.as_ptr(), self.global.entries.len())
     }

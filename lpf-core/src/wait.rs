@@ -1,13 +1,13 @@
 //! How a wait goes on: spin briefly, then yield, then sleep in the kernel.
 //!
 //! Measured on two cores: a partner 20 ms late releases a sleeper in 66 us and a yielding waiter
-//! in 2 us, so yielding comes long before sleeping where cores are to spare; with more processes
-//! than cores a spin costs the partner its time slice, so nobody spins.
+//! in 2 us. So with a core for each process, a wait yields long before it sleeps. With more processes
+//! than cores a spin costs the partner its time slice, so no process spins.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// The instant so much later; a hundred years later where the clock cannot count so far.
+/// The instant `within` later; a hundred years later if the clock cannot count that far.
 pub fn deadline(from: Instant, within: Duration) -> Instant {
     const YEARS: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
     from.checked_add(within).unwrap_or_else(|| from + YEARS)
@@ -28,13 +28,13 @@ impl Patience {
     /// For more processes than cores.
     pub const OVERSUBSCRIBED: Patience = Patience { spins: 0, yields: 50 };
 
-    /// As many looks, where a look itself yields.
+    /// The same number of looks, for looks that yield themselves.
     pub fn without_yields(self) -> Self {
         Patience { spins: self.spins + self.yields, yields: 0 }
     }
 
-    /// As many looks, where a look is a call of the system: a partner that is there answers within a few
-    /// of them, and to yield costs little more, so that whoever shares the core unknown to us gets on.
+    /// The same number of looks, for looks that are system calls. A partner that is running answers within a few
+    /// of them. A yield costs little more, and lets another program that shares the core go on.
     pub fn yielding(self) -> Self {
         let spins = self.spins.min(16);
         Patience { spins, yields: self.spins - spins + self.yields }
@@ -56,7 +56,7 @@ const SPINS_PER_CLOCK: u32 = 64;
 pub const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 
-/// What a waiter does before its next look.
+/// The action of a waiter before its next look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A pause instruction.
@@ -107,7 +107,7 @@ impl Waiter {
         }
     }
 
-    /// What to do before the next look.
+    /// The action before the next look.
     #[inline]
     pub fn step(&mut self) -> Step {
         self.looks = self.looks.saturating_add(1);
@@ -127,7 +127,7 @@ impl Waiter {
         Step::Sleep(sleep)
     }
 
-    /// Spins or yields; returns the time to sleep where it is time for that.
+    /// Spins or yields; returns the time to sleep if it is time for that.
     #[inline]
     pub fn pause(&mut self) -> Option<Duration> {
         match self.step() {

@@ -1,40 +1,39 @@
-//! Who waits for what: telling a wait that takes long from a wait that never ends.
+//! The check of waits: it distinguishes a wait that takes long from a wait that never ends.
 //!
-//! In an expected superstep a process waits for some others only. If one of them believes in another
-//! root, skipped the call or has left, nobody has failed and no message flows: all would wait for
-//! ever. So every process publishes what it is in ([`Status`]), and a wait that lasts longer than
+//! In an expected superstep a process waits for some others only. One of them may believe in another
+//! root, skip the call, or leave. Then no process has failed, but no message is sent: all would wait for
+//! ever. So every process publishes its state ([`Status`]), and a wait that lasts longer than
 //! [`ASK_AFTER`] asks the processes it awaits ([`Suspicion::diagnose`]).
 //!
 //! # When a wait is hopeless
 //! Everything a wait needs is a cumulative count at the awaited process: puts made, messages
-//! released, landings offered, ends opened and closed, calls joined. Where that count has reached what is needed, the rest is under way,
-//! and the wait goes on whatever else the awaited process does. Where it is short, the wait is
-//! hopeless if the awaited process
+//! released, landings offered, ends opened and closed, calls joined. If that count has reached the number needed, the
+//! rest is under way, and the wait goes on in any case. If the count is short, the wait is hopeless if the awaited
+//! process
 //!
 //! - has left the section;
-//! - is in a full sync that the asker has not come to: it makes no put before the asker joins it;
+//! - is in a full sync that the asker has not reached: it makes no put before the asker joins it;
 //! - is in the same call of the same group with another stamp, or in a later one (this
-//!   counts for messages, offers and joining alone: releases, openings and closings may come from any call);
-//! - waits itself, and so on round to the asker, who thereby waits for itself. A cycle counts when
+//!   holds for messages, offers and joining only: releases, openings and closings may be made in any call);
+//! - waits itself, and so on round to the asker, so that the asker waits for itself. A cycle counts when
 //!   it is seen twice.
 //!
-//! And if the message awaited is queued at its sender as a landing that the asker has not offered, or what is
-//! queued waits for an end that its receiver has opened and closed again.
-//! In all other cases, above all where the awaited process computes, the wait goes on: computing is
-//! never a failure.
+//! The wait is also hopeless if the awaited message is queued at its sender as a landing that the asker has not offered.
+//! So it is if the message is queued for an end that its receiver has opened and closed again.
+//! In all other cases the wait goes on, above all if the awaited process computes: computing is never a failure.
 //!
 //! # Why there is no false alarm
-//! A status is no snapshot of all processes, and may be old. But
+//! The statuses of all processes are not a snapshot, and one may be old. But
 //!
-//! - counts only grow, and are those of the same moment as the rest of the status or a later one. So
-//!   a count that is short now was short when the process was in what it says;
-//! - *a status may be published late*, so that a fast wait need not publish anything: until then
-//!   its process passes for computing, which accuses nobody;
-//! - *a status may be withdrawn late*. A full sync that its process has left is one that the asker
-//!   has come to; a wait that has ended is one whose counts are reached;
-//! - of a cycle the asker knows its own counts. So the process that waits for the asker is stuck,
-//!   and what it published is of this wait, its counts too; so the process that waits for that one
-//!   is stuck, and so on round. A second look costs little and catches a backend that is wrong here.
+//! - Counts only grow, and are those of the same moment as the rest of the status or a later one. So
+//!   a count that is short now was short when the status was published.
+//! - *A status may be published late*, so that a fast wait need not publish anything. Until then
+//!   its process passes for computing, which accuses no process.
+//! - *A status may be withdrawn late*. If its process has left a full sync, the asker
+//!   has reached that sync. If its wait has ended, the counts of the wait are reached.
+//! - In a cycle the asker knows its own counts. So the process that waits for the asker is stuck,
+//!   and its status and counts are of this wait. So the process that waits for that one
+//!   is stuck, and so on round. A second look costs little, and finds a backend that is wrong here.
 //!
 //! # What a backend publishes
 //! - [`Doing::FullSync`] and [`Doing::Left`] only once the process's puts have left and its releases
@@ -42,7 +41,7 @@
 //! - Counts belong to a [`Stream`], not to the ring that others used before: both ends count the
 //!   same openings and messages without a word between them. They go on when the link is closed and
 //!   opened again, and are kept while the inbox lives; a stream that is not listed has counts of 0.
-//! - `group` tells the groups of a section apart that number their calls separately.
+//! - `group` distinguishes the groups of a section, which number their calls separately.
 //! - `doing` is one value, and so are group and call together: a reader sees all or nothing of a
 //!   change. Counts are published with them (under one lock), or read after them; the asker's own
 //!   are those of the moment of asking.
@@ -65,7 +64,7 @@ use crate::check::Place;
 /// How long a process waits before it asks, and then between two questions.
 pub const ASK_AFTER: Duration = Duration::from_millis(250);
 
-/// A wait of this length has been published. A time limit (`LPF_TIMEOUT`) that is over is reported so much later: then
+/// A wait of this length has been published. The end of a time limit (`LPF_TIMEOUT`) is reported this much later. Then
 /// the waits that had begun by its end are known, and no waiting process passes for a computing one.
 pub const KNOWN_AFTER: Duration = Duration::from_millis(150);
 
@@ -101,8 +100,8 @@ impl Stream {
     }
 }
 
-/// What a process did on a stream so far: as its sender, and as its receiver. Who is only one of them
-/// leaves the other's side as it is.
+/// The counts of a process on a stream, as its sender and as its receiver. A process that is only one of them leaves the
+/// other side unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// The sender's side.
@@ -111,7 +110,7 @@ pub struct Counts {
     pub received: ReceiverCounts,
 }
 
-/// What a sender did on a stream so far.
+/// The counts of a sender on a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderCounts {
     /// Puts made, queued ones included.
@@ -128,7 +127,7 @@ pub struct SenderCounts {
     pub closed: u64,
 }
 
-/// What a receiver did on a stream so far.
+/// The counts of a receiver on a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceiverCounts {
     /// Messages released (the prefix), reported or not.
@@ -139,12 +138,12 @@ pub struct ReceiverCounts {
     pub opened: u64,
     /// Times it closed its end.
     pub closed: u64,
-    /// Who still has the ring that it opened last, and by which of its openings: that sender has
+    /// The sender that still has the ring that it opened last, and the number of its opening: that sender has
     /// not closed.
     pub held_by: Option<(Pid, u64)>,
 }
 
-/// A put that cannot leave before the receiver has offered a place for it.
+/// A put that cannot leave before the receiver has offered memory for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueuedLanding {
     /// Its number among the messages of the stream, from 1.
@@ -160,7 +159,7 @@ pub enum What {
     Messages,
     /// Messages released by the receiver: the asker flushes and has no credit.
     Releases,
-    /// Landings offered by the receiver: the asker flushes and has no place to write to.
+    /// Landings offered by the receiver: the asker flushes and has no memory to write to.
     Offers,
     /// The receiver's opening of its end: the asker flushes and has no ring to write to.
     Opening,
@@ -169,8 +168,8 @@ pub enum What {
     /// The process's part in the asker's call: the asker [consults](Consult) the board. `need` is the call's
     /// number, `have` how many calls of its group that consult the board the asker has made, this one included.
     Joining,
-    /// An answer on the board by a process's helper thread, which answers whatever its process does. No
-    /// count tells of it, so it accuses no process.
+    /// An answer on the board by a process's helper thread, which answers in any state of its process. It has no
+    /// count, so it accuses no process.
     Answer,
 }
 
@@ -181,9 +180,9 @@ pub struct Want {
     pub what: What,
     /// Of which stream.
     pub stream: Stream,
-    /// What has come so far.
+    /// The count so far.
     pub have: u64,
-    /// What it has to come to.
+    /// The count that is needed.
     pub need: u64,
 }
 
@@ -203,13 +202,13 @@ impl Want {
     }
 }
 
-/// A wait for what no message announces: a record of the board. See [`Lpf::consult`](crate::Lpf::consult).
+/// A wait for a record of the board, which no message announces. See [`Lpf::consult`](crate::Lpf::consult).
 #[derive(Clone, Copy)]
 pub struct Consult<'a> {
     /// The process whose helper thread writes the record.
     pub from: Pid,
-    /// Members that take part in the call that was entered last, and of which the board tells that they
-    /// have not come to it. Empty if the record waits for none.
+    /// Members of the call that was entered last that have not arrived at it, according to the board. Empty if the record
+    /// waits for no member.
     pub absent: &'a dyn Fn() -> Vec<Pid>,
     /// The longest sleep between two looks.
     pub look_every: Duration,
@@ -238,7 +237,7 @@ impl Consult<'_> {
     }
 }
 
-/// What a process is doing.
+/// The activity of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Doing {
     /// Running the program, in a call or outside.
@@ -261,18 +260,18 @@ pub struct Joined {
     pub calls: u64,
 }
 
-/// What a process publishes about itself.
+/// The published state of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// What it is doing.
+    /// Its activity.
     pub doing: Doing,
     /// Full syncs completed: the superstep it is in. Of other processes' only for the text.
     pub superstep: u64,
     /// The group that `call` is a call of.
     pub group: u64,
-    /// The call it is in, number 0 where none.
+    /// The call it is in; number 0 outside of calls.
     pub call: Call,
-    /// Where in the source it made that call.
+    /// The source location of that call.
     pub place: Option<Place>,
     /// Its counts, by stream.
     pub counts: Vec<(Stream, Counts)>,
@@ -281,7 +280,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// What it is in.
+    /// Enters a call.
     pub fn enter(&mut self, call: Call) {
         (self.group, self.call, self.place) = (call.group, call, call.place.map(Place::from));
     }

@@ -32,7 +32,7 @@ impl<'s> Collectives<'s> {
     /// together and whose transfers take all alike.
     ///
     /// # Errors
-    /// As [`reduce`](Self::reduce), and *misuse* where `y` is not as long as `x` at every member, or the arbiter is
+    /// As [`reduce`](Self::reduce), and *misuse* if `y` is not as long as `x` at every member, or the arbiter is
     /// another group's, or does not fit the operator.
     #[track_caller]
     pub fn reduce_as_they_come<L: Lpf, T: Pod>(

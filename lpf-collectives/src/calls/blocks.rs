@@ -109,7 +109,7 @@ impl<'s> Collectives<'s> {
     /// Everybody's `x`, one behind the other in the members' order, becomes everybody's `y`.
     ///
     /// # Errors
-    /// As [`broadcast`](Self::broadcast), and *misuse* where `y` is not p times as long as `x`.
+    /// As [`broadcast`](Self::broadcast), and *misuse* if `y` is not p times as long as `x`.
     #[track_caller]
     pub fn allgather<L: Lpf, T: Pod>(
         &mut self,
@@ -128,7 +128,7 @@ impl<'s> Collectives<'s> {
     /// every member.
     ///
     /// # Errors
-    /// As [`broadcast`](Self::broadcast), and *misuse* where `x` is not as long as its count, or `y` as all.
+    /// As [`broadcast`](Self::broadcast), and *misuse* if `x` is not as long as its count, or `y` as all.
     #[track_caller]
     pub fn allgather_v<L: Lpf, T: Pod>(
         &mut self,
@@ -181,7 +181,7 @@ impl<'s> Collectives<'s> {
     /// not touched.
     ///
     /// # Errors
-    /// As [`broadcast`](Self::broadcast), and *misuse* where the root's `y` is not p times as long as `x`.
+    /// As [`broadcast`](Self::broadcast), and *misuse* if the root's `y` is not p times as long as `x`.
     #[track_caller]
     pub fn gather<L: Lpf, T: Pod>(
         &mut self,
@@ -210,7 +210,7 @@ impl<'s> Collectives<'s> {
     /// member.
     ///
     /// # Errors
-    /// As [`broadcast`](Self::broadcast), and *misuse* where `x` is not as long as its count, or the root's `y`
+    /// As [`broadcast`](Self::broadcast), and *misuse* if `x` is not as long as its count, or the root's `y`
     /// as all.
     #[track_caller]
     pub fn gather_v<L: Lpf, T: Pod>(
@@ -299,7 +299,7 @@ impl<'s> Collectives<'s> {
     /// Block i of the root's `x`, a p-th of it, becomes member i's `y`. The others' `x` is not read.
     ///
     /// # Errors
-    /// As [`broadcast`](Self::broadcast), and *misuse* where the root's `x` is not p times as long as `y`.
+    /// As [`broadcast`](Self::broadcast), and *misuse* if the root's `x` is not p times as long as `y`.
     #[track_caller]
     pub fn scatter<L: Lpf, T: Pod>(
         &mut self,
@@ -327,7 +327,7 @@ impl<'s> Collectives<'s> {
     /// As [`scatter`](Self::scatter), where member i gets `counts[i]` elements: the same counts at every member.
     ///
     /// # Errors
-    /// As [`broadcast`](Self::broadcast), and *misuse* where `y` is not as long as its count, or the root's `x`
+    /// As [`broadcast`](Self::broadcast), and *misuse* if `y` is not as long as its count, or the root's `x`
     /// as all.
     #[track_caller]
     pub fn scatter_v<L: Lpf, T: Pod>(
@@ -358,7 +358,7 @@ impl<'s> Collectives<'s> {
     /// Block j of member i's `x` becomes block i of member j's `y`, where a block is a p-th of either.
     ///
     /// # Errors
-    /// As [`broadcast`](Self::broadcast), and *misuse* where `y` is not as long as `x`, or that is no
+    /// As [`broadcast`](Self::broadcast), and *misuse* if `y` is not as long as `x`, or that is no
     /// multiple of p.
     #[track_caller]
     pub fn alltoall<L: Lpf, T: Pod>(
@@ -421,7 +421,7 @@ impl<'s> Collectives<'s> {
     /// it, one behind the other in the members' order.
     ///
     /// # Errors
-    /// As [`broadcast`](Self::broadcast), and *misuse* where `x` or `y` are not as long as their counts; *fatal*
+    /// As [`broadcast`](Self::broadcast), and *misuse* if `x` or `y` are not as long as their counts; *fatal*
     /// where a member sends another number than its receiver awaits.
     #[track_caller]
     pub fn alltoall_v<L: Lpf, T: Pod>(

@@ -30,7 +30,7 @@ impl<'s> Collectives<'s> {
     /// Where members come together, it is [`reduce`](Self::reduce).
     ///
     /// # Errors
-    /// As [`reduce`](Self::reduce), and *misuse* where there are not as many estimates as members.
+    /// As [`reduce`](Self::reduce), and *misuse* if there are not as many estimates as members.
     #[track_caller]
     pub fn reduce_by_arrival<L: Lpf, T: Pod>(
         &mut self,

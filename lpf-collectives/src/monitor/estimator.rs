@@ -8,7 +8,7 @@ pub trait Estimator {
     /// Another number of the series.
     fn add(&mut self, value: f64);
 
-    /// The next one; nothing where there is no telling.
+    /// The next one; nothing if there is no telling.
     fn estimate(&self) -> Option<f64>;
 }
 

@@ -241,7 +241,7 @@ impl<'s, L: Lpf> Monitor<'s, L> {
     /// Collective over the group; some words to every member, over all connections, which are open then.
     ///
     /// # Errors
-    /// *Mitigable* where the system refuses a thread; *fatal* where the section failed.
+    /// *Mitigable* if the system refuses a thread; *fatal* if the section failed.
     #[track_caller]
     pub fn new(ctx: &mut Context<'s, L>, c: &mut Collectives<'s>) -> Result<Self> {
         Self::with(ctx, c, || Box::new(MovingAverage::default()))
@@ -338,11 +338,11 @@ impl<'s, L: Lpf> Monitor<'s, L> {
     /// known, [`Estimates::together`], by which calls take an ordinary algorithm: when a member comes before all have
     /// said when they will.
     ///
-    /// Waits where nothing is agreed yet, for the helper of the group's member 0. Without [`begin`](Self::begin)
+    /// Waits if nothing is agreed yet, for the helper of the group's member 0. Without [`begin`](Self::begin)
     /// before, the phase has taken no time.
     ///
     /// # Errors
-    /// *Fatal* where the section failed.
+    /// *Fatal* if the section failed.
     #[track_caller]
     pub fn finish(&mut self, ctx: &mut Context<'s, L>) -> Result<Estimates> {
         if !self.computes {

@@ -9,7 +9,7 @@ use crate::slot::Slot;
 pub enum Travel {
     /// As one message, through a cell.
     Cell,
-    /// As messages of so many bytes, the last one perhaps shorter, through cells.
+    /// As messages of this many bytes, the last one perhaps shorter, through cells.
     Parts(usize),
     /// As one message, into the area that the peer offers.
     Landing,
@@ -40,7 +40,7 @@ impl Queued {
         self.travel == Travel::Landing
     }
 
-    /// The messages that a put of so many bytes is.
+    /// The number of messages of a put of `bytes` bytes.
     #[inline]
     pub fn messages(bytes: usize, travel: Travel) -> u64 {
         match travel {
@@ -55,7 +55,7 @@ impl Queued {
 pub struct Queue(VecDeque<Queued>);
 
 impl Queue {
-    /// Room for so many puts.
+    /// Room for `puts` puts.
     pub fn with_capacity(puts: usize) -> Self {
         Queue(VecDeque::with_capacity(puts))
     }

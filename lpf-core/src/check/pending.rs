@@ -38,12 +38,12 @@ impl Pending {
         self.all.truncate(self.begin());
     }
 
-    /// What is pending waits until [`restore`](Self::restore).
+    /// The pending requests wait until [`restore`](Self::restore).
     pub fn suspend(&mut self) {
         self.begins.push(self.all.len());
     }
 
-    /// What was suspended last is pending again; what came since is dropped.
+    /// The requests suspended last are pending again; later ones are dropped.
     pub fn restore(&mut self) {
         self.clear();
         self.begins.pop();

@@ -19,8 +19,8 @@ pub struct Registration {
     pub registers: bool,
     /// The slot; the same on every process as long as the calls are.
     pub slot: Slot,
-    /// What has to be equal everywhere: for a typed area a number that stands for length and type,
-    /// 0 where sizes may differ.
+    /// A number that has to be equal everywhere. For a typed area it stands for length and type; it is 0 if sizes may
+    /// differ.
     pub shape: u64,
     /// Where in the source.
     pub place: Place,
@@ -137,8 +137,7 @@ impl Registry {
         self.calls.clear();
     }
 
-    /// What became of a slot that is not registered any more; `None` where it never was, or so long
-    /// ago that it is forgotten.
+    /// The reason why a slot is not registered any more; `None` if it never was, or if that is forgotten.
     pub fn explain(&self, slot: impl Into<Slot>) -> Option<Cause> {
         let slot = slot.into();
         let Gone { was, place, superstep, .. } = self.gone.iter().rfind(|g| g.slot == slot)?;

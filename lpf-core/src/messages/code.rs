@@ -1,9 +1,9 @@
 //! Functions between processes: an address is a place in a module, and the module has a name.
 //!
 //! Two processes of one program have its code at different addresses. A function travels as the build
-//! id of its module and its offset there. Where the linker wrote no build id, a hash of the module's
-//! read-only segments stands for it, which randomised addresses leave as it is. Another build gives
-//! another name, so that nobody calls into the middle of something else.
+//! id of its module and its offset there. If the linker wrote no build id, a hash of the module's
+//! read-only segments replaces it; randomised addresses do not change that. Another build has
+//! another name, so that no process calls a wrong address.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -133,7 +133,7 @@ impl CodePlace {
     /// The place of an address of this process.
     ///
     /// # Errors
-    /// Where no module has it (a function made at run time), or its module has no name.
+    /// If no module has it (a function made at run time), or if its module has no name.
     pub fn of(address: usize) -> Result<Self, String> {
         let modules = modules();
         let module = modules.iter().find(|module| module.holds(address));
@@ -144,7 +144,7 @@ impl CodePlace {
     /// The address of the place in this process.
     ///
     /// # Errors
-    /// Where this process has no such module.
+    /// If this process has no such module.
     pub fn address(&self) -> Result<usize, String> {
         let modules = modules();
         let module = modules.iter().find(|module| {

@@ -1,10 +1,10 @@
-//! What the message-passing protocol asks of the control plane: who failed, what is published, which
-//! sections begin.
+//! The control plane, as the message-passing protocol uses it: failures, published records, and the beginning of
+//! sections.
 //!
 //! Beside the network, which moves a program's bytes, the processes keep connections of their own,
-//! served by a sleeping helper thread in each. They carry what must be told while a process computes
-//! or waits: failures, the board, who waits for what, and orders to begin a section. So all of it
-//! works although the network is driven by the thread that communicates, and by nobody else.
+//! served by a sleeping helper thread in each. They carry messages that must arrive while a process computes
+//! or waits: failures, the board, published waits, and orders to begin a section. The network itself makes progress only
+//! in calls of the thread that communicates.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -28,31 +28,31 @@ pub struct Order {
     pub section: SectionId,
     /// Its processes, by pid; the one that gives the order is process 0.
     pub members: Vec<Rank>,
-    /// What the protocol wants to have said.
+    /// The data of the protocol.
     pub bytes: Vec<u8>,
 }
 
 /// A handle to the control plane; any thread may use it.
 ///
-/// Failures are kept by section. The first report of a section stands for all: whoever fails with
-/// another learns of the first one instead, so that every process returns the same.
+/// Failures are kept by section. The first report of a section stands for all. A process that fails with
+/// another error gets the first one instead, so that every process returns the same.
 pub trait Control: Clone + Send + Sync + 'static {
     /// The registers of a section.
     type Board: Board;
 
     /// Takes part in a section from now on: reports and records of it are kept. Not collective, and
-    /// waits for nobody; what came before is told soon.
+    /// does not wait for others. Earlier reports and records arrive soon.
     fn enter(&self, section: SectionId, members: &[Rank]);
 
     /// The counter of this process's supersteps in a section that it is in: looked at from time to time, so
     /// that others know how far it was should it die.
     fn track(&self, section: SectionId, supersteps: Arc<AtomicU64>);
 
-    /// Takes no part any more; what was kept is dropped.
+    /// Takes no part any more; the reports and records kept are dropped.
     fn leave(&self, section: SectionId);
 
-    /// A number that changes when any section has failed, or a process died: one load. Who has seen
-    /// it need not ask [`failure`](Control::failure) again.
+    /// A number that changes when any section has failed, or a process has died: one load. While it is the same,
+    /// [`failure`](Control::failure) need not be asked again.
     fn failures(&self) -> u64;
 
     /// The report that ends a section, if there is one. The death of a member is one.
@@ -62,13 +62,12 @@ pub trait Control: Clone + Send + Sync + 'static {
     /// most a second.
     fn declare(&self, section: SectionId, error: Error) -> Error;
 
-    /// Says what this process is doing in a section, for those who ask; again when what it waits for has
-    /// changed. While it is
-    /// [waiting](crate::waits::Doing::Waiting), the helper thread asks those it waits for, every
-    /// [`ASK_AFTER`](crate::waits::ASK_AFTER), and declares what it finds.
+    /// Publishes the state of this process in a section; called again when its wait has changed. While it is
+    /// [waiting](crate::waits::Doing::Waiting), the helper thread asks the processes that it waits for, every
+    /// [`ASK_AFTER`](crate::waits::ASK_AFTER), and declares a fault that it finds.
     fn publish(&self, section: SectionId, status: Status);
 
-    /// What the processes of a section have published, by process; `None` for one that did not answer. Takes at
+    /// The published states of the processes of a section, by process; `None` for one that did not answer. Takes at
     /// most a second, and a message to each of them: for a wait that is given up.
     fn statuses(&self, section: SectionId) -> Vec<Option<Status>>;
 
@@ -78,12 +77,12 @@ pub trait Control: Clone + Send + Sync + 'static {
     /// Orders every member but process 0 to begin a section. Does not wait for them.
     ///
     /// # Errors
-    /// *Fatal* where one of them is dead.
+    /// *Fatal* if one of them is dead.
     fn order(&self, order: Order) -> Result<()>;
 
-    /// Agrees with all processes of the network on closing it together: true at all of them, if each of them
-    /// said that it can; false at all of them, as soon as one said that it cannot, or has left or died. Who
-    /// says so itself does not wait. Not to be called twice.
+    /// Agrees with all processes of the network on closing it together. True at all of them, if each of them
+    /// can. False at all of them, as soon as one cannot, or has left or died. A process that passes false does not wait.
+    /// Not to be called twice.
     fn close_together(&self, can: bool) -> bool;
 
     /// Whether one of them has said that it cannot, or has left or died.

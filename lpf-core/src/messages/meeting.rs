@@ -36,11 +36,11 @@ pub(super) enum Allowed<'a> {
     Messages(&'a [u16]),
 }
 
-/// How the first exchange is made.
+/// The algorithm of the first exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
-    /// Everybody to everybody.
+    /// Every process to every other.
     Direct,
     /// Randomised Bruck.
     Bruck,
@@ -147,7 +147,7 @@ impl Refused {
 /// A message that the protocol never sends.
 #[cold]
 pub(super) fn nonsense(from: Pid) -> Error {
-    let text = format!("process {from} sent what is no message of this protocol");
+    let text = format!("process {from} sent an invalid message");
     Error::fatal(from, 0, Cause::Deadlock(text))
 }
 

@@ -1,5 +1,5 @@
-//! What networks have in common that match messages themselves: numbered places with tickets, the
-//! contexts that have ended, how often a question looks, and rings in memory that is shared.
+//! The common parts of networks that match messages themselves: numbered tickets, the contexts that have ended, the pace
+//! of looks, and rings in shared memory.
 
 mod forgotten;
 mod pace;

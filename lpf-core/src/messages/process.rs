@@ -29,8 +29,7 @@ use crate::wait::Patience;
 use crate::waits::Consult;
 use crate::{Args, Pid};
 
-/// What all processes of a section have in common: process 0's settings, sent with the order to
-/// begin.
+/// The settings of process 0, which hold for all processes of a section. They are sent with the order to begin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     /// Checked mode.
@@ -39,7 +38,7 @@ pub struct Environment {
     pub strict: bool,
     /// The longest that a process waits for the others of a superstep.
     pub timeout: Option<Duration>,
-    /// How the first exchange of a full sync is made; the cheaper way where nothing is said.
+    /// The algorithm of the first exchange of a full sync; `None` for the cheaper one.
     pub exchange: Option<Way>,
     /// g and l, as the primitive probe gives them.
     pub parameters: Arc<Parameters>,
@@ -155,7 +154,7 @@ impl<T: Transport> Process<T> {
     /// A member of a section, which counts on it from now on.
     ///
     /// # Errors
-    /// *Mitigable* where memory is refused.
+    /// *Mitigable* if memory is refused.
     pub(super) fn new(
         network: Network<T>,
         environment: Arc<Environment>,

@@ -47,11 +47,11 @@ fn serve<T: Transport, P: Program>(process: Process<T>, symbols: &[Symbol]) -> R
     run_section(process, Args { symbols, ..Args::none() }, |ctx, args| program.run(ctx, args))
 }
 
-/// Begins the section that an order is about, and runs it to its end. What went wrong in it is the inner
-/// result, and in the report that process 0 returns.
+/// Begins the section of an order, and runs it to its end. A failure of the section is the inner
+/// result, and is in the report that process 0 returns.
 ///
 /// # Errors
-/// *Fatal* where this process cannot follow such an order, which the other members have learned, too. It will
+/// *Fatal* if this process cannot follow such an order, which the other members have learned, too. It will
 /// follow none from there: most likely it runs another build.
 pub fn follow<T: Transport>(network: &Network<T>, host: Host, order: Order) -> Result<Result<()>> {
     let rank = network.with(|net| net.rank());
@@ -120,7 +120,7 @@ pub fn follow<T: Transport>(network: &Network<T>, host: Host, order: Order) -> R
 /// environment is process 0's.
 ///
 /// # Errors
-/// *Fatal* where the section failed; it has, too, where memory is refused to one of them.
+/// *Fatal* if the section failed; it has, too, if memory is refused to one of them.
 pub fn hook<T, F>(
     network: &Network<T>,
     environment: Environment,
@@ -231,7 +231,7 @@ fn agree<T: Transport>(
 /// Runs a program on up to `procs` processes, this one being process 0, the others taken from `free`.
 ///
 /// # Errors
-/// *Mitigable* where memory is refused, *fatal* where the section failed.
+/// *Mitigable* if memory is refused, *fatal* if the section failed.
 #[allow(clippy::too_many_arguments)]
 pub fn exec<T: Transport, P: Program>(
     network: &Network<T>,
@@ -305,7 +305,7 @@ pub fn exec<T: Transport, P: Program>(
 /// After two thousand million sections of process 0's, or what the others share.
 #[cold]
 fn used_up() -> Cause {
-    Cause::Setting("no section can begin: all numbers that tell sections apart are given".into())
+    Cause::Setting("no section can begin: all numbers of sections are used".into())
 }
 
 /// Even shares of what is free, the remainder to low numbers.
@@ -322,7 +322,7 @@ fn share(free: &[Rank], processes: usize) -> Vec<Vec<Rank>> {
 }
 
 impl SectionId {
-    /// The `nth` section begun from this one by process `pid`; by all of them, where that is `None`.
+    /// The `nth` section begun from this one by process `pid`; by all processes, if that is `None`.
     pub fn child(self, nth: u64, pid: Option<Pid>) -> Self {
         let mut hash = self.0 ^ 0x9e37_79b9_7f4a_7c15;
         for word in [nth, pid.map_or(u64::MAX, u64::from)] {

@@ -2,18 +2,18 @@
 
 use super::meeting::Way;
 
-/// Messages that a process has handed to the network in full syncs, rehooks and leaving, by what they are
-/// for: since it entered the section. What goes over links is not among them.
+/// Messages that a process has passed to the network in full syncs, rehooks and leaving since it entered the section, by
+/// purpose. Messages on links are not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traffic {
-    /// How the first exchange is made.
+    /// The algorithm of the first exchange.
     pub exchange: Way,
-    /// Of both exchanges of meta-data: who has what for whom, and the answers. The first one is the
+    /// Messages of both exchanges of meta-data: the announcements of requests, and the answers. The first one is the
     /// barrier, too.
     pub meta: u64,
-    /// From user memory to user memory.
+    /// Messages from user memory to user memory.
     pub data: u64,
-    /// What only synchronises: the meetings of rehook and of leaving.
+    /// Messages that only synchronise: the barriers of rehook and of leaving.
     pub barrier: u64,
 }
 

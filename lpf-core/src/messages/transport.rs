@@ -1,8 +1,8 @@
-//! What the message-passing protocol asks of a network: tagged messages between two processes.
+//! The network, as the message-passing protocol uses it: tagged messages between two processes.
 //!
-//! It is as little as MPI and sockets both have: a message goes to a process under a tag, a receive
-//! names process and tag, and those with equal names match in the order in which they were made.
-//! Nothing here blocks, and nothing here knows of supersteps.
+//! MPI and sockets both have this much: a message goes to a process under a tag, and a receive
+//! names process and tag. Sends and receives with equal names match in the order in which they were made.
+//! No call blocks, and no call knows of supersteps.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::wait::Patience;
 /// A process of the network, whatever section it is in: 0 to `size - 1`.
 pub type Rank = u32;
 
-/// What a message is. A receive gets messages of exactly its tag.
+/// The name of a message. A receive gets messages of exactly its tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag {
     /// The context it belongs to, counted from 1 by the protocol, which uses no number again
     /// while one of its messages may be under way.
     pub context: u32,
-    /// What it is within the context; below 2^24.
+    /// Its channel within the context; below 2^24.
     pub channel: u32,
 }
 
@@ -46,14 +46,14 @@ impl Piece {
     }
 }
 
-/// Memory of one process that others of its host reach: noughts at first. Who shared it has it back when this
+/// Memory of one process that others of its host reach: zeros at first. The process that shared it has it back when this
 /// is dropped.
 pub struct SharedMemory {
     /// Its first byte here, aligned to 64.
     pub base: *mut u8,
     /// Its length.
     pub bytes: usize,
-    /// What the others know it by.
+    /// Its address for the others.
     pub place: u64,
     /// Gives it back when it is dropped.
     pub owner: Box<dyn Send>,
@@ -75,9 +75,9 @@ pub struct Ticket(pub u64);
 /// Why the network does not work: the connection to one process, or this process's own side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// The process that cannot be reached any more, where it is about one.
+    /// The process that cannot be reached any more, if it is one.
     pub peer: Option<Rank>,
-    /// The system's or the library's own words.
+    /// The reason, as the system or the library gives it.
     pub reason: String,
 }
 
@@ -97,20 +97,20 @@ pub const LARGEST_UNCUT: usize = 1 << 30;
 /// The network, as one process has it.
 ///
 /// A process may send to itself; such a send is finished when it is received. A message for which no
-/// receive is posted waits inside the network; the protocol sees to it that these are few and short, so
-/// that memory stays bounded: beyond some megabytes from one process a network may break the connection.
+/// receive is posted waits inside the network. The protocol keeps these few and short, so
+/// that memory stays bounded. Beyond some megabytes from one process a network may break the connection.
 ///
 /// A network that is dropped in order lets copied messages leave first, for a bounded time.
 ///
 /// # Safety
-/// The protocol hands out memory of users on the strength of these promises:
+/// The protocol passes memory of users to the network because of these promises:
 /// - the pieces of a send are read, and those of a receive written, only until [`test`](Self::test)
 ///   has returned `Some` for their ticket, or [`cancel`](Self::cancel) has returned true;
 /// - a receive writes nothing outside its pieces, in order, as many bytes as the message has;
-/// - what [`share`](Self::share) gives is valid for reads and writes, and nobody else's, until it is dropped,
-///   and [`reach`](Self::reach) gives another process the same bytes, as long as the network lives there.
+/// - the memory of [`share`](Self::share) is valid for reads and writes, and not used otherwise, until it is dropped;
+///   [`reach`](Self::reach) gives another process the same bytes, as long as the network lives there.
 pub unsafe trait Transport: Send + 'static {
-    /// What runs beside it.
+    /// The control plane beside it.
     type Control: Control;
 
     /// This process.
@@ -122,13 +122,13 @@ pub unsafe trait Transport: Send + 'static {
     /// The control plane of the same processes.
     fn control(&self) -> &Self::Control;
 
-    /// Channels of a tag below this can be told apart; at least 2^16.
+    /// Channels of a tag below this are distinguished; at least 2^16.
     fn channels(&self) -> u32 {
         1 << 24
     }
 
     /// Sends a few bytes, which are the caller's again on return. For messages of up to some
-    /// kilobytes: what cannot leave at once is copied.
+    /// kilobytes: bytes that cannot leave at once are copied.
     ///
     /// # Errors
     /// Where the network is broken.
@@ -143,7 +143,7 @@ pub unsafe trait Transport: Send + 'static {
     /// The pieces are valid for reads, and not written, until the ticket is finished or cancelled.
     unsafe fn send(&mut self, to: Rank, tag: Tag, pieces: &[Piece]) -> Outcome<Ticket>;
 
-    /// Posts a receive into `pieces`, one behind the other. A message longer than all of them breaks
+    /// Posts a receive into `pieces`, in their order. A message longer than all of them breaks
     /// the connection.
     ///
     /// # Errors
@@ -158,7 +158,7 @@ pub unsafe trait Transport: Send + 'static {
     /// process that waits for one message must not keep another from leaving its sender's memory.
     ///
     /// # Errors
-    /// Where this message cannot come or go any more. The ticket is not spent: its memory is the
+    /// If this message cannot arrive or leave any more. The ticket is not spent: its memory is the
     /// caller's again after [`cancel`](Self::cancel).
     fn test(&mut self, ticket: &Ticket) -> Outcome<Option<usize>>;
 
@@ -169,39 +169,39 @@ pub unsafe trait Transport: Send + 'static {
     /// Makes progress on everything. Never blocks.
     ///
     /// # Errors
-    /// Where the network is broken as a whole; what a broken connection concerns is told by `test`.
+    /// If the network is broken as a whole. `test` reports the sends and receives of a broken connection.
     fn progress(&mut self) -> Outcome<()>;
 
-    /// Memory for messages that processes of this host write here; `None` where there is none, or not so much.
+    /// Memory for messages that processes of this host write here; `None` if there is not that much.
     fn share(&mut self, bytes: usize) -> Option<SharedMemory> {
         let _ = bytes;
         None
     }
 
-    /// Where this process has the `bytes` bytes from `place` on of what `owner` shares; `None` where it does
-    /// not reach them. Of no bytes at 0: whether it reaches any, which it does if and only if `owner` reaches its.
+    /// The address at this process of the `bytes` bytes from `place` on in the memory that `owner` shares; `None` if it
+    /// does not reach them. With no bytes at 0: whether it reaches any memory of `owner`, which is so if and only if
+    /// `owner` reaches its memory.
     fn reach(&self, owner: Rank, place: u64, bytes: usize) -> Option<*mut u8> {
         let _ = (owner, place, bytes);
         None
     }
 
-    /// Says that something was written where another process [reaches](Self::reach) it: it may sleep.
+    /// Wakes process `reader`, after a write to memory that it [reaches](Self::reach).
     fn wake(&self, reader: Rank) {
         let _ = reader;
     }
 
-    /// Gives up a send or receive, in a context that is over: a message that is half out may never be
+    /// Gives up a send or receive, in a context that is over: a message that has left in part may never be
     /// complete, or its rest may be anything.
-    /// True when its memory is not touched any more; false where that
-    /// cannot be had (a receive that MPI has matched): the memory may then be written at any time.
+    /// True if its memory is not touched any more. False if that is impossible (a receive that MPI has matched): the
+    /// memory may then be written at any time.
     fn cancel(&mut self, ticket: Ticket) -> bool;
 
-    /// Drops what came, and what may still come, for a context that has ended and whose number is never
+    /// Drops all messages, also later ones, of a context that has ended and whose number is never
     /// used again. Its tickets were finished or cancelled before.
     fn forget(&mut self, context: u32);
 
-    /// How long to look for what is awaited before sleeping, where `usual` is for looks that cost next to
-    /// nothing.
+    /// The patience of a wait before it sleeps; `usual` is for looks that cost almost nothing.
     fn patience(&self, usual: Patience) -> Patience {
         usual
     }
@@ -212,11 +212,11 @@ pub unsafe trait Transport: Send + 'static {
     /// Messages handed to the network so far, those to itself included.
     fn messages(&self) -> u64;
 
-    /// Ends the use of the network in order, where that needs all processes: each of them calls this once,
+    /// Ends the use of the network, if that needs all processes: each of them calls this once,
     /// after its last section.
     ///
     /// # Errors
-    /// Where the network is broken, or the others do not come in time.
+    /// If the network is broken, or another process does not arrive in time.
     fn close(self, within: Duration) -> Outcome<()>
     where
         Self: Sized,

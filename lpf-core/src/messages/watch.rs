@@ -82,7 +82,7 @@ impl Watch {
         last.unwrap_or_else(|| what.missing())
     }
 
-    /// The report that ends the section, if there is one. One load where nothing has happened.
+    /// The report that ends the section, if there is one. One load if nothing has happened.
     #[inline]
     pub(super) fn failure<C: Control>(&mut self, control: &C) -> Option<Error> {
         let failures = control.failures();

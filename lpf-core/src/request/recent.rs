@@ -79,8 +79,8 @@ impl Recent {
         self.stale = 1;
     }
 
-    /// Checks a request and queues it; its address at the process that calls. Where the slots
-    /// [are new](Self::is_new) afterwards, they are to be [named](Self::name_slots).
+    /// Checks a request and queues it; returns its address at the process that calls. If the slots
+    /// [are new](Self::is_new) afterwards, they have to be [named](Self::name_slots).
     ///
     /// Inlined into put and get, whose other parts are out of line; one by one its arguments stay in
     /// registers, where an [`Asked`] would be written to memory for every call.

@@ -22,7 +22,7 @@ pub fn by_mpi_launcher() -> Option<(Pid, Pid)> {
     })
 }
 
-/// This process's place in a job, as whoever started it said: `lpf run`, or the user.
+/// This process's position in a job, as given by its launcher: `lpf run`, or the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launched {
     /// `LPF_RANK`, else the launcher's: this process, from 0.
@@ -33,7 +33,7 @@ pub struct Launched {
     pub meet: String,
     /// `LPF_SECRET`: what only processes of the job know.
     pub secret: Option<String>,
-    /// `LPF_JOB`: tells jobs apart.
+    /// `LPF_JOB`: distinguishes jobs.
     pub job: u64,
 }
 
@@ -49,7 +49,7 @@ impl Launched {
         let rank: Setting<Option<Pid>> =
             read("LPF_RANK", None, number, "a process's number, from 0")?;
         let size = read("LPF_SIZE", None, size, "a number of processes from 1 to 65536")?;
-        let meet = read("LPF_MEET", None, text, "where process 0 is found, as host:port")?;
+        let meet = read("LPF_MEET", None, text, "the address of process 0, as host:port")?;
         let secret = read("LPF_SECRET", None, text, "the secret of the job")?;
         let job = read("LPF_JOB", 0, |text| text.parse().ok(), "a number")?;
         // Started by another launcher, a process need not be told twice which one it is.

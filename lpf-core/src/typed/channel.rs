@@ -46,7 +46,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// Collective.
     ///
     /// # Errors
-    /// *Mitigable* where memory is refused, *misuse* for a window of 0 or above 64.
+    /// *Mitigable* if memory is refused, *misuse* for a window of 0 or above 64.
     pub fn inbox(&mut self, shape: InboxShape) -> Result<InboxSlot> {
         self.raw.register_inbox(shape)
     }
@@ -55,7 +55,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// there.
     ///
     /// # Errors
-    /// *Misuse* where inbox, ring or peer do not exist or the ring is taken.
+    /// *Misuse* if inbox, ring or peer do not exist or the ring is taken.
     pub fn open<T: Element>(
         &mut self,
         inbox: InboxSlot,
@@ -93,7 +93,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// ends.
     ///
     /// # Errors
-    /// *Mitigable* where memory is refused, *misuse* where no slot is reserved.
+    /// *Mitigable* if memory is refused, *misuse* if no slot is reserved.
     #[track_caller]
     pub fn outbox<T: Element>(&mut self, parts: usize, len: usize) -> Result<Vec<Part<'s, T>>> {
         let refused = |ctx: &Self, bytes| {
@@ -182,7 +182,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// Waits until everything sent has left this process's memory.
     ///
     /// # Errors
-    /// *Fatal* where the section failed.
+    /// *Fatal* if the section failed.
     pub fn flush(&mut self) -> Result<Flushed<'s>> {
         self.sync_with(SyncAttr::Flush)?;
         self.flushes += 1;
@@ -192,7 +192,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// Waits for one message from each channel, and for nothing else.
     ///
     /// # Errors
-    /// *Misuse* for more than W unreleased messages of a channel; *fatal* where the section
+    /// *Misuse* for more than W unreleased messages of a channel; *fatal* if the section
     /// failed, the peer is in another call, or never sends.
     pub fn expect<T: Pod, const N: usize>(
         &mut self,
@@ -212,7 +212,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// the order they were sent.
     ///
     /// # Errors
-    /// As [`expect`](Self::expect), and *misuse* where the lengths of the lists differ.
+    /// As [`expect`](Self::expect), and *misuse* if the lengths of the lists differ.
     pub fn expect_many<T: Pod>(
         &mut self,
         from: &mut [Channel<'s, T>],
@@ -244,7 +244,7 @@ impl<'s, L: Lpf> Context<'s, L> {
         let elements = arrival.bytes.checked_div(size_of::<T>()).unwrap_or(0);
         if elements * size_of::<T>() != arrival.bytes || arrival.landed {
             let text = format!(
-                "message {nth} on {link} has {} bytes{}, which is no message of {}-byte elements",
+                "message {nth} on {link} has {} bytes{}, which is not a multiple of {}-byte elements",
                 arrival.bytes,
                 if arrival.landed { " in a landing" } else { "" },
                 size_of::<T>()
@@ -275,11 +275,11 @@ impl<'s, L: Lpf> Context<'s, L> {
         }
     }
 
-    /// Waits for the next message of `from`, which comes into `landing`; gives the area back and
-    /// says how many elements came.
+    /// Waits for the next message of `from`, which arrives in `landing`. Returns the area and the number of elements that
+    /// arrived.
     ///
     /// # Errors
-    /// As [`expect`](Self::expect); *misuse* where the message is not the landing's. The area then
+    /// As [`expect`](Self::expect); *misuse* if the message is not the landing's. The area then
     /// stays the runtime's.
     pub fn land<T: Pod>(
         &mut self,

@@ -50,9 +50,9 @@ impl Releases {
     }
 }
 
-/// Where a library leaves the links of an object of its own that was dropped: dropping has no context. They
-/// are closed before the next call of any kind, so that who needs their rings elsewhere need not wait for this
-/// process to call the library again.
+/// Receives the links of a library's object when that is dropped, because dropping has no context. The links
+/// are closed before the next call of any kind. So a process that needs their rings need not wait until this process
+/// calls the library again.
 #[derive(Clone, Debug)]
 pub struct Closings(Releases);
 

@@ -82,9 +82,8 @@ impl Suspicion {
     /// Whether the wait that `own` publishes is hopeless. Called by process `asker` every
     /// [`ASK_AFTER`](super::ASK_AFTER) of one wait, with a new `Suspicion` for each wait.
     ///
-    /// `fetch` gives the present status of another process, `None` where no answer is at hand (that
-    /// accuses nobody). Each process is asked at most once per call: those awaited, and those that
-    /// they await in turn.
+    /// `fetch` gives the present status of another process, or `None` without an answer (which accuses no process). Each
+    /// process is asked at most once per call: those awaited, and those that they await in turn.
     pub fn diagnose(
         &mut self,
         asker: Pid,
@@ -254,11 +253,11 @@ fn describe(pid: Pid, own: &Status, status: &Status, want: &Want) -> String {
     };
     let (awaited, need, have) = (want.awaited(), want.need, want.have);
     let wish = match want.what {
-        What::Messages => format!("message {need} of process {awaited} ({have} have come)"),
+        What::Messages => format!("message {need} of process {awaited} ({have} have arrived)"),
         What::Releases => {
             format!("process {awaited} to release message {need} ({have} are released)")
         }
-        What::Offers => format!("offer {need} of process {awaited} ({have} have come)"),
+        What::Offers => format!("offer {need} of process {awaited} ({have} have arrived)"),
         What::Opening => format!("process {awaited} to open its end of their link"),
         What::Joining => format!("process {awaited} to take part in it"),
         What::Answer => format!("an answer of the helper thread of process {awaited}"),

@@ -155,7 +155,7 @@ fn a_process_that_left_sends_no_more() {
     assert_eq!(
         ask(&[waiting(&[message(1, 0, 4)]), made(gone, 1, 0, 3)]).unwrap(),
         "process 1: process 0, in call 7 (broadcast), waits for message 4 of process 1 (3 have \
-         come), but process 1 has left the section in superstep 4, having sent 3"
+         arrived), but process 1 has left the section in superstep 4, having sent 3"
     );
 }
 
@@ -165,7 +165,7 @@ fn a_process_in_a_full_sync_that_the_asker_has_not_come_to_sends_no_more() {
     assert_eq!(
         ask(&[waiting(&[message(1, 0, 1)]), peer]).unwrap(),
         "process 1: process 0, in call 7 (broadcast), waits for message 1 of process 1 (0 have \
-         come), but process 1 is in the full sync that ends superstep 3, having sent 0"
+         arrived), but process 1 is in the full sync that ends superstep 3, having sent 0"
     );
 }
 
@@ -179,7 +179,7 @@ fn a_process_that_is_still_leaving_the_askers_last_full_sync_is_waited_for() {
 fn the_same_call_with_another_stamp() {
     let reason = |peer: Status| {
         let text = ask(&[waiting(&[message(1, 0, 1)]), peer]).unwrap();
-        let start = "process 1: process 0, in call 7 (broadcast), waits for message 1 of process 1 (0 have come), \
+        let start = "process 1: process 0, in call 7 (broadcast), waits for message 1 of process 1 (0 have arrived), \
                      but process 1 is in call 7 ";
         text.strip_prefix(start).expect(&text).to_string()
     };
@@ -262,8 +262,8 @@ fn a_cycle_of_two_is_fatal_when_it_is_seen_twice() {
     assert_eq!(
         round(&mut suspicion, &all).unwrap(),
         "process 0: a cycle of waits: process 0, in call 7 (broadcast), waits for message 1 of \
-         process 1 (0 have come); process 1, in call 7 (broadcast), waits for message 1 of process \
-         0 (0 have come)"
+         process 1 (0 have arrived); process 1, in call 7 (broadcast), waits for message 1 of process \
+         0 (0 have arrived)"
     );
 }
 
@@ -358,7 +358,7 @@ fn a_landing_that_the_asker_never_offered_and_awaits_itself() {
     assert_eq!(
         ask(&[own.clone(), peer.clone()]).unwrap(),
         "process 1: process 0, in call 7 (broadcast), waits for message 2 of process 1 (1 have \
-         come), but process 1 sends message 2 as a landing, for which process 0 would have to make \
+         arrived), but process 1 sends message 2 as a landing, for which process 0 would have to make \
          offer 1 and has made 0"
     );
     let mut offered = own.clone();
@@ -399,6 +399,7 @@ fn nobody_is_asked_twice_in_a_round() {
 /// Where the sources of the workspace may sleep, yield, spin or poll, and why such a loop is no wait of a process for
 /// another one, or publishes itself.
 const MAY_PAUSE: &[(&str, &str)] = &[
+    ("lpf/src/claim.rs", "a name that its dead holder still has, five times at most"),
     ("lpf-core/src/wait.rs", "the pauses of all waits"),
     ("lpf-core/src/messages/watch.rs", "the one wait between processes"),
     ("lpf-core/src/messages/links/near.rs", "a peer is between two stores"),

@@ -15,7 +15,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Nobody has looked yet.
+    /// A pace before the first look.
     pub fn new() -> Self {
         Pace { looks: 0, hurry: false }
     }

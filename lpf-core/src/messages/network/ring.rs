@@ -101,12 +101,12 @@ unsafe impl Send for RingReceiver {}
 
 impl RingSender {
     /// # Safety
-    /// - so many bytes from `base` on, which is aligned to 64, are valid for reads and writes while this lives;
-    /// - they were nought when the first of the two ends was made, and are used by one sender and one
-    ///   receiver, made with as many `bytes`.
+    /// - `bytes` bytes from `base` on, which is aligned to 64, are valid for reads and writes while this lives;
+    /// - they were zero when the first of the two ends was made, and are used by one sender and one
+    ///   receiver, made with the same `bytes`.
     ///
     /// # Panics
-    /// Where `base` is not aligned, or there are less than 320 bytes.
+    /// If `base` is not aligned, or if there are less than 320 bytes.
     pub unsafe fn new(base: *mut u8, bytes: usize) -> Self {
         let place = Place::new(base, bytes);
         RingSender { place, next: 0, taken: 0, cleared: place.bytes }
@@ -118,14 +118,14 @@ impl RingSender {
         (self.place.bytes as usize / 2).saturating_sub(LINE + WORD)
     }
 
-    /// Puts a message of these bytes and those of the pieces, `bytes` in all, into the ring. False where there
+    /// Puts a message of these bytes and those of the pieces, `bytes` in all, into the ring. False if there
     /// is no room yet.
     ///
     /// # Safety
-    /// The pieces are valid for reads, of so many bytes with `head`.
+    /// The pieces are valid for reads; with `head` they have `bytes` bytes.
     ///
     /// # Panics
-    /// Where the message is longer than [`longest`](Self::longest).
+    /// If the message is longer than [`longest`](Self::longest).
     #[inline]
     pub unsafe fn send(&mut self, head: &[u8], pieces: &[Piece], bytes: usize) -> bool {
         assert!(bytes <= self.longest(), "a message of {bytes} bytes in a ring");
