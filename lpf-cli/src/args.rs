@@ -217,6 +217,28 @@ Rows of --json, one for each algorithm:
   lpf info --json
   LPF_PROCS=8 LPF_PIN=compact lpf info")]
     Info(Info),
+
+    /// Print the completions of a shell.
+    ///
+    /// The shell then completes commands, options and values of lpf at the Tab key.
+    #[command(after_help = "Examples:
+  lpf completions bash >~/.local/share/bash-completion/completions/lpf
+  lpf completions zsh >~/.zfunc/_lpf       with ~/.zfunc in $fpath, before compinit
+  lpf completions fish >~/.config/fish/completions/lpf.fish")]
+    Completions {
+        /// bash, zsh, fish, elvish or powershell.
+        shell: clap_complete::Shell,
+    },
+
+    /// Write the manual pages into a folder.
+    ///
+    /// One page for lpf and one for each command: lpf.1, lpf-run.1, ... The folder is made if there is none.
+    #[command(after_help = "Example:
+  lpf man ~/.local/share/man/man1 && man lpf-run")]
+    Man {
+        /// The folder.
+        dir: PathBuf,
+    },
 }
 
 impl Command {
@@ -874,6 +896,32 @@ fn seconds(text: &str) -> std::result::Result<Duration, String> {
 }
 
 /// Parses the arguments; help and version are printed here.
+/// Prints what completes the command line in a shell.
+pub(crate) fn completions(shell: clap_complete::Shell) -> Result<()> {
+    // Hidden commands are completed, too, unless they are left out.
+    let all = Cli::command();
+    let visible = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    let mut visible =
+        clap::Command::new("lpf").version(env!("CARGO_PKG_VERSION")).subcommands(visible);
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut visible, "lpf", &mut script);
+    let mut out = output::standard();
+    out.write_all(&script)?;
+    Ok(out.flush()?)
+}
+
+/// Writes the manual pages.
+pub(crate) fn manual(folder: &Path) -> Result<()> {
+    let failed = |error| {
+        Failure::Failed(format!(
+            "the manual pages cannot be written into {}: {error}",
+            folder.display()
+        ))
+    };
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    clap_mangen::generate_to(Cli::command(), folder).map_err(failed)
+}
+
 pub(crate) fn parse() -> Result<Command> {
     match Cli::try_parse() {
         Ok(cli) => Ok(cli.command),

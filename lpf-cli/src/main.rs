@@ -59,6 +59,8 @@ fn main() -> ExitCode {
             Command::Cost(options) => cost::run(&options),
             Command::Schedule(options) => schedule::run(&options),
             Command::Info(options) => info::run(&options),
+            Command::Completions { shell } => args::completions(shell),
+            Command::Man { dir } => args::manual(&dir),
         }
     });
     let status = match done {

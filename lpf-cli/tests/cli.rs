@@ -1258,6 +1258,31 @@ fn a_quick_probe_does_not_replace_a_better_table() {
     assert_eq!(fs::read_to_string(&table).unwrap(), better);
 }
 
+#[test]
+fn completions_are_for_the_shell_that_is_named() {
+    let place = Place::new("completions");
+    for (shell, beginning) in [("bash", "_lpf() {"), ("zsh", "#compdef lpf"), ("fish", "# Print")] {
+        let output = place.run(&["completions", shell]);
+        let script = stdout(&output);
+        assert!(script.starts_with(beginning), "{shell}: {}", &script[..80]);
+        assert!(script.contains("comply") && !script.contains("shepherd"), "{shell}");
+    }
+    check_refused(&place.run(&["completions", "dos"]), "dos", "completions dos");
+}
+
+#[test]
+fn manual_pages_are_written_for_every_command() {
+    let place = Place::new("man");
+    let folder = place.folder.join("a/man1");
+    assert!(place.run(&["man", folder.to_str().unwrap()]).status.success());
+    let page = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    assert!(page("lpf.1").contains("probe") && page("lpf-run.1").contains("SIGTERM"));
+    assert!(!folder.join("lpf-shepherd.1").exists(), "a hidden command has no page");
+    let output = place.run(&["man", "/dev/null/x"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("/dev/null/x"), "{}", stderr(&output));
+}
+
 /// A shell that runs the tests in the background has them ignore the interrupt, and children inherit that.
 #[cfg(unix)]
 fn heeds_interrupts(command: &mut Command) {
