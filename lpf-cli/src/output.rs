@@ -172,8 +172,9 @@ pub(crate) fn digits(value: f64) -> String {
 /// measure of anything; it also stands for no interval, where there are too few samples for one.
 pub(crate) fn within(value: f64, half: f64, show: impl Fn(f64) -> String) -> String {
     match is_unknown(value, half) {
-        true => format!("{} +- 100 % or more", show(value)),
-        false => format!("{} +- {}", show(value), show(half)),
+        true => format!("{} +- >=100 %", show(value)),
+        // Rounded up: less is known rather than more.
+        false => format!("{} +- {} %", show(value), (100.0 * half / value).ceil()),
     }
 }
 
@@ -212,10 +213,10 @@ mod tests {
 
     #[test]
     fn an_interval_as_wide_as_its_value_is_not_shown_as_if_it_were_measured() {
-        assert_eq!(within(9.02, 0.31, digits), "9.02 +- 0.310");
-        assert_eq!(within(9.02, 9.02, digits), "9.02 +- 100 % or more");
-        assert_eq!(within(9.0, 8.97, digits), "9.00 +- 100 % or more");
-        assert_eq!(within(900.0, 2000.0, time), "900 ns +- 100 % or more");
+        assert_eq!(within(9.02, 0.31, digits), "9.02 +- 4 %");
+        assert_eq!(within(9.02, 9.02, digits), "9.02 +- >=100 %");
+        assert_eq!(within(9.0, 8.97, digits), "9.00 +- >=100 %");
+        assert_eq!(within(900.0, 2000.0, time), "900 ns +- >=100 %");
         assert_eq!(processes(1), "1 process");
         assert_eq!(processes(2), "2 processes");
     }

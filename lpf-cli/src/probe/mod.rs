@@ -106,7 +106,7 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
             all.extend(rows);
         } else {
             let mut out = output::standard();
-            shown::table(&mut out, &host, &plan, &rows, &measured)?;
+            shown::print(&mut out, &host, &plan, &rows, &measured)?;
             if let Some(exchanges) = &exchanges {
                 writeln!(out, "{}", exchanges.sentence())?;
             }

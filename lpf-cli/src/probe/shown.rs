@@ -2,17 +2,16 @@
 
 use std::io::{self, Write};
 
-use comfy_table::{CellAlignment, Table};
 use lpf::host::Host;
 use lpf::measure::plan::{Bound, WORDS};
 use lpf::measure::{Measured, Plan, Word};
 
 use super::ProbeRow;
-use crate::output::{digits, plain, processes, seconds, size, within};
+use crate::output::{digits, processes, seconds, size, table, within};
 use crate::remarks;
 
-/// Prints the table: a column per word size.
-pub(super) fn table(
+/// Prints the table: a line per word size.
+pub(super) fn print(
     out: &mut dyn Write,
     host: &Host,
     plan: &Plan,
@@ -21,21 +20,23 @@ pub(super) fn table(
 ) -> io::Result<()> {
     let backend = rows.first().map_or("", |row| row.backend);
     writeln!(out, "{} ({}), {backend}, {}", host.name, host.cpu, processes(plan.p))?;
-    let mut table = plain(cells("word w", rows, |row| size(row.word_bytes)));
-    line(&mut table, "r (ns/byte)", rows, |row| digits(row.r_ns_per_byte));
-    line(&mut table, "g (ns/byte)", rows, |row| within(row.g_ns_per_byte, row.g_ci95, digits));
-    line(&mut table, "l (us)", rows, |row| within(row.l_ns / 1e3, row.l_ci95 / 1e3, digits));
-    line(&mut table, "g (x r)", rows, |row| {
-        within(row.g_over_r, row.g_ci95 / row.r_ns_per_byte, digits)
-    });
-    line(&mut table, "l (words)", rows, |row| {
-        within(row.l_words, row.l_ci95 / (row.r_ns_per_byte * row.word_bytes as f64), digits)
-    });
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
+    let header = ["word w", "r (ns/byte)", "g (ns/byte)", "l (us)", "g (x r)", "l (words)"];
+    let mut lines = table(header, 0);
+    for row in rows {
+        lines.add_row([
+            size(row.word_bytes),
+            digits(row.r_ns_per_byte),
+            within(row.g_ns_per_byte, row.g_ci95, digits),
+            within(row.l_ns / 1e3, row.l_ci95 / 1e3, digits),
+            digits(row.g_over_r),
+            digits(row.l_words),
+        ]);
     }
-    writeln!(out, "{table}")?;
-    writeln!(out, "+- is half of the 95 % interval; l (words) = l / (r w)")?;
+    writeln!(out, "{lines}")?;
+    writeln!(
+        out,
+        "+- is half of the 95 % interval; g (x r) = g / r and l (words) = l / (r w) have the same"
+    )?;
     let combining = digits(measured.parameters.combine_ns_per_byte);
     writeln!(out, "combining two vectors (a sum of f64 in cache) takes {combining} ns/byte")?;
     for (word, &n_max) in plan.words.iter().zip(&measured.largest) {
@@ -67,12 +68,4 @@ fn why(word: &Word, n_max: usize) -> String {
         Bound::Cache => "its superstep touches four times the last cache".into(),
         Bound::Memory => "an eighth of the memory, queues included".into(),
     }
-}
-
-fn line(table: &mut Table, name: &str, rows: &[ProbeRow], value: impl Fn(&ProbeRow) -> String) {
-    table.add_row(cells(name, rows, value));
-}
-
-fn cells(name: &str, rows: &[ProbeRow], value: impl Fn(&ProbeRow) -> String) -> Vec<String> {
-    std::iter::once(name.to_string()).chain(rows.iter().map(value)).collect()
 }
