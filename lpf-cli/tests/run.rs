@@ -864,8 +864,7 @@ fn a_process_of_another_build_says_so_and_ends_with_an_error() {
     std::fs::remove_dir_all(&folder).unwrap();
     let said = stderr(&output);
     let why = "this process runs another build of the program than the one that began the section";
-    let own = format!("lpf: process 1 of the job ends: fatal: process 1, superstep 0: {why}");
-    assert!(said.lines().any(|line| line.starts_with(&own)), "{said}");
+    assert_eq!(said.matches(why).count(), 1, "it is said once: {said}");
     assert!(last(&said).starts_with("lpf: process 1 (pid "), "{said}");
     assert!(last(&said).contains(" ended with status 1 after "), "{said}");
     assert!(last(&said).contains(why), "{said}");
@@ -1191,6 +1190,93 @@ fn who_ends_well_in_a_section_is_the_root_cause() {
         last(&said).contains(" s, while others waited for it in a section; 1 more failed after it"),
         "{said}"
     );
+}
+
+/// Shuts all connections of this process that are LPF's: those that neither a launcher of MPI nor its library
+/// names in the environment.
+fn cut_off() {
+    let others = std::env::vars().filter(|(name, _)| !name.starts_with("LPF_"));
+    let named: Vec<String> = others.map(|(_, value)| value).collect();
+    for descriptor in 3..256 {
+        let (mut kind, mut length) = (0, size_of::<libc::c_int>() as libc::socklen_t);
+        // SAFETY: the system writes one number and its length, or an address of the room that it is given; any
+        // number may be asked about.
+        unsafe {
+            let at = (&raw mut kind).cast();
+            libc::getsockopt(descriptor, libc::SOL_SOCKET, libc::SO_DOMAIN, at, &raw mut length);
+            if kind != libc::AF_INET {
+                continue;
+            }
+            let mut peer: libc::sockaddr_in = std::mem::zeroed();
+            let mut length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+            libc::getpeername(descriptor, (&raw mut peer).cast(), &raw mut length);
+            let port = format!(":{}", u16::from_be(peer.sin_port));
+            if !named.iter().any(|value| value.contains(&port)) {
+                libc::shutdown(descriptor, libc::SHUT_RDWR);
+            }
+        }
+    }
+}
+
+lpf::program! {
+    /// A process loses its connections to all others.
+    fn CutOff(ctx, _args) {
+        ctx.sync()?;
+        if std::env::var("CUT_OFF") == Ok(ctx.pid().to_string()) {
+            cut_off();
+        }
+        ctx.sync()?;
+        ctx.sync()
+    }
+}
+
+/// The programs of the next test, which start this one alone.
+#[test]
+fn is_cut_off() {
+    if std::env::var_os("CUT_OFF").is_some() {
+        let ended = lpf::run(CutOff);
+        std::process::exit(if ended.is_err() { 9 } else { 0 });
+    }
+}
+
+#[test]
+fn member_is_cut_off() {
+    if let Ok(cut) = std::env::var("CUT_OFF") {
+        let mut member = lpf::Member::launched().unwrap();
+        let hooked = member.hook(lpf::Args::none(), |ctx, _args| {
+            ctx.sync()?;
+            if cut == ctx.pid().to_string() {
+                cut_off();
+            }
+            ctx.sync()?;
+            ctx.sync()
+        });
+        // The others are told by process 0 what has failed, before it ends.
+        drop(member);
+        std::process::exit(if hooked.is_err() { 9 } else { 0 });
+    }
+}
+
+#[test]
+fn a_process_that_is_cut_off_is_the_cause_though_it_blames_the_others() {
+    let programs = BACKENDS.iter().map(|&backend| (backend, "is_cut_off"));
+    for (backend, test) in programs.chain([("tcp", "member_is_cut_off")]) {
+        // The members of process 0 may notice that another one has left for that before they notice the cause.
+        let cuts = ["1", "2", "3", "0"].into_iter().take(if test == "is_cut_off" { 4 } else { 3 });
+        for (round, cut) in cuts.cycle().take(8).enumerate() {
+            let mut command = again(&["-n", "4", "--backend", backend, "--grace", "1"], test);
+            let output = command.env("CUT_OFF", cut).output().unwrap();
+            let said = stderr(&output);
+            let what = format!("{backend}, {test}, {cut}, {round}: {said}");
+            assert_ne!(output.status.code(), Some(0), "{what}");
+            assert!(last(&said).starts_with(&format!("lpf: process {cut} ")), "{what}");
+            assert!(
+                last(&said).contains(&format!("The job failed with: fatal: process {cut}, ")),
+                "{what}"
+            );
+            assert_eq!(said.matches("fatal: ").count(), 1, "it is said once: {what}");
+        }
+    }
 }
 
 #[test]

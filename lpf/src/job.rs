@@ -14,7 +14,7 @@ use lpf_tcp::control::ControlPlane;
 use lpf_tcp::rendezvous::{By, Meeting, Secret};
 
 use crate::claim::claim;
-use crate::launcher::{Report, WHERE, ask, say, told};
+use crate::launcher::{Report, WHERE, ask, is_told_to_lpf_run, say, told};
 use crate::member::Member;
 
 /// The network of this program's job.
@@ -97,7 +97,10 @@ where
         return Ok(member);
     }
     let served = told(member.rank(), member.serve());
-    if let Err(error) = &served {
+    // The last line of lpf run has the error that most processes agree on.
+    if let Err(error) = &served
+        && !(error.is_fatal() && is_told_to_lpf_run())
+    {
         say(&format!("process {} of the job ends: {error}", member.rank()));
     }
     drop(member);

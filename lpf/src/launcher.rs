@@ -73,6 +73,8 @@ pub enum Report {
         rank: Pid,
         /// The error's text.
         text: String,
+        /// The process that the error names.
+        blamed: Option<Pid>,
         /// The process that did not arrive in time, if that is the cause.
         late: Option<Pid>,
         /// The process whose end is the cause, if one is.
@@ -146,7 +148,6 @@ pub fn is_in_anothers_place() -> bool {
 }
 
 /// Whether `lpf run` has started this process.
-#[cfg(feature = "mpi")]
 pub(crate) fn is_told_to_lpf_run() -> bool {
     std::env::var_os(WHERE).is_some()
 }
@@ -186,7 +187,7 @@ pub(crate) fn told<R>(rank: Pid, result: lpf_core::Result<R>) -> lpf_core::Resul
     {
         let late = error.process().filter(|_| matches!(error.cause(), Cause::Late { .. }));
         let died = error.process().filter(|_| matches!(error.cause(), Cause::Died { .. }));
-        tell(Report::Failed { rank, text: text(error), late, died });
+        tell(Report::Failed { rank, text: text(error), blamed: error.process(), late, died });
     }
     result
 }

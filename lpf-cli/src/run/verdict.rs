@@ -20,13 +20,17 @@ pub(super) struct Ended {
     pub(super) after: Duration,
 }
 
-/// The failure of a section, as a process told of it.
+/// The failure of a section, as a process reported it.
 #[derive(Debug)]
 pub(super) struct Failed {
+    /// The process that reported it.
+    pub(super) rank: lpf::Pid,
     pub(super) text: String,
-    /// Who did not come in time, where that is the cause.
+    /// The process that the error names.
+    pub(super) blamed: Option<lpf::Pid>,
+    /// The process that did not arrive in time, if that is the cause.
     pub(super) late: Option<lpf::Pid>,
-    /// Whose end is the cause, where one is.
+    /// The process whose end is the cause, if one is.
     pub(super) died: Option<lpf::Pid>,
 }
 
@@ -57,8 +61,8 @@ pub(super) struct Over {
     pub(super) left: Option<Instant>,
     /// Processes that did not leave the job when process 0 did, after a failure, and were asked to end.
     pub(super) staying: Vec<lpf::Pid>,
-    /// The first failure of a section that a process told of.
-    pub(super) failure: Option<Failed>,
+    /// The first failure that each process reported, in the order of the reports.
+    pub(super) failures: Vec<Failed>,
     /// How the launcher of an MPI ended, where one started the processes.
     pub(super) launcher: Option<ExitStatus>,
     /// It did not start all.
@@ -85,7 +89,7 @@ impl Over {
             joined: HashSet::new(),
             left: None,
             staying: Vec::new(),
-            failure: None,
+            failures: Vec::new(),
             launcher: None,
             unstarted: None,
             absent: None,
@@ -144,7 +148,7 @@ impl Over {
                 "none of the {size} processes joined the others: the program did not call lpf::run, or make a Member"
             )
         });
-        let cause = cause.map(|cause| match &self.failure {
+        let cause = cause.map(|cause| match self.failure() {
             Some(failure) => format!("{cause}. The job failed with: {}", failure.text),
             None => cause,
         });
@@ -219,15 +223,56 @@ impl Over {
     /// Who did not come in time, if that is what the job failed with: those who waited fail for it, and may
     /// end before. Who was ended by a signal has not failed for that, unless it was asked to end.
     fn late(&self, first: &Ended) -> Option<lpf::Pid> {
-        let late = self.failure.as_ref()?.late?;
+        let late = self.failure()?.late?;
         let is_asked = self.staying.contains(&first.rank);
         (late == first.rank || is_asked || first.status.signal().is_none()).then_some(late)
     }
 
-    /// Who ended by himself, if that is what the job failed with: others, who end for it, may be gone first.
-    fn died(&self) -> Option<&Ended> {
-        let died = self.failure.as_ref()?.died?;
-        self.by_themselves().iter().find(|ended| ended.rank == died)
+    /// Takes note of a failure that a process has reported.
+    pub(super) fn failed(&mut self, failed: Failed) {
+        if self.failures.iter().all(|other| other.rank != failed.rank) {
+            self.failures.push(failed);
+        }
+    }
+
+    /// What the job failed with. A process that is cut off from the others takes them for dead, and may be the
+    /// first to report it. So the process counts that most reports name, or, of several, the one that process 0
+    /// names: it is connected to all others. The process itself knows best what it did, then process 0.
+    fn failure(&self) -> Option<&Failed> {
+        let names = |blamed| self.failures.iter().filter(move |failed| failed.blamed == blamed);
+        let is_of_zero = |blamed| names(blamed).any(|failed| failed.rank == 0);
+        // Of equal ones `max_by_key` takes the last: that of the first report, so.
+        let all = self.failures.iter().rev();
+        let most =
+            all.max_by_key(|failed| (names(failed.blamed).count(), is_of_zero(failed.blamed)));
+        let blamed = most?.blamed;
+        let by = |rank| names(blamed).find(|failed| Some(failed.rank) == rank);
+        by(blamed).or_else(|| by(Some(0))).or(most)
+    }
+
+    /// The process that the job failed for, and how it ended: by itself because it died, or failing like others that
+    /// may be gone before it.
+    fn blamed(&self, first: &Ended) -> Option<(lpf::Pid, Option<Ended>)> {
+        let failure = self.failure()?;
+        let ended = |rank: lpf::Pid| self.by_themselves().iter().find(|ended| ended.rank == rank);
+        if let Some(died) = failure.died {
+            // A process that was ended by a signal has not failed for another.
+            let is_other = first.rank != died && first.status.signal().is_some();
+            let ended = ended(died).copied();
+            return (ended.is_some() || !is_other).then_some((died, ended));
+        }
+        let ended = ended(failure.blamed?).filter(|ended| !ended.status.success())?;
+        Some((ended.rank, Some(*ended)))
+    }
+
+    /// A process that others took for dead, and that did not end by itself.
+    fn describe_cut_off(&self, rank: lpf::Pid, host: &str) -> String {
+        match self.end_of(rank) {
+            Some(ended) => ended.describe_as("was taken for dead by the others, and ", host),
+            None => {
+                format!("process {rank} was taken for dead by the others, and is still running")
+            }
+        }
     }
 
     fn describe_late(&self, late: lpf::Pid, host: &str) -> String {
@@ -270,8 +315,13 @@ impl Over {
             return Some(format!("{}, and {who} failed then", zero.describe(host)));
         }
         let late = self.late(&first).map(|late| (late, self.describe_late(late, host)));
-        let died = self.died().map(|died| (died.rank, died.describe_in_a_section(host)));
-        let (rank, mut text) = late.or(died).unwrap_or_else(|| (first.rank, first.describe(host)));
+        let blamed = || {
+            let (rank, ended) = self.blamed(&first)?;
+            let cut_off = || self.describe_cut_off(rank, host);
+            Some((rank, ended.map_or_else(cut_off, |ended| ended.describe_in_a_section(host))))
+        };
+        let (rank, mut text) =
+            late.or_else(blamed).unwrap_or_else(|| (first.rank, first.describe(host)));
         let others = by_themselves.iter().filter(|ended| ended.rank != rank);
         match others.filter(|ended| !ended.status.success()).count() {
             0 => {}
@@ -360,6 +410,73 @@ mod tests {
 
     const FAILED: i32 = 3 << 8;
 
+    fn failed(
+        rank: lpf::Pid,
+        blamed: Option<lpf::Pid>,
+        late: Option<lpf::Pid>,
+        died: Option<lpf::Pid>,
+    ) -> Failed {
+        Failed { rank, text: format!("by {rank}"), blamed, late, died }
+    }
+
+    #[test]
+    fn the_process_counts_that_most_name_and_of_two_views_that_of_process_0() {
+        // Who reports, and which process is named; which report counts.
+        let cases: &[(&[(lpf::Pid, Option<lpf::Pid>)], lpf::Pid)] = &[
+            // One is cut off, and the first to report.
+            (&[(1, Some(0)), (0, Some(1))], 0),
+            (&[(0, Some(1)), (1, Some(0))], 0),
+            (&[(2, Some(0)), (3, Some(2)), (1, Some(2)), (0, Some(2))], 0),
+            (&[(2, Some(0)), (3, Some(2)), (1, Some(2))], 3),
+            // It is process 0.
+            (&[(0, Some(1)), (3, Some(0)), (1, Some(0))], 3),
+            // Two and two: the half with process 0.
+            (&[(2, Some(0)), (3, Some(0)), (0, Some(2)), (1, Some(2))], 0),
+            // A process knows best what it did itself.
+            (&[(0, Some(1)), (1, Some(1)), (2, Some(1))], 1),
+            (&[(2, None), (1, None)], 2),
+        ];
+        for (reports, expected) in cases {
+            let mut over = over(&[]);
+            for &(rank, blamed) in *reports {
+                over.failed(failed(rank, blamed, None, blamed));
+            }
+            assert_eq!(over.failure().unwrap().rank, *expected, "{reports:?}");
+            // A second failure of a process does not count.
+            let again = reports[0].0;
+            over.failed(failed(again, Some(again), None, None));
+            assert_eq!(over.failures.len(), reports.len());
+        }
+    }
+
+    #[test]
+    fn a_process_that_is_cut_off_is_the_cause_whether_it_ends_or_not() {
+        let cause = |ended: &[(lpf::Pid, i32)], asked: usize| {
+            let mut over = over(ended);
+            over.failed(failed(2, Some(0), None, Some(0)));
+            over.failed(failed(1, Some(2), None, Some(2)));
+            over.failed(failed(0, Some(2), None, Some(2)));
+            over.by_themselves = Some(ended.len() - asked);
+            over.remarks(3, "h").join("\n")
+        };
+        let text = "process 2 (pid 102 on h) ended with status 3 after 0.200 s; 2 more failed after it. Process 0 ended with status 3 after 0.300 s. The job failed with: by 0";
+        assert_eq!(cause(&[(1, FAILED), (2, FAILED), (0, FAILED)], 0), text);
+        let text = "process 2 (pid 102 on h) was taken for dead by the others, and was ended by SIGTERM after 0.300 s; 2 more failed after it. Process 0 ended with status 3 after 0.200 s. The job failed with: by 0";
+        assert_eq!(cause(&[(1, FAILED), (0, FAILED), (2, 15)], 1), text);
+    }
+
+    #[test]
+    fn a_process_that_panicked_is_named_though_the_others_end_before() {
+        let mut over = over(&[(0, FAILED), (1, FAILED)]);
+        over.failed(failed(0, Some(1), None, None));
+        let text = "process 1 (pid 101 on h) ended with status 3 after 0.200 s; 1 more failed after it. Process 0 ended with status 3 after 0.100 s";
+        assert_eq!(over.root_cause("h").as_deref(), Some(text));
+        // It has lived on, and ended well.
+        over.ended[1].status = ExitStatus::from_raw(0);
+        let text = "process 0 (pid 100 on h) ended with status 3 after 0.100 s";
+        assert_eq!(over.root_cause("h").as_deref(), Some(text));
+    }
+
     #[test]
     fn the_first_to_fail_is_the_root_cause_and_the_others_are_counted() {
         let cases: &[(&[(lpf::Pid, i32)], &str)] = &[
@@ -398,10 +515,10 @@ mod tests {
 
     #[test]
     fn who_was_late_is_the_cause_though_those_who_waited_end_before_it() {
-        let failed = |late| Some(Failed { text: "why".into(), late, died: None });
+        let failed = |late| vec![failed(0, late, late, None)];
         let cause = |ended: &[(lpf::Pid, i32)], asked: usize, staying: &[lpf::Pid]| {
             let mut over = over(ended);
-            (over.failure, over.staying) = (failed(Some(2)), staying.into());
+            (over.failures, over.staying) = (failed(Some(2)), staying.into());
             over.by_themselves = Some(ended.len() - asked);
             over.root_cause("h").unwrap()
         };
@@ -423,7 +540,7 @@ mod tests {
             cause(&[(1, 11), (2, 0), (0, 0)], 0, &[]).starts_with("process 1 (pid 101 on h) was")
         );
         let mut other = over(&[(1, FAILED), (2, 0), (0, 0)]);
-        other.failure = failed(None);
+        other.failures = failed(None);
         assert!(other.root_cause("h").unwrap().starts_with("process 1 (pid 101 on h) ended"));
     }
 
@@ -431,7 +548,7 @@ mod tests {
     fn who_ended_in_a_section_is_the_cause_though_others_are_gone_before_it() {
         let cause = |ended: &[(lpf::Pid, i32)], died| {
             let mut over = over(ended);
-            over.failure = Some(Failed { text: "why".into(), late: None, died: Some(died) });
+            over.failures = vec![failed(0, Some(died), None, Some(died))];
             over.root_cause("h").unwrap()
         };
         let text =
@@ -439,8 +556,12 @@ mod tests {
         assert_eq!(cause(&[(2, FAILED), (0, 15)], 0), text);
         let text = "process 1 (pid 101 on h) ended with status 0 after 0.200 s, while others waited for it in a section; 1 more failed after it. Process 0 ended with status 3 after 0.100 s";
         assert_eq!(cause(&[(0, FAILED), (1, 0)], 1), text);
-        // It was taken for dead, and runs.
-        assert!(cause(&[(0, FAILED)], 1).starts_with("process 0 (pid 100 on h) ended"));
+        let text = "process 1 was taken for dead by the others, and is still running; 1 more failed after it. Process 0 ended with status 3 after 0.100 s";
+        assert_eq!(cause(&[(0, FAILED)], 1), text);
+        // A process that crashes has not failed for another.
+        assert!(
+            cause(&[(2, 11), (0, FAILED)], 1).starts_with("process 2 (pid 102 on h) was ended")
+        );
     }
 
     #[test]

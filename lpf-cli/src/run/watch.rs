@@ -284,7 +284,7 @@ impl Watch {
                         self.zero_leaves = true;
                         let now = *self.over.left.get_or_insert_with(Instant::now);
                         // Where nothing went wrong they follow, or have work of their own.
-                        self.hurry = self.over.failure.is_some().then_some(now + self.grace);
+                        self.hurry = (!self.over.failures.is_empty()).then_some(now + self.grace);
                     }
                 }
                 Report::Left { rank: 0 } => {
@@ -293,8 +293,8 @@ impl Watch {
                     self.leaves_in_vain = false;
                 }
                 Report::Left { .. } => {}
-                Report::Failed { rank, text, late, died } => {
-                    self.over.failure.get_or_insert(Failed { text, late, died });
+                Report::Failed { rank, text, blamed, late, died } => {
+                    self.over.failed(Failed { rank, text, blamed, late, died });
                     let failures = self.failures.entry(rank).or_default();
                     *failures += 1;
                     if late == Some(0) {
