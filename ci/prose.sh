@@ -11,7 +11,7 @@ source "$(dirname "$0")/common.sh"
 files=("$@")
 if [ ${#files[@]} = 0 ]; then
     files=(README.md CONTRIBUTING.md CHANGELOG.md docs/*.md docs/src/*.md)
-    while IFS= read -r file; do files+=("$file"); done < <(find lpf lpf-cli lpf-core lpf-mpi lpf-pthreads lpf-tcp -path '*/src/*' -name '*.rs' |
+    while IFS= read -r file; do files+=("$file"); done < <(find lpf lpf-* -path '*/src/*' -name '*.rs' |
         grep -vE '/(tests|conformance|models|roles)(/|\.rs$)' | sort)
 fi
 

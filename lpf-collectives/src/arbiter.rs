@@ -1,16 +1,16 @@
-//! The arbiter of trees that grow as members come: beside the root, whatever that computes, it makes the pairs.
+//! The arbiter makes the pairs of trees that grow as members arrive, in a helper thread of the root's process.
 //!
-//! A member that has nothing to wait for posts that it is idle, in a register of the board; the helper of the root's
-//! process reads it, and answers in another with all pairs that it has made in this call. So pairs are made in one
-//! place, and never by two members that look at each other. Both registers name the call: the root's arbiter begins with
-//! the next one when the root is done with this, and then everybody has read the answers.
+//! A member that is idle posts that in a register of the board. The helper of the root's
+//! process reads it, and answers in another register with all pairs that it has made in this call. So one thread makes
+//! all pairs, and no two members have to agree. Both registers name the call. The root's arbiter begins with
+//! the next call when the root has ended this one; then all members have read the answers.
 //!
-//! All arbiters of a group have one register for posts: who takes another arbiter than the others is seen by both, as is
-//! who takes another root, and from what the two have posted everybody says what differs.
+//! All arbiters of a group have one register for posts. So a member that uses another arbiter, or another root, is
+//! visible to the others. From the two posts every member knows the difference.
 //!
 //! A member that waits for a pair waits for all members that have not posted in this call. It publishes that
 //! ([`Lpf::consult`]), so a member that makes another call, or has left, is found as in every other collective. An
-//! arbiter that goes reports nothing: what its process does next tells the members that wait.
+//! arbiter that is dropped reports nothing: the next action of its process ends the waits of the others.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -229,7 +229,8 @@ impl<L: Lpf> std::fmt::Debug for Arbiter<'_, L> {
 }
 
 impl<'s, L: Lpf> Arbiter<'s, L> {
-    /// For a group whose trees grow in this way, the same at every member. Collective over it: a word to every member, over all connections, which are open then.
+    /// An arbiter for trees of this growth, the same at every member. Collective over the group: it sends a word to every
+    /// member, which opens all connections.
     ///
     /// # Errors
     /// *Mitigable* if the system refuses a thread; *fatal* if the section failed.

@@ -441,10 +441,10 @@ impl<'s> Collectives<'s> {
         ways[choice]
     }
 
-    /// What the root has in `x` goes to everybody's.
+    /// Copies the root's `x` to the `x` of every member.
     ///
     /// # Errors
-    /// *Misuse* for a root that is no member or a range outside its area; *fatal* if members called
+    /// *Misuse* for a root that is not a member or a range outside its area; *fatal* if members called
     /// different collectives, or the section failed.
     #[track_caller]
     pub fn broadcast<L: Lpf, T: Pod>(
@@ -491,7 +491,7 @@ impl<'s> Collectives<'s> {
         }
     }
 
-    /// Everybody's `x`, combined, becomes the root's `y`. The others' `y` is not touched.
+    /// Combines the `x` of all members into the root's `y`. The others' `y` is not touched.
     ///
     /// # Errors
     /// As [`broadcast`](Self::broadcast), and *misuse* if `y` is not as long as `x`, or elements are
@@ -540,7 +540,7 @@ impl<'s> Collectives<'s> {
         }
     }
 
-    /// Everybody's `x`, combined, becomes everybody's `y`.
+    /// Combines the `x` of all members into the `y` of every member.
     ///
     /// # Errors
     /// As [`reduce`](Self::reduce).
@@ -557,7 +557,7 @@ impl<'s> Collectives<'s> {
         self.allreduce_typed(ctx, operator, (x.place, y.place, x.len))
     }
 
-    /// Everybody's `x`, combined, becomes everybody's `x`.
+    /// Combines the `x` of all members into the `x` of every member.
     ///
     /// # Errors
     /// As [`reduce`](Self::reduce).
@@ -612,7 +612,7 @@ impl<'s> Collectives<'s> {
         }
     }
 
-    /// Everybody's element, combined, at everybody.
+    /// Combines one element of every member; every member gets the result.
     ///
     /// # Errors
     /// As [`reduce`](Self::reduce), and *misuse* for an element of more than 4096 bytes.
@@ -631,7 +631,7 @@ impl<'s> Collectives<'s> {
         Ok(unsafe { place.data.cast::<T>().read() })
     }
 
-    /// Everybody's `x`, combined; block i of the result, a p-th of it, becomes member i's `y`.
+    /// Combines the `x` of all members. Block i of the result, a p-th of it, becomes member i's `y`.
     ///
     /// # Errors
     /// As [`reduce`](Self::reduce), and *misuse* if `x` is not p times as long as `y`.
@@ -684,7 +684,7 @@ impl<'s> Collectives<'s> {
         }
     }
 
-    /// The `x` of members 0 to i, combined, becomes member i's `y`.
+    /// Combines the `x` of members 0 to i into member i's `y`.
     ///
     /// # Errors
     /// As [`reduce`](Self::reduce).
@@ -701,7 +701,7 @@ impl<'s> Collectives<'s> {
         self.scan_typed(ctx, operator, (x.place, y.place, x.len), false)
     }
 
-    /// The `x` of members 0 to i-1, combined, becomes member i's `y`; the operator's identity member 0's.
+    /// Combines the `x` of members 0 to i-1 into member i's `y`. Member 0 gets the operator's identity.
     ///
     /// # Errors
     /// As [`reduce`](Self::reduce).
@@ -718,7 +718,7 @@ impl<'s> Collectives<'s> {
         self.scan_typed(ctx, operator, (x.place, y.place, x.len), true)
     }
 
-    /// The elements of members 0 to i, combined, at member i.
+    /// Combines the elements of members 0 to i; member i gets the result.
     ///
     /// # Errors
     /// As [`allreduce_value`](Self::allreduce_value).
@@ -732,8 +732,8 @@ impl<'s> Collectives<'s> {
         self.scan_one(ctx, operator, value, false)
     }
 
-    /// The elements of members 0 to i-1, combined, at member i; the operator's identity at member 0. With a
-    /// pass over each member's own elements before and after it, this is a scan of what is spread over them.
+    /// Combines the elements of members 0 to i-1; member i gets the result, and member 0 the operator's identity. With a
+    /// pass over each member's own elements before and after it, this is a scan of a distributed vector.
     ///
     /// # Errors
     /// As [`allreduce_value`](Self::allreduce_value).

@@ -19,7 +19,7 @@ use crate::schedule_cache::ScheduleCache;
 use crate::shared::{LINE, Place, Shared, TAIL};
 use crate::ways::*;
 
-/// What collectives of a context reserve, once.
+/// The room that the collectives of a context reserve, once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Bytes of a cell, in which short messages and parts of long ones travel: the longest element that can
@@ -27,7 +27,7 @@ pub struct Settings {
     pub cell_bytes: usize,
     /// Messages from one member to another that may be under way: 2 to 64.
     pub window: u32,
-    /// Bytes of the collectives' own memory, for what passes through a member: longer vectors are worked on
+    /// Bytes of the collectives' own memory, for data that passes through a member. Longer vectors are processed
     /// piece by piece.
     pub scratch_bytes: usize,
     /// Members of all groups together that a process can be in at the same time, beside those of the whole
@@ -35,7 +35,7 @@ pub struct Settings {
     pub group_members: u32,
 }
 
-/// What [`Settings`] come to.
+/// The memory, slots and requests of [`Settings`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
     /// Slots, on top of the user's.
@@ -47,12 +47,15 @@ pub struct Needs {
 }
 
 impl Settings {
-    /// For a context of `nprocs` processes: as many cells of 32 KiB as take no more than 16 MiB, 16 of a ring at the
-    /// most, or 4 shorter ones; room for groups of twice as many members as the context has, and 1 MiB of scratch.
+    /// The default for a context of `nprocs` processes:
+    /// - up to 16 cells of 32 KiB for a ring, if all take no more than 16 MiB, or else 4 shorter ones;
+    /// - room for groups of twice as many members as the context has;
+    /// - 1 MiB of scratch.
     ///
-    /// With 16 cells and not 4 a broadcast of 1 MiB between two processes of MPI takes 71 us and not 123 (`lpf bench
-    /// collectives --backend mpi -p 2 --collective broadcast --size 1048576`), and a ring on eight hosts of 100 Mbit/s,
-    /// where a word of credit waits behind what is sent, 319 ms and not 354 (`benches/reduce-cluster`).
+    /// | measured | 16 cells | 4 cells |
+    /// |---|---|---|
+    /// | a broadcast of 1 MiB between two processes of MPI (`lpf bench collectives --backend mpi -p 2 --collective broadcast --size 1048576`) | 71 us | 123 us |
+    /// | a ring on eight hosts of 100 Mbit/s, where a word of credit waits behind data (`benches/reduce-cluster`) | 319 ms | 354 ms |
     pub fn new(nprocs: Pid) -> Self {
         const ALL: usize = 16 << 20;
         const CELL: usize = 32 << 10;
@@ -64,7 +67,7 @@ impl Settings {
         Settings { cell_bytes, window, scratch_bytes: 1 << 20, group_members }
     }
 
-    /// What a context of `nprocs` processes has to have for them.
+    /// The needs of a context of `nprocs` processes.
     pub fn needs(&self, nprocs: Pid) -> Needs {
         let cells = (nprocs as usize + self.group_members as usize) * self.window as usize;
         let cells = cells.saturating_mul(self.cell_bytes.saturating_add(192));
@@ -85,14 +88,14 @@ impl Settings {
 /// How rounds end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// With expected arrivals: a member goes on when what it needs is there.
+    /// With expected arrivals: a member goes on when its messages have arrived.
     Expected,
-    /// With a full sync of all processes: only where all of them are members.
+    /// With a full sync of all processes: only if all of them are members.
     Full,
 }
 
 impl Mode {
-    /// As commands call it.
+    /// Its name in commands.
     pub fn name(self) -> &'static str {
         match self {
             Mode::Expected => "expected",
@@ -101,9 +104,9 @@ impl Mode {
     }
 }
 
-/// Which algorithms a group uses; nothing: the one that the machine's g and l make cheapest. The same at
-/// every member. Where an algorithm cannot be used, for an operator that does not commute or for blocks of
-/// different lengths, another one is, and nothing says so.
+/// The algorithms of a group; `None`: the cheapest by the machine's g and l. The same at
+/// every member. An algorithm may be unusable for a call: for an operator that does not commute, or for blocks of
+/// different lengths. Then another one replaces it, without a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)] // their names say it
 pub struct Preferences {
@@ -116,28 +119,28 @@ pub struct Preferences {
     pub gather: Option<Gather>,
     pub scatter: Option<Gather>,
     pub reduce_scatter: Option<ReduceScatter>,
-    /// Nothing: the cheapest, also of those that do not look at arrivals.
+    /// `None`: the cheapest, arrival-unaware algorithms included.
     pub reduce_by_arrival: Option<ReduceByArrival>,
     pub allreduce_by_arrival: Option<AllreduceByArrival>,
-    /// Into so many segments a Clairvoyant reduction cuts a vector, at least 1 and at most as many as it has elements or
-    /// 4096; nothing: by g and l.
+    /// The number of segments of a vector in a Clairvoyant reduction: at least 1, at most 4096 and the number of
+    /// elements. `None`: by g and l.
     pub segments: Option<u32>,
     /// The time that schedules assume for a transfer, ns: of a segment, and in the predicted dynamic tree of a vector.
     /// `None`: by g and l. With this, the number of segments and the algorithm given, a sum by arrival has the same bits on
     /// every backend.
     pub round_ns: Option<u64>,
-    /// Nothing: expected arrivals, but under `LPF_STRICT=1`.
+    /// `None`: expected arrivals, or full supersteps under `LPF_STRICT=1`.
     pub mode: Option<Mode>,
 }
 
 /// The collectives of a group of processes: the whole context, or a part of it ([`split`](Self::split)).
 ///
 /// Every member calls the same collectives of its group in the same order, with the same sizes, root,
-/// algorithm and operator, known by its type and its elements': what differs is *fatal*, naming both. A *misuse*
-/// is found at the call, before anything is sent: who made it makes the right call instead, for which the others
-/// wait. Groups do not wait for each other.
+/// algorithm, and type of operator and elements. A difference is *fatal*, and the text names two members. A *misuse*
+/// is found at the call, before anything is sent: the caller can make the right call instead, and the others
+/// wait for it. Groups do not wait for each other.
 ///
-/// One for a section: what it reserves is given back when the section ends, not when it is dropped. Functions
+/// One for a section: its room is given back when the section ends, not when the object is dropped. Functions
 /// take it with the section's lifetime: `all: &mut Collectives<'s>` beside `ctx: &mut Context<'s, L>`.
 ///
 /// ```
@@ -167,8 +170,8 @@ pub struct Collectives<'s> {
 }
 
 impl<'s> Collectives<'s> {
-    /// Of the whole context, with the usual settings. Collective; two full syncs, which complete what the
-    /// caller has pending.
+    /// Of the whole context, with the default settings. Collective; two full syncs, which complete the caller's
+    /// pending requests.
     ///
     /// # Errors
     /// *Mitigable* if memory is refused.
@@ -178,10 +181,10 @@ impl<'s> Collectives<'s> {
         Self::with(ctx, settings)
     }
 
-    /// Of the whole context. Collective; two full syncs, which complete what the caller has pending.
+    /// Of the whole context. Collective; two full syncs, which complete the caller's pending requests.
     ///
     /// # Errors
-    /// *Mitigable* if memory is refused, *misuse* for settings that cannot be.
+    /// *Mitigable* if memory is refused, *misuse* for impossible settings.
     #[track_caller]
     pub fn with<L: Lpf>(ctx: &mut Context<'s, L>, settings: Settings) -> Result<Self> {
         let (me, nprocs) = (ctx.pid() as usize, ctx.nprocs());
@@ -242,12 +245,12 @@ impl<'s> Collectives<'s> {
         self.by_arrival.get()
     }
 
-    /// The members' processes, by their place in the group.
+    /// The members' processes, by their position in the group.
     pub fn members(&self) -> &[Pid] {
         self.group.members()
     }
 
-    /// This process's place in the group.
+    /// This process's position in the group.
     pub fn me(&self) -> usize {
         self.group.member().me
     }
@@ -262,17 +265,17 @@ impl<'s> Collectives<'s> {
         false
     }
 
-    /// Which algorithms are used. The same at every member, or the next collective is *fatal*.
+    /// The algorithms to use. They must be the same at every member, or the next collective is *fatal*.
     pub fn preferences_mut(&mut self) -> &mut Preferences {
         &mut self.preferences
     }
 
-    /// Groups of the members that name the same colour; nothing for a member that names none. Collective over
-    /// this group: two exchanges of a word with every member. In a group its members keep their order. A
-    /// group that is dropped by one member has to be dropped by all, before any of them is in a group made later.
+    /// Groups of the members that pass the same colour; `None` for a member that passes none. Collective over
+    /// this group: two exchanges of a word with every member. In a group its members keep their order. If one member
+    /// drops a group, all have to drop it before any of them joins a later group.
     ///
     /// # Errors
-    /// *Misuse* at every member where one has no room left for the members of another group
+    /// *Misuse* at every member if one has no room left for the members of another group
     /// ([`Settings::group_members`]); *fatal* if the section failed.
     #[track_caller]
     pub fn split<L: Lpf>(
@@ -321,7 +324,7 @@ impl<'s> Collectives<'s> {
         }))
     }
 
-    /// The group of every `stride`-th member from `first` on, `count` of them or as many as there are; nothing
+    /// The group of every `stride`-th member from `first` on, at most `count` of them; `None`
     /// for the others. Collective over this group, as [`split`](Self::split).
     ///
     /// # Errors

@@ -1,13 +1,13 @@
-//! What an algorithm costs: one definition, for the choice, for `lpf cost` and for the documentation.
+//! The cost of an algorithm: one definition, for the choice, for `lpf cost` and for the documentation.
 //!
 //! A cost is counted in supersteps: how many, and how many bytes the busiest process sends or receives in
 //! them. On a machine it takes `Σ(h g(w) + l)`, w being the mean length of a message, and the operator's time.
-//! Elements stay whole, so what is divided is as uneven as the schedules have it: with fewer elements than
-//! members some have none. Tests compare with what the schedules do, to the byte.
+//! Elements are not divided, so blocks are as uneven as in the schedules: with fewer elements than
+//! members some have none. Tests compare with the schedules, to the byte.
 //!
-//! Where there is a root it is the first member; with another one a superstep moves a block more or less.
-//! A superstep in which nothing moves is not counted, as with expected arrivals there is none; in full
-//! supersteps it has its sync all the same.
+//! A root is the first member here; with another root a superstep moves one block more or less.
+//! A superstep without transfers is not counted, because with expected arrivals it does not exist. In full
+//! supersteps it still has its sync.
 
 use std::ops::Add;
 
@@ -20,7 +20,7 @@ use crate::algorithms::{doublings, factors, log2_up, side};
 use crate::blocks::{Blocks, Span, granule};
 use crate::ways::*;
 
-/// What an algorithm does, whatever the machine.
+/// The supersteps of an algorithm, on any machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Supersteps {
     /// How many supersteps.
@@ -34,8 +34,7 @@ pub struct Supersteps {
 }
 
 impl Supersteps {
-    /// Seconds on a machine, for groups of `members` processes and an operator that takes what a sum of f64
-    /// takes there.
+    /// Seconds on a machine, for groups of `members` processes and an operator as fast as a sum of f64.
     pub fn seconds(&self, machine: &Machine, members: Pid) -> f64 {
         let word = if self.messages > 0.0 { (self.h_bytes / self.messages) as usize } else { 0 };
         let g = machine.g(members, word.max(1), &SyncAttr::Default);
@@ -305,7 +304,7 @@ impl Scan {
 }
 
 impl Gather {
-    /// Of so many bytes in all at p members, in blocks of one length; the same for scatter.
+    /// Of `v` bytes in all at p members, in blocks of one length; the same for scatter.
     pub fn supersteps(self, p: usize, v: impl Into<Vector>) -> Supersteps {
         let block = block(p, v.into());
         match self {
@@ -322,7 +321,7 @@ fn doubled(p: usize, of: impl Fn(f64) -> Supersteps) -> Supersteps {
 }
 
 impl Allgather {
-    /// Of so many bytes in all at p members, in blocks of one length.
+    /// Of `v` bytes in all at p members, in blocks of one length.
     pub fn supersteps(self, p: usize, v: impl Into<Vector>) -> Supersteps {
         let block = block(p, v.into());
         match self {
@@ -335,7 +334,7 @@ impl Allgather {
 }
 
 impl Alltoall {
-    /// Of so many bytes in all at each of p members, in blocks of one length.
+    /// Of `v` bytes in all at each of p members, in blocks of one length.
     pub fn supersteps(self, p: usize, v: impl Into<Vector>) -> Supersteps {
         let block = block(p, v.into());
         match self {

@@ -23,7 +23,7 @@ pub enum Collective {
     Alltoall,
 }
 
-/// What the calls of a group are called: the collectives, and then others, by the numbers in their stamps.
+/// The names of a group's calls, by the numbers in their stamps: the collectives, and then others.
 pub(crate) static NAMES: [&str; lpf_core::Call::KIND as usize + 1] = [
     "",
     "broadcast",
@@ -48,12 +48,12 @@ pub(crate) const ALLREDUCE_BY_ARRIVAL: u32 = 13;
 pub(crate) const REDUCE_AS_THEY_COME: u32 = 14;
 pub(crate) const REDUCE_BY_PAIRING: u32 = 15;
 
-/// An algorithm of a collective, and what it does.
+/// An algorithm of a collective, and its supersteps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Algorithm {
-    /// As commands call it.
+    /// Its name in commands.
     pub name: &'static str,
-    /// What it does, whatever the machine.
+    /// Its supersteps, on any machine.
     pub supersteps: Supersteps,
 }
 
@@ -94,13 +94,13 @@ impl Collective {
         Collective::Alltoall,
     ];
 
-    /// As commands call it.
+    /// Its name in commands.
     pub fn name(self) -> &'static str {
         NAMES[self as usize]
     }
 
-    /// Its algorithms among `p` members of which each (where there is a root that sends: that one)
-    /// contributes this vector in all.
+    /// Its algorithms among `p` members. Each member (or the root, if only the root sends) contributes this vector in
+    /// all.
     pub fn algorithms(self, p: usize, v: impl Into<Vector>) -> Vec<Algorithm> {
         let v = v.into();
         let everything = Vector { bytes: v.bytes.saturating_mul(p), ..v };
@@ -128,15 +128,15 @@ impl Collective {
         }
     }
 
-    /// The algorithm that is cheapest on a machine, for an operator that commutes: the one that collectives
-    /// choose. Of those predicted within 5 % of the least it is the one of fewest supersteps.
+    /// The cheapest algorithm on a machine, for an operator that commutes, as collectives choose it. Of
+    /// those predicted within 5 % of the smallest time it is the one with the fewest supersteps.
     pub fn cheapest(self, machine: &Machine, p: usize, v: impl Into<Vector>) -> Algorithm {
         let all = self.algorithms(p, v);
         all[choose(&all, |one| Some(one.supersteps), |cost| cost.seconds(machine, p as Pid))]
     }
 
-    /// Has the algorithm of this name be used, or with no name the cheapest again; false, and the cheapest,
-    /// where there is none of that name. A scan and an exscan use the same.
+    /// Sets the algorithm of this name, or without a name the cheapest. If no algorithm has this name, it sets the
+    /// cheapest and returns false. A scan and an exscan use the same.
     pub fn prefer(self, preferences: &mut Preferences, algorithm: Option<&str>) -> bool {
         let all = preferences;
         match self {
@@ -166,8 +166,8 @@ impl Collective {
 }
 
 impl Collectives<'_> {
-    /// The algorithm that is used where no preference is set, each member contributing this vector in all
-    /// to be combined by an operator that commutes.
+    /// The algorithm that is used without a preference, if each member contributes this vector in all
+    /// and the operator commutes.
     pub fn cheapest_of<L: Lpf>(
         &self,
         ctx: &Context<'_, L>,

@@ -1,8 +1,8 @@
 //! Collectives of Lightweight Parallel Foundations, written once against the trait.
 //!
 //! An algorithm is written once, for one member of a group, as a schedule: sends, receives and copies in rounds
-//! (`algorithms`). A schedule is carried out on expected arrivals (`run`). What it costs is said once
-//! ([`cost`]); the cheapest on the machine's g and l is chosen, the same by all members. See [`Collectives`].
+//! (`algorithms`). A schedule is carried out on expected arrivals (`run`). Its cost has one definition
+//! ([`cost`]). All members choose the algorithm that is cheapest by the machine's g and l. See [`Collectives`].
 
 mod algorithms;
 pub mod arbiter;

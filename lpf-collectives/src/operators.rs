@@ -1,4 +1,4 @@
-//! What reductions combine with.
+//! The operators of reductions.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -32,13 +32,13 @@ use bytemuck::Pod;
     note = "`Sum`, `Product`, `Min` and `Max` combine numbers, `And`, `Or` and `Xor` integers, `MinAt` and `MaxAt` elements of type `At`"
 )]
 pub trait Operator<T: Pod> {
-    /// Whether `a · b` is `b · a`: then there are more ways, and faster ones. If not, operands keep the order
+    /// Whether `a · b` is `b · a`: then there are more and faster algorithms. If not, operands keep the order
     /// of their members.
     fn commutes(&self) -> bool {
         false
     }
 
-    /// What combined with anything leaves it: what the first member gets of an exscan.
+    /// The element that does not change another when it is combined with it. The first member of an exscan gets it.
     fn identity(&self) -> T;
 
     /// `left · right`.
@@ -367,7 +367,7 @@ unsafe fn each<T: Pod, O: Operator<T>>(
     }
 }
 
-/// What a sum of f64 takes here, nanoseconds per byte of one vector: the least of several.
+/// The time of a sum of f64 here, nanoseconds per byte of one vector: the smallest of several.
 pub fn combine_ns_per_byte() -> f64 {
     const WORDS: usize = 4096;
     let (left, right, mut into) = (vec![1.5f64; WORDS], vec![2.5f64; WORDS], vec![0f64; WORDS]);

@@ -38,7 +38,7 @@ pub(crate) const VALUE: usize = 4096;
 /// What lies at the end of scratch: two elements, and two stamps.
 pub(crate) const TAIL: usize = 2 * VALUE + 2 * LINE;
 
-/// Where a buffer begins: an address in memory that a slot names, and its offset there.
+/// The beginning of a buffer: an address in memory that a slot names, and its offset there.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// Of memory of this process.

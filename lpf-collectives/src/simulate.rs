@@ -96,7 +96,7 @@ fn superstep(all: &[Schedule], round: usize) -> Superstep {
         let mut own = 0;
         for step in schedule.rounds().nth(round).expect("there are as many").all() {
             let Step::Receive { from, bytes, stage, then, .. } = *step else { continue };
-            let queue = sent.get_mut(&(from, me)).expect("somebody sends in this round");
+            let queue = sent.get_mut(&(from, me)).expect("a member sends in this round");
             let kept = matches!(then, Then::Keep(_));
             assert_eq!(queue.pop_front(), Some((bytes, kept, stage)), "round {round}, member {me}");
             let here = Span { start: stage, bytes };
@@ -108,7 +108,7 @@ fn superstep(all: &[Schedule], round: usize) -> Superstep {
         }
         combined = combined.max(own);
     }
-    assert!(sent.values().all(VecDeque::is_empty), "a message that nobody receives");
+    assert!(sent.values().all(VecDeque::is_empty), "a message without a receive");
     let most = |f: fn(&(usize, usize)) -> usize| out.iter().chain(&into).map(f).max().unwrap_or(0);
     Superstep { h: most(|x| x.0), messages: most(|x| x.1), combined }
 }

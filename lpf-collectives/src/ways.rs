@@ -14,7 +14,7 @@ macro_rules! ways {
             /// All of them.
             pub const ALL: &'static [$name] = &[$($name::$way),*];
 
-            /// As commands call it.
+            /// Its name in commands.
             pub fn name(self) -> &'static str {
                 match self {
                     $($name::$way => $text,)*

@@ -1,14 +1,13 @@
-//! All-reductions in which each process sends to the next alone: the linear tree and the ring, and the two that
-//! put processes in the order of their arrival (Proficz 2018): the sorted linear tree (SLT) and the pre-reduced
-//! ring (PRR), corrected.
+//! All-reductions in which each process sends only to the next: the linear tree and the ring. Two of them order the
+//! processes by arrival (Proficz 2018): the sorted linear tree (SLT) and the pre-reduced ring (PRR), corrected.
 //!
-//! A vector is cut into as many segments as there are processes. The processes have *places*; who is at place i
+//! A vector is cut into one segment for each process. The processes have *places*. The process at place i
 //! sends to place i+1, the last to place 0. A program is the order in which a process sends and receives; messages
 //! between two arrive in the order in which they were sent.
 
 use std::collections::VecDeque;
 
-/// Which one.
+/// An algorithm along a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Chain {
     /// Sums go from place 0 to the last, and from there on: places are ranks.
@@ -17,8 +16,8 @@ pub enum Chain {
     Ring,
     /// The linear tree in the order of arrival.
     SortedLinearTree,
-    /// The ring in the order of arrival, in which who is early reduces as many segments more, before the others
-    /// come, as there is time for.
+    /// The ring in the order of arrival. Early processes reduce further segments before the others arrive, as long as
+    /// there is time.
     PreReducedRing,
 }
 
@@ -27,7 +26,7 @@ impl Chain {
     pub const ALL: [Self; 4] =
         [Chain::Linear, Chain::Ring, Chain::SortedLinearTree, Chain::PreReducedRing];
 
-    /// As commands call it.
+    /// Its name in commands.
     pub fn name(self) -> &'static str {
         match self {
             Chain::Linear => "linear",
@@ -41,7 +40,7 @@ impl Chain {
 /// One step of a program. Sends do not wait; receives do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// What is held of a segment goes to a process.
+    /// Sends the value held of a segment to a process.
     Send {
         /// Its rank.
         to: u32,
@@ -50,18 +49,18 @@ pub enum Step {
         /// Whether that is the result, which the receiver stores; else it combines.
         whole: bool,
     },
-    /// A segment comes from a process.
+    /// Receives a segment from a process.
     Receive {
         /// Its rank.
         from: u32,
         /// Which segment.
         segment: u32,
-        /// Whether it is the result, and stored; else it is combined: what came is the left operand.
+        /// Whether it is the result, and stored; else it is combined, as the left operand.
         whole: bool,
     },
 }
 
-/// Who is where, and how many steps each takes before the others come.
+/// The place of each process, and the number of steps that it takes before the others arrive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     chain: Chain,
@@ -74,7 +73,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// For processes that arrive at these times, where a segment takes `tau` to be sent and combined; in any unit,
+    /// For processes that arrive at these times. A segment takes `tau` to be sent and combined; in any unit,
     /// the same at all processes. P log P.
     pub fn new(chain: Chain, tau: u64, arrivals: &[u64]) -> Self {
         let p = arrivals.len();
@@ -123,7 +122,7 @@ impl Plan {
         self.ranks.iter().position(|&at| at as usize == rank).unwrap_or(0)
     }
 
-    /// What the process at a place does, in its order.
+    /// The steps of the process at a place, in their order.
     pub fn program(&self, place: usize) -> Vec<Step> {
         let p = self.processes();
         if p < 2 {
@@ -237,9 +236,9 @@ impl Plan {
         own
     }
 
-    /// When each process receives last, by rank, and when each segment goes where, in a model in which it takes
-    /// `tau`: it begins when it was sent, its sender has sent all before it, and its receiver has received all before
-    /// it and waits for it. A time that no word holds is the latest that one does.
+    /// The time at which each process receives last, by rank, and the times and ends of all transfers. In this model
+    /// a transfer takes `tau`. It begins when its sender has sent all transfers before it, and its receiver has received
+    /// all before it and waits for it. A time that does not fit a word is the latest one that does.
     pub fn timeline(&self, tau: u64, arrivals: &[u64]) -> (Vec<u64>, Vec<Hop>) {
         let p = self.processes();
         let mut lanes: Vec<Lane> = self
@@ -302,9 +301,9 @@ struct Lane {
 /// A segment on its way from one process to another, by their ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// Who sends.
+    /// The sender.
     pub from: u32,
-    /// Who receives.
+    /// The receiver.
     pub to: u32,
     /// Which segment.
     pub segment: u32,

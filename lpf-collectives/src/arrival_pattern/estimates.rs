@@ -1,7 +1,7 @@
-//! When members are expected, in the numbers that all of them know.
+//! Predicted arrival times, the same at all members.
 
-/// When each member of a group is expected to arrive: whole multiples of a grain, from the first arrival on. The same
-/// at all members, which make their schedules of them; so schedules of like arrivals are the same.
+/// The predicted arrival time of each member of a group: whole multiples of a grain, from the first arrival on. They are
+/// the same at all members, which make their schedules from them. The grain makes schedules of similar arrivals equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Estimates {
     grain_ns: u64,
@@ -11,8 +11,8 @@ pub struct Estimates {
 }
 
 impl Estimates {
-    /// Of these times, ns from any one moment on, in the order of members, each rounded down to a multiple of
-    /// `grain_ns` (of 1, where that is 0) after the first. What is further away than 2^61 ns is at 2^61.
+    /// Of these times, ns from any moment on, in the order of members. Each is rounded down to a multiple of
+    /// `grain_ns` (of 1, if that is 0) after the first. Times beyond 2^61 ns are taken as 2^61.
     pub fn new(times_ns: &[u64], grain_ns: u64) -> Self {
         let (first, grain_ns) = (times_ns.iter().min().copied().unwrap_or(0), grain_ns.max(1));
         let rounded = |&time: &u64| {
@@ -22,7 +22,7 @@ impl Estimates {
         Estimates { grain_ns, times_ns: times_ns.iter().map(rounded).collect(), site: 0 }
     }
 
-    /// For so many members that arrive together.
+    /// For `members` members that arrive at once.
     pub fn together(members: usize) -> Self {
         Estimates { grain_ns: 1, times_ns: vec![0; members], site: 0 }
     }
@@ -42,12 +42,12 @@ impl Estimates {
         &self.times_ns
     }
 
-    /// What they are multiples of, ns.
+    /// The grain, ns: all times are multiples of it.
     pub fn grain_ns(&self) -> u64 {
         self.grain_ns
     }
 
-    /// How much later than the first the last one is, ns.
+    /// The time from the first arrival to the last, ns.
     pub fn spread_ns(&self) -> u64 {
         self.times_ns.iter().max().copied().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! Reductions that know who arrives first.
+//! Reductions that use the times at which members arrive.
 
 pub mod chain;
 pub mod clairvoyant;

@@ -1,23 +1,23 @@
-//! Trees that grow as members come: Tree-dyn and Non-Commut-Tree-dyn (Benoit, Canon and Marchal 2013).
+//! Trees that grow as members arrive: Tree-dyn and Non-Commut-Tree-dyn (Benoit, Canon and Marchal 2013).
 //!
-//! A member that has nothing to wait for is *idle*. Two idle ones are made a pair, of which one sends all it has to
-//! the other, who combines and is idle again. Pairs are made in one place, from what has happened so far: nothing is
-//! predicted. Unlike in the slides, the result has a place: the root never sends.
+//! A member that waits for nothing is *idle*. Two idle members are made a pair: one sends its whole vector to
+//! the other, which combines and is idle again. One thread makes the pairs, from the events so far, without
+//! predictions. Unlike in the slides, the result has a root: the root never sends.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt;
 
-/// Who may be paired with whom.
+/// The members that may be paired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Growth {
-    /// Anybody with anybody (Tree-dyn): one waits at most. For operators that commute.
+    /// Any two members (Tree-dyn): at most one waits. For operators that commute.
     Any,
-    /// Neighbours in the order of members: with the one before, or else with the one behind (Non-Commut-Tree-dyn).
+    /// Neighbours in the order of members: a member with the one before, or else the one behind (Non-Commut-Tree-dyn).
     Neighbours,
 }
 
-/// Who sends to whom: the record of a tree, in the order in which its pairs were made.
+/// The record of a tree: senders and receivers, in the order in which its pairs were made.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pairing {
     pub(crate) members: usize,
@@ -26,7 +26,7 @@ pub struct Pairing {
     pub(crate) pairs: Vec<[u32; 2]>,
 }
 
-/// Why pairs are no tree.
+/// Why pairs are not a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoTree(String);
 
@@ -39,10 +39,10 @@ impl fmt::Display for NoTree {
 impl std::error::Error for NoTree {}
 
 impl Pairing {
-    /// Of these pairs, each a sender and a receiver, in the order in which they were made.
+    /// The tree of these pairs, each a sender and a receiver, in the order in which they were made.
     ///
     /// # Errors
-    /// In a sentence: where they are no tree of all members to the root, or of no neighbours.
+    /// The reason, if they are not a tree of all members to the root, or if a pair has to be neighbours and is not.
     pub fn new(
         growth: Growth,
         members: usize,
@@ -50,8 +50,10 @@ impl Pairing {
         pairs: Vec<[u32; 2]>,
     ) -> Result<Self, NoTree> {
         if pairs.len() + 1 != members || root >= members {
-            let text =
-                format!("{} pairs are no tree of {members} members to member {root}", pairs.len());
+            let text = format!(
+                "{} pairs are not a tree of {members} members to member {root}",
+                pairs.len()
+            );
             return Err(NoTree(text));
         }
         let mut state = Pairs::new(growth, members, root);
@@ -65,8 +67,8 @@ impl Pairing {
         Ok(Pairing { members, root, growth, pairs })
     }
 
-    /// The tree of members that become idle at these times, where a pair's transfer takes `transfer` and what its
-    /// receiver does then `combine`; ns. What happens at the same time happens in the order of members.
+    /// The tree of members that become idle at these times. The transfer of a pair takes `transfer` ns, and its receiver
+    /// then combines for `combine` ns. Events at the same time happen in the order of members.
     pub fn of_times(
         growth: Growth,
         root: usize,
@@ -249,11 +251,11 @@ mod tests {
         );
         assert_eq!(
             of(Growth::Any, 0, &[[2, 1]]),
-            Err("1 pairs are no tree of 3 members to member 0".into())
+            Err("1 pairs are not a tree of 3 members to member 0".into())
         );
         assert_eq!(
             of(Growth::Any, 3, &[[2, 1], [1, 0]]),
-            Err("2 pairs are no tree of 3 members to member 3".into())
+            Err("2 pairs are not a tree of 3 members to member 3".into())
         );
     }
 

@@ -1,19 +1,19 @@
-//! Trees whose shape is known before anybody arrives: Binomial-stat and Fibonacci-stat (Benoit, Canon and Marchal
-//! 2013). A member takes what its children have, whole vectors, in one order, and then sends what it has to its
-//! parent: where transfers last differently or members are late, everybody waits for its turn.
+//! Trees whose shape is known before any member arrives: Binomial-stat and Fibonacci-stat (Benoit, Canon and Marchal
+//! 2013). A member receives the whole vectors of its children in a fixed order, and then sends its result to its
+//! parent. If transfers take different times or members are late, all members wait for their turn.
 
 /// Which one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tree {
-    /// The best where to combine costs nothing beside the transfers.
+    /// The best if combining takes no time beside the transfers.
     Binomial,
-    /// The best where to combine takes as long as a transfer: a member takes the next child's while it combines.
+    /// The best if combining takes as long as a transfer: a member receives the next vector while it combines.
     Fibonacci,
 }
 
-/// The children of every node, those that are taken first before the others. A node's number is less than its
-/// children's; node 0 is the root. The nodes of a subtree have numbers one behind the other, in the order in which
-/// their operands are put together: with them the tree is one for operators that do not commute.
+/// The children of every node, in the order in which they are received. A node's number is less than its
+/// children's; node 0 is the root. The nodes of a subtree have consecutive numbers, in the order in which
+/// their operands are combined. So the tree fits operators that do not commute.
 pub fn children(tree: Tree, nodes: usize) -> Vec<Vec<usize>> {
     let by_birth = match tree {
         Tree::Binomial => binomial(nodes),

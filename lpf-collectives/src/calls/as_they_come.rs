@@ -22,18 +22,18 @@ fn way(growth: Growth) -> usize {
 }
 
 impl<'s> Collectives<'s> {
-    /// Everybody's `x`, combined, becomes the root's `y`, along a tree that grows as members come: whoever is there is
-    /// paired with whoever else is, and nothing has to be known before. The root is told the tree that it was.
+    /// Combines the `x` of all members into the root's `y`, along a tree that grows as members arrive. Members that have
+    /// arrived are paired with each other; no estimates are needed. The root gets the tree.
     ///
-    /// `y` is as long as `x` at every member. At the others it is room for what is under way, and of no use after.
-    /// The order in which operands are combined depends on time, and so do the bits of a sum of floating-point
-    /// numbers; [`reduce_by_pairing`](Self::reduce_by_pairing) repeats them. An operator that does not commute needs an
-    /// arbiter of neighbours. In strict mode and in full supersteps the tree is that of members that come
-    /// together and whose transfers take all alike.
+    /// `y` is as long as `x` at every member. At members other than the root it is working memory, without a defined
+    /// value afterwards. The order in which operands are combined depends on time, and so do the bits of a sum of
+    /// floating-point numbers; [`reduce_by_pairing`](Self::reduce_by_pairing) repeats them. An operator that does not
+    /// commute needs an arbiter of neighbours. In strict mode and in full supersteps the tree is the one for members that
+    /// arrive at once, with transfers of equal length.
     ///
     /// # Errors
-    /// As [`reduce`](Self::reduce), and *misuse* if `y` is not as long as `x` at every member, or the arbiter is
-    /// another group's, or does not fit the operator.
+    /// As [`reduce`](Self::reduce), and *misuse* if `y` is not as long as `x` at every member, or if the arbiter belongs to
+    /// another group or does not fit the operator.
     #[track_caller]
     pub fn reduce_as_they_come<L: Lpf, T: Pod>(
         &mut self,
@@ -68,13 +68,13 @@ impl<'s> Collectives<'s> {
         unsafe { self.grow(ctx, arbiter, (growth, root), operator, places) }
     }
 
-    /// Everybody's `x`, combined, becomes the `y` of a tree's root: what
-    /// [`reduce_as_they_come`](Self::reduce_as_they_come) has given before, to the bit. The tree is the same at every
-    /// member; only the root is told it there.
+    /// Combines the `x` of all members into the `y` of a tree's root. The result has the same bits as that of
+    /// [`reduce_as_they_come`](Self::reduce_as_they_come) with this tree. Every member passes the same tree, which only
+    /// the root gets from that call.
     ///
     /// # Errors
-    /// As [`reduce_as_they_come`](Self::reduce_as_they_come), and *misuse* for a tree of another number of members, or
-    /// one of others than neighbours where the operator does not commute.
+    /// As [`reduce_as_they_come`](Self::reduce_as_they_come), and *misuse* for a tree of another number of members. So is
+    /// a tree with pairs that are not neighbours, if the operator does not commute.
     #[track_caller]
     pub fn reduce_by_pairing<L: Lpf, T: Pod>(
         &mut self,

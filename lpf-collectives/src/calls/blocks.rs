@@ -106,7 +106,7 @@ impl<'s> Collectives<'s> {
         done.at_caller()
     }
 
-    /// Everybody's `x`, one behind the other in the members' order, becomes everybody's `y`.
+    /// Concatenates the `x` of all members, in their order, into the `y` of every member.
     ///
     /// # Errors
     /// As [`broadcast`](Self::broadcast), and *misuse* if `y` is not p times as long as `x`.
@@ -124,7 +124,7 @@ impl<'s> Collectives<'s> {
         unsafe { self.allgather_places(ctx, (x.place, y.place), layout, size_of::<T>()) }
     }
 
-    /// As [`allgather`](Self::allgather), where member i contributes `counts[i]` elements: the same counts at
+    /// As [`allgather`](Self::allgather), but member i contributes `counts[i]` elements. The counts are the same at
     /// every member.
     ///
     /// # Errors
@@ -177,8 +177,7 @@ impl<'s> Collectives<'s> {
         }
     }
 
-    /// Everybody's `x`, one behind the other in the members' order, becomes the root's `y`. The others' `y` is
-    /// not touched.
+    /// Concatenates the `x` of all members, in their order, into the root's `y`. The others' `y` is not touched.
     ///
     /// # Errors
     /// As [`broadcast`](Self::broadcast), and *misuse* if the root's `y` is not p times as long as `x`.
@@ -206,7 +205,7 @@ impl<'s> Collectives<'s> {
         }
     }
 
-    /// As [`gather`](Self::gather), where member i contributes `counts[i]` elements: the same counts at every
+    /// As [`gather`](Self::gather), but member i contributes `counts[i]` elements. The counts are the same at every
     /// member.
     ///
     /// # Errors
@@ -324,7 +323,7 @@ impl<'s> Collectives<'s> {
         }
     }
 
-    /// As [`scatter`](Self::scatter), where member i gets `counts[i]` elements: the same counts at every member.
+    /// As [`scatter`](Self::scatter), but member i gets `counts[i]` elements. The counts are the same at every member.
     ///
     /// # Errors
     /// As [`broadcast`](Self::broadcast), and *misuse* if `y` is not as long as its count, or the root's `x`
@@ -355,10 +354,10 @@ impl<'s> Collectives<'s> {
         })
     }
 
-    /// Block j of member i's `x` becomes block i of member j's `y`, where a block is a p-th of either.
+    /// Block j of member i's `x` becomes block i of member j's `y`. A block is a p-th of either.
     ///
     /// # Errors
-    /// As [`broadcast`](Self::broadcast), and *misuse* if `y` is not as long as `x`, or that is no
+    /// As [`broadcast`](Self::broadcast), and *misuse* if `y` is not as long as `x`, or if that is not a
     /// multiple of p.
     #[track_caller]
     pub fn alltoall<L: Lpf, T: Pod>(
@@ -417,8 +416,8 @@ impl<'s> Collectives<'s> {
         Ok(x.len / self.len())
     }
 
-    /// As [`alltoall`](Self::alltoall), where `sends[j]` elements go to member j and `receives[j]` come from
-    /// it, one behind the other in the members' order.
+    /// As [`alltoall`](Self::alltoall), but `sends[j]` elements go to member j, and `receives[j]` elements arrive from
+    /// it. Blocks are consecutive, in the members' order.
     ///
     /// # Errors
     /// As [`broadcast`](Self::broadcast), and *misuse* if `x` or `y` are not as long as their counts; *fatal*
@@ -470,7 +469,7 @@ impl<'s> Collectives<'s> {
         }
     }
 
-    /// One element of the root's, at everybody.
+    /// Copies one element of the root to every member.
     ///
     /// # Errors
     /// As [`broadcast`](Self::broadcast), and *misuse* for an element of more than 4096 bytes.

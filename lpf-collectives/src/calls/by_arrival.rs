@@ -22,12 +22,12 @@ use crate::shared::Place;
 use crate::ways::{AllreduceByArrival, ReduceByArrival};
 
 impl<'s> Collectives<'s> {
-    /// Everybody's `x`, combined, becomes the root's `y`. Which member sends what to whom depends on when each is
-    /// expected ([`Estimates`], the same at every member): who is there begins, and who comes last has to send no
-    /// more than his own. Wrong estimates cost time and nothing else.
+    /// Combines the `x` of all members into the root's `y`. The schedule depends on the predicted arrivals
+    /// ([`Estimates`], the same at every member). Members that have arrived begin, and the last one sends only its own
+    /// vector. Wrong estimates cost time, but do not change the result.
     ///
-    /// `y` is as long as `x` at every member. At the others it is room for what is under way, and of no use after.
-    /// Where members come together, it is [`reduce`](Self::reduce).
+    /// `y` is as long as `x` at every member. At members other than the root it is working memory, without a defined
+    /// value afterwards. If the estimates are equal, it is [`reduce`](Self::reduce).
     ///
     /// # Errors
     /// As [`reduce`](Self::reduce), and *misuse* if there are not as many estimates as members.
@@ -74,7 +74,7 @@ impl<'s> Collectives<'s> {
         }
     }
 
-    /// Everybody's `x`, combined, becomes everybody's `y`: as [`reduce_by_arrival`](Self::reduce_by_arrival).
+    /// Combines the `x` of all members into the `y` of every member, as [`reduce_by_arrival`](Self::reduce_by_arrival).
     ///
     /// # Errors
     /// As [`reduce_by_arrival`](Self::reduce_by_arrival).
@@ -92,7 +92,8 @@ impl<'s> Collectives<'s> {
         self.allreduce_places_by_arrival(ctx, arrivals, operator, (x.place, y.place, x.len))
     }
 
-    /// Everybody's `x`, combined, becomes everybody's `x`: as [`allreduce_by_arrival`](Self::allreduce_by_arrival).
+    /// Combines the `x` of all members into the `x` of every member, as
+    /// [`allreduce_by_arrival`](Self::allreduce_by_arrival).
     ///
     /// # Errors
     /// As [`reduce_by_arrival`](Self::reduce_by_arrival).

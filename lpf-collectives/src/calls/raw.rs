@@ -12,7 +12,7 @@ use crate::shared::Place;
 
 /// An operator on elements of some bytes.
 pub struct RawOperator<'a> {
-    /// Place of an element.
+    /// Bytes of an element.
     pub element: usize,
     /// Whether operands may change places.
     pub commutes: bool,
@@ -31,12 +31,12 @@ impl<'a> RawOperator<'a> {
     }
 }
 
-/// On bytes: lengths are in elements. Each is its typed namesake otherwise, errors included.
+/// On bytes: lengths are in elements. Each function is its typed namesake otherwise, errors included.
 ///
 /// # Safety
 /// Of every function: buffers are registered memory of this process, as long as the collective reads or
-/// writes them, aligned as the operator needs it. Nobody else touches them until it returns; after a *fatal*
-/// error nobody does while [`Lpf::memory_is_quiet`] holds.
+/// writes them, aligned as the operator needs it. No other code touches them until it returns. After a *fatal*
+/// error no other process does while [`Lpf::memory_is_quiet`] holds.
 #[allow(clippy::missing_safety_doc)] // above, once for all
 impl<'s> Collectives<'s> {
     /// [`broadcast`](Self::broadcast) of `bytes` bytes.

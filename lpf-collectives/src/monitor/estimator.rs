@@ -2,17 +2,17 @@
 
 use std::collections::VecDeque;
 
-/// Says what the next number of a series will be. A monitor has it estimate how long phases take, or how many times
-/// as long as up to the edge.
+/// Estimates the next number of a series. A monitor uses it for the length of phases, and for the ratio of that
+/// length to the time before the edge.
 pub trait Estimator {
     /// Another number of the series.
     fn add(&mut self, value: f64);
 
-    /// The next one; nothing if there is no telling.
+    /// The next one; `None` if it cannot be estimated.
     fn estimate(&self) -> Option<f64>;
 }
 
-/// As the last one.
+/// The last number.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LastValue(Option<f64>);
 
@@ -34,7 +34,7 @@ pub struct MovingAverage {
 }
 
 impl MovingAverage {
-    /// Of so many, 1 at least.
+    /// Of the last `window` numbers, at least 1.
     pub fn new(window: usize) -> Self {
         MovingAverage { most: window.max(1), last: VecDeque::new() }
     }

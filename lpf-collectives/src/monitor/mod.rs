@@ -1,9 +1,10 @@
-//! The arrival monitor: when will each member of a group come to its next call?
+//! The arrival monitor predicts when each member of a group will arrive at its next call.
 //!
-//! A program says where a phase of computation begins and, somewhere in it, how far it has come ([`Monitor::begin`],
-//! [`Monitor::edge`]). From that and from the phases before, each member's helper thread predicts when it will be done,
-//! and tells the others over the board while everybody computes. At the end of the phase ([`Monitor::finish`]) all
-//! members have the same [`Estimates`], or all the same *nobody knows*, which has them use an ordinary algorithm.
+//! A program marks the beginning of a phase of computation ([`Monitor::begin`]) and, somewhere in it, its progress
+//! ([`Monitor::edge`]). From that and from earlier phases, each member's helper thread predicts the end of the phase,
+//! and sends it to the others over the board while all members compute. At the end of the phase ([`Monitor::finish`])
+//! all members have the same [`Estimates`]. If no agreement is known, these are equal times, by which calls use an
+//! arrival-unaware algorithm.
 //!
 //! (Proficz 2018, Section 3.)
 
@@ -293,8 +294,7 @@ impl<'s, L: Lpf> Monitor<'s, L> {
         Ok(monitor)
     }
 
-    /// A phase of computation begins, or begins again where it is not finished. Its helper is woken: a call of the
-    /// system.
+    /// Begins a phase of computation, or begins an unfinished one again. It wakes the helper, by a system call.
     pub fn begin(&mut self) {
         // Calls are counted by all members alike, however often their phases begin.
         self.call += u64::from(!self.computes);
@@ -312,8 +312,8 @@ impl<'s, L: Lpf> Monitor<'s, L> {
         }
     }
 
-    /// So much of the phase is done: a part above 0 and no more than 1; what is none says nothing. Less than a
-    /// microsecond, and no call of the system. The last one counts, as long as the agreement is not closed.
+    /// Reports that `fraction` of the phase is done: above 0 and at most 1; other values are ignored. Less than a
+    /// microsecond, without a system call. The last edge counts, as long as the agreement is not closed.
     pub fn edge(&mut self, fraction: f64) {
         let is_part = fraction > 0.0 && fraction <= 1.0;
         if !is_part || !self.computes {
@@ -334,9 +334,9 @@ impl<'s, L: Lpf> Monitor<'s, L> {
         Word { call: self.call, arrival_ns, is_early }
     }
 
-    /// The phase is done: when all members arrive at the call that follows, the same at every member. Where it is not
-    /// known, [`Estimates::together`], by which calls take an ordinary algorithm: when a member comes before all have
-    /// said when they will.
+    /// Ends the phase. Returns the predicted arrivals of all members at the call that follows, the same at every member.
+    /// If a member arrives before all have reported their prediction, the result may be [`Estimates::together`], by
+    /// which calls use an arrival-unaware algorithm.
     ///
     /// Waits if nothing is agreed yet, for the helper of the group's member 0. Without [`begin`](Self::begin)
     /// before, the phase has taken no time.

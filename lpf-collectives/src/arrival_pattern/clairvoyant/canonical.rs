@@ -6,7 +6,7 @@ use fnv::FnvHasher;
 
 use super::{Instance, Scheduler, Transfer};
 
-/// Hands out a schedule sorted by (round, sender, receiver, segment); a round's transfers are kept meanwhile.
+/// Passes on a schedule sorted by (round, sender, receiver, segment); it keeps the transfers of one round.
 pub fn canonical(instance: &Instance, scheduler: Scheduler, mut each: impl FnMut(Transfer)) {
     let mut round: Vec<Transfer> = Vec::with_capacity(instance.processes());
     let mut hand_out = |round: &mut Vec<Transfer>| {
@@ -22,7 +22,7 @@ pub fn canonical(instance: &Instance, scheduler: Scheduler, mut each: impl FnMut
     hand_out(&mut round);
 }
 
-/// What tells schedules apart, of transfers in canonical order.
+/// A digest that distinguishes schedules, of transfers in canonical order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest {
     /// FNV-1a (64 bits) of all numbers in little endian, the round in eight bytes, the others in four each.
@@ -31,7 +31,7 @@ pub struct Digest {
     pub count: u64,
     /// Those of them that combine.
     pub combines: u64,
-    /// The last of them was in this round.
+    /// The round of the last of them.
     pub last_round: u64,
 }
 

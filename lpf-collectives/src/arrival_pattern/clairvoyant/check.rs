@@ -1,10 +1,10 @@
-//! Whether something is a schedule: what it promises, looked at without knowing how it was made.
+//! The check of a schedule, independent of the algorithm that made it.
 
 use std::fmt;
 
 use super::{Instance, Transfer};
 
-/// What is wrong with a schedule.
+/// A mistake in a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake(String);
 
@@ -16,12 +16,13 @@ impl fmt::Display for Mistake {
 
 impl std::error::Error for Mistake {}
 
-/// Sees to it that transfers, in canonical order, bring each process's value of each segment to the root exactly
-/// once, that nobody sends or receives twice in a round, sends what it has not or what comes in the same round, or
-/// takes part in a round that is not for it.
+/// Checks transfers in canonical order:
+/// - Each process's value of each segment reaches the root exactly once.
+/// - No process sends or receives twice in a round, or takes part in a round that is not for it.
+/// - No process sends a value that it does not hold, or that arrives in the same round.
 ///
 /// # Errors
-/// The first mistake, in a sentence.
+/// The first mistake.
 pub fn check(instance: &Instance, transfers: &[Transfer]) -> Result<(), Mistake> {
     let (p, n) = (instance.processes(), instance.segments() as usize);
     let mut clock = Clock::new(instance);

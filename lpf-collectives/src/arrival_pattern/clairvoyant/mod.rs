@@ -1,10 +1,10 @@
-//! Clairvoyant schedules: who sends which segment of a reduction to whom, in which round, when all know when
-//! everybody will arrive (Proficz and Ocetkiewicz 2020).
+//! Clairvoyant schedules: the transfers of a reduction, by rounds, if all processes know the arrival times of all
+//! (Proficz and Ocetkiewicz 2020).
 //!
-//! A vector is cut into segments. In a round, which takes the *round time* d, a process sends one segment at most
-//! and receives one at most. Everything is in integers, so that all processes make the same schedule. Three
-//! algorithms make it, tuple for tuple the same ([`Scheduler`]); it is handed out as it comes, and nothing of it
-//! is kept.
+//! A vector is cut into segments. In a round, which takes the *round time* d, a process sends at most one segment
+//! and receives at most one. All numbers are integers, so that all processes make the same schedule. Three
+//! algorithms make it, with the same transfers in the same order ([`Scheduler`]). They pass on each transfer at once, and
+//! keep none.
 
 mod bits;
 mod canonical;
@@ -27,7 +27,7 @@ pub use to_all::to_all;
 /// The most a time may be, in ns: sums of two fit a word.
 pub const MOST: u64 = 1 << 62;
 
-/// What a schedule is made for.
+/// The instance of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
     segments: u32,
@@ -49,11 +49,11 @@ impl fmt::Display for Impossible {
 impl std::error::Error for Impossible {}
 
 impl Instance {
-    /// Of so many segments, to be combined at process `root`, where a segment takes `round_time` ns to be sent and
-    /// combined and process i arrives at `arrivals[i]` ns.
+    /// An instance of `segments` segments, to be combined at process `root`. A segment takes `round_time` ns to be sent
+    /// and combined, and process i arrives at `arrivals[i]` ns.
     ///
     /// # Errors
-    /// In a sentence: there is no process or no such root, the round time is 0, or a time is 2^62 ns or more.
+    /// The reason: there is no process or no such root, the round time is 0, or a time is 2^62 ns or more.
     pub fn new(
         segments: u32,
         root: u32,
@@ -63,7 +63,7 @@ impl Instance {
         let p = arrivals.len();
         let late = arrivals.iter().position(|&time| time >= MOST);
         let text = if p == 0 {
-            "a reduction needs at least one process, and there is none".into()
+            "a reduction needs at least one process".into()
         } else if p > u32::MAX as usize {
             format!("{p} processes are more than can be numbered")
         } else if root as usize >= p {
@@ -116,16 +116,16 @@ impl Instance {
 /// One segment that goes from one process to another. In the order of (round, sender, receiver, segment).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Transfer {
-    /// From 0 on; rounds in which nobody can send are counted.
+    /// From 0 on; rounds in which no process can send are counted.
     pub round: u64,
-    /// Who sends.
+    /// The sender.
     pub sender: u32,
-    /// Who receives.
+    /// The receiver.
     pub receiver: u32,
     /// Which segment.
     pub segment: u32,
-    /// Whether the receiver holds no value of the segment, and stores what comes; else it combines. What it had
-    /// once is stale: it has sent it.
+    /// Whether the receiver holds no value of the segment, and stores the one that arrives; else it combines. A value
+    /// that it has sent is stale.
     pub overwrites: bool,
 }
 
@@ -137,8 +137,8 @@ pub enum Scheduler {
     Linear,
     /// By a segment tree over the processes' columns (Listings 3 to 8, corrected): at most 5 bits.
     Tree,
-    /// By counting, for all segments at once, who may still send them: 2 bits, and for each segment at most twice
-    /// as many as the number of processes has.
+    /// By counting, for all segments at once, the processes that may still send them: 2 bits, and for each segment at
+    /// most twice the bits of the number of processes.
     Bits,
 }
 
@@ -146,7 +146,7 @@ impl Scheduler {
     /// All of them.
     pub const ALL: [Self; 3] = [Scheduler::Linear, Scheduler::Tree, Scheduler::Bits];
 
-    /// As commands call it.
+    /// Its name in commands.
     pub fn name(self) -> &'static str {
         match self {
             Scheduler::Linear => "linear",
@@ -155,8 +155,8 @@ impl Scheduler {
         }
     }
 
-    /// What it keeps of processes and segments while it makes a schedule, in bytes; what it keeps of a process or of
-    /// a segment alone is some words more.
+    /// The memory for pairs of process and segment while it makes a schedule, in bytes. It needs some more words for each
+    /// process and for each segment.
     pub fn bytes(self, processes: usize, segments: usize) -> usize {
         match self {
             Scheduler::Linear => linear::bytes(processes, segments),

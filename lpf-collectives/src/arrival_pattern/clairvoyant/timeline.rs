@@ -1,9 +1,9 @@
-//! When the transfers of a schedule happen: rounds are an order, and no clock.
+//! The times of the transfers of a schedule. Round numbers define an order, not points in time.
 
 use super::{Instance, Transfer};
 
-/// Follows a schedule in time: a transfer begins when both processes have arrived, its sender has sent and its
-/// receiver has received all before it, and its sender has what it sends; it takes a round time.
+/// Follows a schedule in time. A transfer begins when both processes have arrived, and its sender has the value.
+/// Before that, the sender has sent, and the receiver has received, all earlier transfers. It takes a round time.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     segments: usize,
@@ -29,8 +29,8 @@ impl Timeline {
         }
     }
 
-    /// The next transfer, in the order of rounds: when it begins. Of one round it does not matter in which order
-    /// they come: none depends on another.
+    /// The begin of the next transfer, in the order of rounds. Transfers of one round may be passed in any order, because
+    /// they do not depend on each other.
     pub fn begin(&mut self, transfer: &Transfer) -> u64 {
         let (from, to) = (transfer.sender as usize, transfer.receiver as usize);
         let at = |process: usize| process * self.segments + transfer.segment as usize;
@@ -41,12 +41,12 @@ impl Timeline {
         begin
     }
 
-    /// When each process has received all so far, by rank.
+    /// The time at which each process has received all transfers so far, by rank.
     pub fn received(&self) -> &[u64] {
         &self.received
     }
 
-    /// When the last process is done with all so far.
+    /// The time at which the last process has ended all transfers so far.
     pub fn end(&self) -> u64 {
         self.sent.iter().chain(&self.received).max().copied().unwrap_or(0)
     }

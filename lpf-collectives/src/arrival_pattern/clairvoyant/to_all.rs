@@ -110,7 +110,7 @@ fn bits(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-/// Hands out the transfers of an all-reduce, round after round; the instance's root is nothing to it.
+/// Passes on the transfers of an all-reduce, round after round; the instance's root is ignored.
 /// Of P processes and N segments it takes a time of P N (P N/64 + P + N).
 pub fn to_all(instance: &Instance, mut each: impl FnMut(Transfer)) {
     let (p, n) = (instance.processes(), instance.segments() as usize);
@@ -180,7 +180,7 @@ pub fn to_all(instance: &Instance, mut each: impl FnMut(Transfer)) {
         let next = order.get(here.len()).map(|&process| begins(process));
         // Nobody can do anything before somebody else is there.
         round = if moved { round + 1 } else { next.unwrap_or(round + 1) };
-        debug_assert!(moved || next.is_some(), "an all-reduce that nobody can go on with");
+        debug_assert!(moved || next.is_some(), "an all-reduce in which no process can go on");
     }
 }
 
