@@ -121,7 +121,7 @@ pub(crate) fn run(chosen: &Chosen) -> Result<()> {
     }
     crate::output::rows(options, &all, |out| shown(out, &all))?;
     if let Some(path) = &options.svg {
-        plot::draw(path, &all)?;
+        plot::draw(path, &format!("{}, {}", place.backend, host.name), &all)?;
     }
     let verdicts: Vec<_> = all.iter().map(|row| row.compliant).collect();
     if options.is_for_programs() && verdicts.contains(&None) {

@@ -1,4 +1,4 @@
-//! Every pattern's time against h g + l: points below the line 1.2 (h g + l) are compliant.
+//! Every pattern's time against h g + l: points below the line 1.2 (h g + l) are compliant. A pattern above it is named.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::failure::Result;
 use crate::plot::{COLOURS, SIZE, axis, time_label, write};
 
 /// Draws all rows.
-pub(super) fn draw(path: &Path, rows: &[ComplyRow]) -> Result<()> {
+pub(super) fn draw(path: &Path, machine: &str, rows: &[ComplyRow]) -> Result<()> {
     write(path, |text| -> std::result::Result<(), DrawingAreaErrorKind<std::io::Error>> {
         let model = |row: &ComplyRow| row.bound_ns / COMPLIANT;
         let x = axis(rows.iter().map(model));
@@ -18,7 +18,10 @@ pub(super) fn draw(path: &Path, rows: &[ComplyRow]) -> Result<()> {
         let area = SVGBackend::with_string(text, SIZE).into_drawing_area();
         area.fill(&WHITE)?;
         let mut chart = ChartBuilder::on(&area)
-            .caption("Time of every pattern against the model", ("sans-serif", 20))
+            .caption(
+                format!("Time of every pattern against h g + l: {}", machine),
+                ("sans-serif", 20),
+            )
             .margin(15)
             .x_label_area_size(45)
             .y_label_area_size(75)
@@ -26,8 +29,8 @@ pub(super) fn draw(path: &Path, rows: &[ComplyRow]) -> Result<()> {
         chart
             .configure_mesh()
             .light_line_style(TRANSPARENT)
-            .x_desc("h g + l")
-            .y_desc("median time")
+            .x_desc("h g + l, the time of the model")
+            .y_desc("median of the measured time")
             .x_label_formatter(&time_label)
             .y_label_formatter(&time_label)
             .draw()?;
@@ -40,13 +43,28 @@ pub(super) fn draw(path: &Path, rows: &[ComplyRow]) -> Result<()> {
         processes.dedup();
         for (p, colour) in processes.into_iter().zip(COLOURS.into_iter().cycle()) {
             let of_p = rows.iter().filter(|row| row.p == p);
-            let points =
-                of_p.map(|row| Circle::new((model(row), row.median_ns), 4, colour.filled()));
+            let points = of_p.map(|row| {
+                // A pattern without a verdict is a ring.
+                let style = if row.decided { colour.filled() } else { colour.stroke_width(1) };
+                Circle::new((model(row), row.median_ns), 4, style)
+            });
             chart
                 .draw_series(points)?
                 .label(format!("p = {p}"))
                 .legend(move |(x, y)| Circle::new((x + 8, y), 4, colour.filled()));
         }
+        if rows.iter().any(|row| !row.decided) {
+            chart
+                .draw_series(std::iter::empty::<Circle<(f64, f64), i32>>())?
+                .label("ring: undecided")
+                .legend(|(x, y)| Circle::new((x + 8, y), 4, BLACK.stroke_width(1)));
+        }
+        let offends = |row: &&ComplyRow| row.compliant == Some(false);
+        chart.draw_series(rows.iter().filter(offends).map(|row| {
+            let place = (model(row), row.median_ns);
+            let name = Text::new(row.pattern.clone(), (8, -6), ("sans-serif", 13).into_font());
+            EmptyElement::at(place) + name
+        }))?;
         chart
             .configure_series_labels()
             .position(SeriesLabelPosition::UpperLeft)

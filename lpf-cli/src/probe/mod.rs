@@ -121,7 +121,8 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
     // Last: what was measured shall not be lost with a plot that cannot be written.
     for (nth, (p, measured)) in plots.iter().enumerate() {
         if let Some(path) = &options.svg {
-            plot::draw(&numbered(path, nth), *p, measured)?;
+            let machine = format!("{backend}, {}", host.name);
+            plot::draw(&numbered(path, nth), &machine, *p, measured)?;
         }
     }
     end

@@ -12,8 +12,8 @@ use crate::failure::Result;
 use crate::output::{digits, processes, size, time};
 use crate::plot::{COLOURS, SIZE, axis, byte_label, time_label, write};
 
-/// Draws one probe.
-pub(super) fn draw(path: &Path, p: Pid, measured: &Measured) -> Result<()> {
+/// Draws one probe of `machine`: its backend and its name.
+pub(super) fn draw(path: &Path, machine: &str, p: Pid, measured: &Measured) -> Result<()> {
     write(path, |text| -> std::result::Result<(), DrawingAreaErrorKind<std::io::Error>> {
         let (rows, points) = (&measured.parameters.rows, &measured.points);
         let all = || points.iter().flatten().filter(|point| point.h_bytes > 0);
@@ -22,7 +22,10 @@ pub(super) fn draw(path: &Path, p: Pid, measured: &Measured) -> Result<()> {
         let area = SVGBackend::with_string(text, SIZE).into_drawing_area();
         area.fill(&WHITE)?;
         let mut chart = ChartBuilder::on(&area)
-            .caption(format!("T(h) of a total exchange, {}", processes(p)), ("sans-serif", 20))
+            .caption(
+                format!("T(h) of a total exchange: {machine}, {}", processes(p)),
+                ("sans-serif", 20),
+            )
             .margin(15)
             .x_label_area_size(45)
             .y_label_area_size(75)
@@ -62,6 +65,16 @@ pub(super) fn draw(path: &Path, p: Pid, measured: &Measured) -> Result<()> {
                 measured().map(|point| Circle::new(place(point), 3, colour.filled())),
             )?;
         }
+        // What the marks mean: entries of the legend without data.
+        let nothing = || std::iter::empty::<Circle<(f64, f64), i32>>();
+        chart
+            .draw_series(nothing())?
+            .label("dot: median; bar: its 95 % interval")
+            .legend(|(x, y)| PathElement::new([(x + 8, y - 5), (x + 8, y + 5)], BLACK));
+        chart
+            .draw_series(nothing())?
+            .label("line: h g + l; band: its 95 % interval")
+            .legend(|(x, y)| PathElement::new([(x, y), (x + 16, y)], BLACK));
         chart
             .configure_series_labels()
             .position(SeriesLabelPosition::UpperLeft)
