@@ -392,24 +392,26 @@ fn a_launcher_of_mpi_that_hangs_is_ended_and_named() {
     let cases = [
         (
             format!("{version}; exec sleep 1000"),
+            "1",
             " started 0 of 2 processes, and no other within 1.00 s",
         ),
-        (format!("{version}\n{one}"), " started 1 of 2 processes, and no other within 1.00 s"),
-        ("exec sleep 1000".into(), " --version did not end within 1.00 s"),
+        // Long enough for the first on a busy machine.
+        (format!("{version}\n{one}"), "5", " started 1 of 2 processes, and no other within 5.00 s"),
+        ("exec sleep 1000".into(), "1", " --version did not end within 1.00 s"),
     ];
-    for (nth, (script, expected)) in cases.into_iter().enumerate() {
+    for (nth, (script, patience, expected)) in cases.into_iter().enumerate() {
         let folder = false_launcher(&format!("hangs-{nth}"), &script);
         let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
         let begin = Instant::now();
         let mut command =
             command(&["-n", "2", "--backend", "mpi", "--grace", "0.3", "sleep", "1000"]);
-        let output = command.env("PATH", path).env("LPF_MEET_TIMEOUT", "1").output().unwrap();
+        let output = command.env("PATH", path).env("LPF_MEET_TIMEOUT", patience).output().unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{script}: {said}");
         assert!(last(&said).starts_with("lpf: mpi") && last(&said).contains(expected), "{said}");
         assert!(last(&said).contains(more), "{said}");
-        assert_in_time(begin.elapsed(), Duration::from_secs(10));
+        assert_in_time(begin.elapsed(), Duration::from_secs(20));
     }
 }
 

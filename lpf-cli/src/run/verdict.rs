@@ -422,7 +422,8 @@ mod tests {
     #[test]
     fn the_process_counts_that_most_name_and_of_two_views_that_of_process_0() {
         // Who reports, and which process is named; which report counts.
-        let cases: &[(&[(lpf::Pid, Option<lpf::Pid>)], lpf::Pid)] = &[
+        type Report = (lpf::Pid, Option<lpf::Pid>);
+        let cases: &[(&[Report], lpf::Pid)] = &[
             // One is cut off, and the first to report.
             (&[(1, Some(0)), (0, Some(1))], 0),
             (&[(0, Some(1)), (1, Some(0))], 0),
