@@ -28,10 +28,12 @@
 //! back no further. Each suspension of requests adds one more chunk per target and kind to the pool, as a
 //! block of its own, because the lists lead into the other blocks and may not move.
 
+mod lists;
 mod recent;
 
 pub use recent::{Asked, Recent, Refusal};
 
+use lists::Lists;
 use serde::{Deserialize, Serialize};
 
 use crate::Pid;
@@ -157,8 +159,8 @@ pub struct Requests {
     pool: Vec<Vec<Chunk>>,
     /// The chunk that is handed out next. All before it are in use, and those behind it are free.
     next: ChunkAt,
-    /// Puts to process t at t, gets from process t at p + t.
-    tails: Vec<Tail>,
+    /// Puts to process t are list t, gets from process t are list p + t.
+    lists: Lists,
     used: usize,
     /// Gets among the requests of this superstep.
     gets: usize,
@@ -168,7 +170,7 @@ pub struct Requests {
     /// What libraries have suspended, the latest last.
     suspended: Vec<Suspended>,
     /// Lists without requests, for suspensions to come.
-    spare: Vec<Vec<Tail>>,
+    spare: Vec<Lists>,
 }
 
 /// Where a chunk is in the pool.
@@ -182,7 +184,7 @@ struct ChunkAt {
 #[derive(Debug)]
 struct Suspended {
     /// Their lists, if there are any requests.
-    tails: Option<Vec<Tail>>,
+    lists: Option<Lists>,
     used: usize,
     gets: usize,
     next: ChunkAt,
@@ -193,32 +195,20 @@ fn chunks_of(pool: &[Vec<Chunk>]) -> usize {
     pool.iter().map(Vec::len).sum()
 }
 
-/// `lists` lists without requests.
-///
-/// # Errors
-/// The bytes that were refused.
-fn empty_lists(lists: usize) -> std::result::Result<Vec<Tail>, usize> {
-    let mut tails = Vec::new();
-    tails.try_reserve_exact(lists).map_err(|_| lists * size_of::<Tail>())?;
-    tails.extend((0..lists).map(|_| Tail::EMPTY));
-    Ok(tails)
-}
-
 // SAFETY: the pointers lead into the pool, which moves with the value only as a heap allocation.
 unsafe impl Send for Requests {}
 
 impl Requests {
-    /// The pool of process `owner` of `processes`, without room. O(p) memory; refused memory is a
-    /// mitigable error.
+    /// The pool of process `owner` of `processes`, without room: O(1) memory. Refused memory is a mitigable error.
     pub fn new(owner: Pid, processes: Pid) -> Result<Self> {
         let processes = processes as usize;
-        let tails = empty_lists(2 * processes).map_err(|bytes| {
+        let lists = Lists::new(processes, 0).map_err(|bytes| {
             Error::mitigable(owner, 0, Cause::OutOfMemory { what: "request lists".into(), bytes })
         })?;
         Ok(Requests {
             pool: Vec::new(),
             next: ChunkAt::default(),
-            tails,
+            lists,
             used: 0,
             gets: 0,
             capacity: 0,
@@ -253,6 +243,16 @@ impl Requests {
     /// everything as it was. Requests that are pending keep their place.
     pub fn reserve(&mut self, requests: usize, superstep: u64) -> Result<Option<Reserved>> {
         let chunks = self.chunks_for(requests, self.levels());
+        let refused_lists = |bytes| {
+            let cause = Cause::OutOfMemory { what: "request lists".into(), bytes };
+            Error::mitigable(self.owner, superstep, cause)
+        };
+        // All of them: whichever is in use when the new room comes into force has to have the places. A refusal leaves
+        // some with more places than they need yet.
+        let suspended = self.suspended.iter_mut().filter_map(|caller| caller.lists.as_mut());
+        for lists in suspended.chain(&mut self.spare).chain([&mut self.lists]) {
+            lists.reserve(requests).map_err(refused_lists)?;
+        }
         if chunks <= chunks_of(&self.pool) {
             return Ok(None);
         }
@@ -305,7 +305,13 @@ impl Requests {
 
     /// Bytes held, for the test that counts them.
     pub fn bytes(&self) -> usize {
-        chunks_of(&self.pool) * size_of::<Chunk>() + self.tails.capacity() * size_of::<Tail>()
+        chunks_of(&self.pool) * size_of::<Chunk>() + self.lists.bytes()
+    }
+
+    /// The bytes that room for `requests` requests takes.
+    pub fn bytes_for(&self, requests: usize) -> usize {
+        let chunks = self.chunks_for(requests, 0).saturating_mul(size_of::<Chunk>());
+        chunks.saturating_add(Lists::bytes_for(self.processes, requests))
     }
 
     /// Counts a request with `other` against the capacity: once here, and once more where it is
@@ -337,8 +343,9 @@ impl Requests {
         slot: usize,
         offset: usize,
     ) {
-        let list = other as usize + if way == Way::Get { self.processes } else { 0 };
-        let tail = &mut self.tails[list];
+        let list = self.number(way, other);
+        let list = self.lists.claim(list);
+        let tail = self.lists.at(list);
         tail.requests += 1;
         self.gets += usize::from(way == Way::Get);
         let address = address as u64;
@@ -368,17 +375,17 @@ impl Requests {
     fn push_after_room(&mut self, list: usize, record: Record) {
         self.make_room(list, 1);
         // SAFETY: make_room left `at` below `limit`, inside a chunk owned by this list.
-        unsafe { self.tails[list].write(record) };
+        unsafe { self.lists.at(list).write(record) };
     }
 
     /// Ends a run and sees to it that `records` fit behind one another at `at`.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, list: usize, records: usize) {
-        let repeats = std::mem::take(&mut self.tails[list].repeats);
+        let repeats = std::mem::take(&mut self.lists.at(list).repeats);
         if repeats > 0 {
             self.chunk_with(list, 1);
-            let tail = &mut self.tails[list];
+            let tail = self.lists.at(list);
             // SAFETY: chunk_with left room for one record.
             unsafe {
                 tail.at.write(Record(REPEAT, u64::from(repeats)));
@@ -389,7 +396,7 @@ impl Requests {
     }
 
     fn chunk_with(&mut self, list: usize, records: usize) {
-        let tail = &mut self.tails[list];
+        let tail = self.lists.at(list);
         if (tail.limit as usize - tail.at as usize) / size_of::<Record>() >= records {
             return;
         }
@@ -410,7 +417,7 @@ impl Requests {
             return;
         }
         self.make_room(list, LARGEST);
-        let tail = &mut self.tails[list];
+        let tail = self.lists.at(list);
         // SAFETY: make_room left room for three records.
         unsafe {
             tail.at.write(Record(LARGE, slot as u64));
@@ -424,11 +431,15 @@ impl Requests {
 
     /// Completes the list of `way` and `other` and shows it.
     pub fn finish(&mut self, way: Way, other: Pid) -> List {
-        let list = other as usize + if way == Way::Get { self.processes } else { 0 };
-        if self.tails[list].repeats > 0 {
+        let list = self.number(way, other);
+        if self.lists.get(list).requests == 0 {
+            return List::EMPTY;
+        }
+        let list = self.lists.claim(list);
+        if self.lists.at(list).repeats > 0 {
             self.make_room(list, 0);
         }
-        let tail = &mut self.tails[list];
+        let tail = self.lists.at(list);
         if !tail.head.is_null() {
             // SAFETY: `at` is at most the chunk's last record, which is kept for this.
             unsafe { tail.at.write(Record(END, 0)) };
@@ -445,7 +456,29 @@ impl Requests {
     /// Requests of `way` with `other` so far, empty ones included.
     #[inline]
     pub fn count(&self, way: Way, other: Pid) -> u32 {
-        self.tails[other as usize + if way == Way::Get { self.processes } else { 0 }].requests
+        self.lists.get(self.number(way, other)).requests
+    }
+
+    /// The number of a list.
+    #[inline(always)]
+    fn number(&self, way: Way, other: Pid) -> usize {
+        other as usize + if way == Way::Get { self.processes } else { 0 }
+    }
+
+    /// The places that lists can have: O(requests reserved) if processes are many.
+    #[inline]
+    pub fn places(&self) -> usize {
+        self.lists.places()
+    }
+
+    /// Whose list is at a place, if one with requests is.
+    #[inline]
+    pub fn list_at(&self, place: usize) -> Option<(Way, Pid)> {
+        let list = self.lists.number_at(place)?;
+        Some(match list.checked_sub(self.processes) {
+            None => (Way::Put, list as Pid),
+            Some(from) => (Way::Get, from as Pid),
+        })
     }
 
     /// Empties the queue. What is suspended stays.
@@ -458,22 +491,18 @@ impl Requests {
     fn clear(&mut self) {
         (self.used, self.gets) = (0, 0);
         self.next = self.suspended.last().map_or(ChunkAt::default(), |caller| caller.next);
-        for tail in &mut self.tails {
-            if tail.requests > 0 {
-                *tail = Tail::EMPTY;
-            }
-        }
+        self.lists.clear();
     }
 
     /// Suspends what is queued until [`restore`](Self::restore): the queue is empty then, with the room that is
-    /// left. Suspensions nest. O(p) if something is queued; the first time on each level also takes O(p) memory.
+    /// left. Suspensions nest. If something is queued, it takes memory for as many lists the first time on each level.
     ///
     /// # Errors
     /// The bytes that were refused. Nothing is suspended then.
     pub fn suspend(&mut self) -> std::result::Result<(), usize> {
         self.suspended.try_reserve(1).map_err(|_| size_of::<Suspended>())?;
         let Requests { used, gets, next, .. } = *self;
-        let mut tails = None;
+        let mut lists = None;
         if used > 0 {
             let needed = self.chunks_for(self.room(), self.levels() + 1);
             let missing = needed.saturating_sub(chunks_of(&self.pool));
@@ -484,13 +513,13 @@ impl Requests {
             self.spare.try_reserve(1).map_err(|_| size_of::<Vec<Tail>>())?;
             let empty = match self.spare.pop() {
                 Some(empty) => empty,
-                None => empty_lists(self.tails.len())?,
+                None => self.lists.another()?,
             };
-            tails = Some(std::mem::replace(&mut self.tails, empty));
+            lists = Some(std::mem::replace(&mut self.lists, empty));
             (self.used, self.gets) = (0, 0);
             self.capacity -= used;
         }
-        self.suspended.push(Suspended { tails, used, gets, next });
+        self.suspended.push(Suspended { lists, used, gets, next });
         Ok(())
     }
 
@@ -501,10 +530,10 @@ impl Requests {
     pub fn restore(&mut self) {
         self.reset();
         let caller = self.suspended.pop().expect("each restore follows a suspend");
-        let Suspended { tails, used, gets, next } = caller;
-        if let Some(tails) = tails {
+        let Suspended { lists, used, gets, next } = caller;
+        if let Some(lists) = lists {
             // `suspend` made room for one more.
-            self.spare.push(std::mem::replace(&mut self.tails, tails));
+            self.spare.push(std::mem::replace(&mut self.lists, lists));
             self.capacity += used;
         }
         (self.used, self.gets, self.next) = (used, gets, next);
@@ -944,10 +973,11 @@ mod tests {
         #[test]
         fn suspended_requests_come_back_as_they_were(
             acts in proptest::collection::vec(some_act(), 1..60),
-            targets in 1u32..4,
+            targets in prop_oneof![1u32..4, Just(1000)],
         ) {
-            let mut pool = requests(300, targets);
-            let mut room = 300;
+            // Of many processes the lists are a table, which grows with the room.
+            let mut room = if targets < 4 { 300 } else { 10 };
+            let mut pool = requests(room, targets);
             // The caller's and its libraries' requests, each with what it counts.
             let mut levels: Vec<Vec<(Pid, Request)>> = vec![Vec::new()];
             let cost = |to: Pid| 1 + usize::from(to == 0);
@@ -958,7 +988,7 @@ mod tests {
                 match act {
                     Act::Queue(program) => {
                         for (nth, r) in program.into_iter().enumerate() {
-                            let to = nth as Pid % targets;
+                            let to = nth as Pid * 37 % targets;
                             let fits = pending(&levels) + cost(to) <= room;
                             prop_assert_eq!(pool.admit(to), fits);
                             if fits {
@@ -987,6 +1017,13 @@ mod tests {
                         }
                     }
                 }
+                let lists = (0..pool.places()).filter_map(|place| pool.list_at(place));
+                let mut lists: Vec<_> = lists.collect();
+                lists.sort_unstable_by_key(|&(_, to)| to);
+                let mut named: Vec<_> = levels.last().unwrap().iter().map(|&(to, _)| to).collect();
+                named.sort_unstable();
+                named.dedup();
+                prop_assert_eq!(lists, named.into_iter().map(|to| (Way::Put, to)).collect::<Vec<_>>());
                 for to in 0..targets {
                     let queued = levels.last().unwrap().iter().filter(|(other, _)| *other == to);
                     let queued: Vec<_> = queued.map(|&(_, r)| r).collect();
@@ -996,6 +1033,26 @@ mod tests {
                     prop_assert_eq!(collect(list), moving);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn lists_of_many_processes_take_no_more_than_the_requests() {
+        let empty = Requests::new(5, 100_000).unwrap();
+        assert!(empty.bytes() < 200, "{} bytes", empty.bytes());
+        for (capacity, most) in [(1, 1_000), (100, 100_000), (1 << 20, 120 << 20)] {
+            let mut pool = requests(capacity, 100_000);
+            assert!(pool.bytes() < most && pool.bytes() <= pool.bytes_for(capacity));
+            // As far apart as they can be, puts and gets.
+            for nth in 0..capacity.min(100) as Pid {
+                let way = if nth % 2 == 0 { Way::Put } else { Way::Get };
+                assert!(pool.admit(99_999 - 512 * nth));
+                pool.push(way, 99_999 - 512 * nth, std::ptr::dangling_mut(), 1 << 20, 1, 7);
+            }
+            assert_eq!(pool.count(Way::Put, 99_999), 1);
+            assert_eq!(pool.count(Way::Get, 99_999), 0);
+            assert_eq!(collect(pool.finish(Way::Put, 99_999)).len(), 1);
+            assert!(pool.finish(Way::Get, 7).head.is_null());
         }
     }
 

@@ -5,6 +5,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use lpf_core::request::Reserved;
 use lpf_core::{Cause, Error, Pid, Result};
 
+use crate::comm::Rows;
+use crate::memory;
 use crate::superstep::bits;
 use crate::threads::Threads;
 
@@ -52,6 +54,9 @@ impl Capacity {
         self.user_requests.saturating_add(self.library_requests)
     }
 }
+
+/// The most that a reserved slot takes.
+const BYTES_PER_SLOT: usize = 64;
 
 impl Threads {
     /// What the first meeting has to know about registrations and resizes.
@@ -118,7 +123,21 @@ impl Threads {
         }
     }
 
+    /// Refuses what does not fit the machine if all processes ask for it, as they do.
+    fn check_memory(&self, what: &str, count: usize, each: usize) -> Result<()> {
+        let reserved = &self.comm.reserved;
+        let all = each.saturating_mul(self.nprocs as usize);
+        // Some have it already, and so it is no longer available.
+        let missing = all.saturating_sub(reserved.fetch_add(each, Relaxed));
+        let room = || format!("room for {count} {what} at each of {} processes", self.nprocs);
+        memory::check(missing, room).map_err(|error| {
+            reserved.fetch_sub(each, Relaxed);
+            Error::mitigable(self.pid, self.superstep, error.cause().clone())
+        })
+    }
+
     pub(crate) fn resize_slots(&mut self, slots: usize) -> Result<()> {
+        self.check_memory("slots", slots, slots.saturating_mul(BYTES_PER_SLOT))?;
         let reserved = self.slots.reserve(slots, self.superstep);
         // The table may have moved, even where more was refused. Nobody looks into it now: this
         // process is not inside a sync.
@@ -129,6 +148,18 @@ impl Threads {
     }
 
     pub(crate) fn resize_requests(&mut self, requests: usize) -> Result<()> {
+        let processes = self.nprocs as usize;
+        let each =
+            self.queue.bytes_for(requests).saturating_add(Rows::bytes_for(processes, requests));
+        self.check_memory("requests", requests, each)?;
+        let moved = self.rows.reserve(processes, requests).map_err(|bytes| {
+            let cause = Cause::OutOfMemory { what: "request lists".into(), bytes };
+            Error::mitigable(self.pid, self.superstep, cause)
+        })?;
+        if moved {
+            // As the table of slots: nobody looks into them now.
+            self.comm.peers[self.pid as usize].show_rows(&self.rows);
+        }
         let larger = self.queue.reserve(requests, self.superstep)?;
         if larger.is_some() {
             self.capacity.reserved = larger;

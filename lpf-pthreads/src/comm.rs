@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize};
 
 use lpf_core::check::{Pending, Registry};
 use lpf_core::process::Maker;
-use lpf_core::request::List;
+use lpf_core::request::{List, Record};
 use lpf_core::settings::Pin;
 use lpf_core::slot::Entry;
 use lpf_core::waits::Status;
@@ -46,41 +46,134 @@ impl Row {
     }
 }
 
-/// A row in the memory of its process, where there are too many for its line.
+/// The rows of one process in its own memory, where there are too many for its line: a table in which a row is found
+/// by its target, with open addressing. It has twice as many places as the process can have targets in a superstep, or
+/// one for each process if these are fewer. A row of an earlier meeting is a free place.
+#[derive(Debug, Default)]
+pub(crate) struct Rows(Vec<RowCell>);
+
 #[derive(Debug)]
-pub(crate) struct RowCell(UnsafeCell<(Row, u64)>);
+struct RowCell(UnsafeCell<Written>);
 
-impl RowCell {
-    fn new() -> Self {
-        RowCell(UnsafeCell::new((Row::EMPTY, 0)))
-    }
+/// A row, its target, and the meeting for which it was written: half a cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(32))]
+struct Written {
+    meeting: u64,
+    head: *const Record,
+    requests: u32,
+    gets: u32,
+    target: Pid,
+}
 
-    /// # Safety
-    /// Called by the row's process, between its departure from one sync and its arrival at the
-    /// next.
-    pub(crate) unsafe fn write(&self, row: Row, meeting: u64) {
-        // SAFETY: nobody reads it at that time.
-        unsafe { *self.0.get() = (row, meeting) }
-    }
+const _: () = assert!(size_of::<Written>() == 32);
 
-    /// The row of this meeting; an older one is no news.
-    ///
-    /// # Safety
-    /// Called between the first and the second meeting of a sync.
-    pub(crate) unsafe fn read(&self, meeting: u64) -> Row {
-        // SAFETY: its process does not write it at that time, and what it wrote came before the
-        // first meeting.
-        let (row, written) = unsafe { *self.0.get() };
-        if written == meeting { row } else { Row::EMPTY }
+impl Written {
+    const FREE: Written =
+        Written { meeting: 0, head: std::ptr::null(), requests: 0, gets: 0, target: 0 };
+
+    fn row(self) -> Row {
+        Row { puts: List { head: self.head, requests: self.requests }, gets: self.gets }
     }
 }
+
+// SAFETY: cells are written by their process and read by others only at different times, as the methods of
+// `Rows` and `ShownRows` demand.
+unsafe impl Send for Rows {}
+
+impl Rows {
+    /// The places for `requests` requests among `processes` processes.
+    fn places_for(processes: usize, requests: usize) -> usize {
+        let table = requests.saturating_mul(2).min(processes).next_power_of_two();
+        if requests == 0 || processes <= ROWS_IN_LINE { 0 } else { table }
+    }
+
+    /// The bytes for `requests` requests among `processes` processes.
+    pub(crate) fn bytes_for(processes: usize, requests: usize) -> usize {
+        Self::places_for(processes, requests) * size_of::<RowCell>()
+    }
+
+    /// Makes places for the targets of `requests` requests; true if the rows have moved.
+    ///
+    /// # Errors
+    /// The bytes that were refused; nothing has changed then.
+    pub(crate) fn reserve(&mut self, processes: usize, requests: usize) -> Result<bool, usize> {
+        let places = Self::places_for(processes, requests);
+        if places <= self.0.len() {
+            return Ok(false);
+        }
+        let mut cells = Vec::new();
+        cells.try_reserve_exact(places).map_err(|_| Self::bytes_for(processes, requests))?;
+        cells.extend((0..places).map(|_| RowCell(UnsafeCell::new(Written::FREE))));
+        self.0 = cells;
+        Ok(true)
+    }
+
+    /// Writes the row for `target`, which has none for this meeting.
+    ///
+    /// # Safety
+    /// Called by the rows' process, between its departure from one sync and its arrival at the next.
+    pub(crate) unsafe fn write(&self, target: Pid, row: Row, meeting: u64) {
+        let mask = self.0.len() - 1;
+        let mut place = target as usize & mask;
+        loop {
+            let cell = self.0[place].0.get();
+            // SAFETY: nobody else reads or writes it at that time.
+            unsafe {
+                if (*cell).meeting != meeting {
+                    let List { head, requests } = row.puts;
+                    *cell = Written { meeting, head, requests, gets: row.gets, target };
+                    return;
+                }
+            }
+            place = (place + 1) & mask;
+        }
+    }
+}
+
+/// Where the others find the rows of a process.
+#[derive(Debug)]
+struct ShownRows {
+    cells: AtomicPtr<RowCell>,
+    places: AtomicUsize,
+}
+
+impl ShownRows {
+    /// The row for `target` of this meeting.
+    ///
+    /// # Safety
+    /// Called between the first and the second meeting of a sync, of which `meeting` is the number.
+    unsafe fn read(&self, target: Pid, meeting: u64) -> Row {
+        let places = self.places.load(Ordering::Relaxed);
+        if places == 0 {
+            return Row::EMPTY;
+        }
+        let (cells, mask) = (self.cells.load(Ordering::Relaxed), places - 1);
+        let mut place = target as usize & mask;
+        loop {
+            // SAFETY: the process showed its rows before the first meeting, and neither writes nor moves them before
+            // the second. The place is below their number.
+            let written = unsafe { *(*cells.add(place)).0.get() };
+            if written.meeting != meeting {
+                return Row::EMPTY;
+            }
+            if written.target == target {
+                return written.row();
+            }
+            place = (place + 1) & mask;
+        }
+    }
+}
+
+/// With at most this many processes the rows are words of the line, two each: what the first
+/// meeting has fetched already.
+pub(crate) const ROWS_IN_LINE: usize = crate::barrier::PAYLOAD / 2;
 
 /// What a process shows the others. Each word has one writer, its process; the others read it
 /// between the two meetings of a sync, which order the accesses.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    /// By target.
-    pub(crate) rows: Vec<RowCell>,
+    rows: ShownRows,
     table: AtomicPtr<Entry>,
     table_len: AtomicUsize,
     pub(crate) wanted_slots: AtomicUsize,
@@ -109,16 +202,13 @@ pub(crate) struct Bell {
     pub(crate) rings: AtomicU32,
 }
 
-// SAFETY: `rows` is written by its process and read by others only at different times, as its
-// methods demand; everything else is atomic or locked.
-unsafe impl Sync for Peer {}
-// SAFETY: the pointers in it name memory of the section, which outlives the value.
-unsafe impl Send for Peer {}
-
 impl Peer {
-    fn new(processes: usize) -> Self {
+    fn new() -> Self {
         Peer {
-            rows: (0..processes).map(|_| RowCell::new()).collect(),
+            rows: ShownRows {
+                cells: AtomicPtr::new(std::ptr::null_mut()),
+                places: AtomicUsize::new(0),
+            },
             table: AtomicPtr::new(std::ptr::null_mut()),
             table_len: AtomicUsize::new(0),
             wanted_slots: AtomicUsize::new(0),
@@ -130,6 +220,21 @@ impl Peer {
             status: Mutex::default(),
             checks: Mutex::default(),
         }
+    }
+
+    /// Shows where this process's rows are. Called by their process, outside of a sync.
+    pub(crate) fn show_rows(&self, rows: &Rows) {
+        self.rows.cells.store(rows.0.as_ptr().cast_mut(), Ordering::Relaxed);
+        self.rows.places.store(rows.0.len(), Ordering::Relaxed);
+    }
+
+    /// What this process has for `target` in this meeting.
+    ///
+    /// # Safety
+    /// Called between the first and the second meeting of a sync, of which `meeting` is the number.
+    pub(crate) unsafe fn row(&self, target: Pid, meeting: u64) -> Row {
+        // SAFETY: the caller's promise is that of `read`.
+        unsafe { self.rows.read(target, meeting) }
     }
 
     /// Shows this process's global slots to those that get from it.
@@ -205,6 +310,8 @@ pub(crate) struct Comm {
     pub(crate) environment: Arc<Environment>,
     /// Its threads exist in this process alone, and in no child that is forked from it.
     pub(crate) maker: Maker,
+    /// Bytes of the reservations of all processes.
+    pub(crate) reserved: AtomicUsize,
     /// Where its threads were put.
     pub(crate) pin: Pin,
     /// The context of a rehook, made by process 0 for the others to fetch and kept for the next but
@@ -226,7 +333,7 @@ impl Comm {
             let bytes = processes * size_of::<Padded<Peer>>();
             Error::refused(lpf_core::Cause::OutOfMemory { what: "a section".into(), bytes })
         })?;
-        peers.extend((0..processes).map(|_| Padded(Peer::new(processes))));
+        peers.extend((0..processes).map(|_| Padded(Peer::new())));
         Ok(Arc::new(Comm {
             barrier: Barrier::new(processes, &shape, patience),
             failure: Failure::new(),
@@ -234,6 +341,7 @@ impl Comm {
             board: BoardState::new(processes),
             environment: environment.clone(),
             maker: Maker::this(),
+            reserved: AtomicUsize::new(0),
             pin: pin.clone(),
             inner: Mutex::default(),
         }))

@@ -28,6 +28,7 @@ mod futex;
 mod hook;
 mod links;
 mod long_wait;
+mod memory;
 #[cfg(loom)]
 mod models;
 mod pin;

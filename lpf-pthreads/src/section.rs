@@ -9,7 +9,8 @@ use lpf_core::settings::Pin;
 use lpf_core::{Args, Cause, Context, Error, Leaving, Pid, Result, run_section};
 use parking_lot::Mutex;
 
-use crate::comm::{Comm, Row};
+use crate::comm::{Comm, Rows};
+use crate::memory;
 use crate::pin;
 use crate::pool;
 use crate::superstep::bits;
@@ -47,6 +48,7 @@ where
         let text = "exec was asked for 0 processes; the least is 1";
         return Err(Error::setting(text));
     }
+    memory::check_threads(procs as usize)?;
     let pin = pin::resolve(&environment.pin, procs as usize, nested);
     let comm = Comm::new(procs, environment, &pin)?;
     let mut processes = Vec::new();
@@ -88,7 +90,10 @@ impl Threads {
         if self.pid == 0 {
             let inner = &mut self.comm.lock_inner()[parity];
             match &*inner {
-                Some(kept) if !kept.failure.is_set() => kept.board.clear(),
+                Some(kept) if !kept.failure.is_set() => {
+                    kept.board.clear();
+                    kept.reserved.store(0, Relaxed);
+                }
                 _ => {
                     let made = Comm::new(self.nprocs, &self.comm.environment, &self.comm.pin)?;
                     *inner = Some(made);
@@ -181,10 +186,7 @@ impl crate::comm::Peer {
     /// meeting in the new one.
     fn forget(&self) {
         self.show_table((std::ptr::null(), 0));
-        for row in &self.rows {
-            // SAFETY: its process has not arrived at the first meeting.
-            unsafe { row.write(Row::EMPTY, 0) };
-        }
+        self.show_rows(&Rows::default());
         self.wanted_slots.store(0, Relaxed);
         self.wanted_requests.store(0, Relaxed);
         self.registrations.store(0, Relaxed);

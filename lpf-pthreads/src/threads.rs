@@ -14,13 +14,14 @@ use lpf_core::{
 
 use crate::board::ThreadBoard;
 use crate::changes::{Capacity, Changes};
-use crate::comm::Comm;
+use crate::comm::{Comm, Rows};
 use crate::links::Links;
 
 /// One process of a section: a thread.
 #[derive(Debug)]
 pub struct Threads {
     pub(crate) queue: Requests,
+    pub(crate) rows: Rows,
     pub(crate) recent: Recent,
     pub(crate) slots: SlotTable,
     pub(crate) pid: Pid,
@@ -52,6 +53,7 @@ impl Threads {
         let nprocs = comm.processes() as Pid;
         Ok(Threads {
             queue: Requests::new(pid, nprocs)?,
+            rows: Rows::default(),
             recent: Recent::NONE,
             slots: SlotTable::new(pid),
             pid,

@@ -129,11 +129,21 @@ fn a_context_holds_64_bytes_per_request_and_per_slot() {
         println!("p = {procs}: {bytes} bytes for a context without any room");
         assert!(bytes <= PER_PROCESS * (procs as usize + CONSTANT), "p = {procs}: {bytes} bytes");
     }
+
+    // A section of many processes is linear in their number: what each holds does not grow with it.
+    for procs in [300, 600] {
+        weigh_warm(procs);
+        for requests in [0, 2, 16] {
+            let bytes = weigh(procs, Reservation { slots: 2, requests, inbox: None });
+            println!("p = {procs}: {bytes} bytes for room for {requests} requests");
+            assert!(bytes <= PER_PROCESS * (CONSTANT + 2 * requests), "p = {procs}: {bytes} bytes");
+        }
+    }
 }
 
 /// What O(p) may be: per process of the section, and how many such shares come on top.
 const PER_PROCESS: usize = 512;
-const CONSTANT: usize = 8;
+const CONSTANT: usize = 9;
 
 /// As `weigh`, without looking.
 fn weigh_warm(procs: Pid) {

@@ -84,3 +84,37 @@ fn a_sync_while_a_panic_unwinds_ends_the_section_alone() {
     });
     assert!(matches!(ended.unwrap_err().cause(), lpf_core::Cause::Panicked { .. }));
 }
+
+/// The memory of this machine, in bytes.
+#[cfg(target_os = "linux")]
+fn memory() -> usize {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap();
+    let line = text.lines().find(|line| line.starts_with("MemTotal:")).unwrap();
+    1024 * line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap()
+}
+
+/// The kernel would promise the memory, and end the program when it is used.
+#[test]
+#[cfg(target_os = "linux")]
+fn room_that_all_processes_together_do_not_have_is_refused_with_numbers() {
+    let config = lpf_pthreads::Config::new().procs(4);
+    let ended = config.exec(4, lpf_core::Args::none(), |ctx, _args| {
+        // Each would fit alone.
+        let requests = memory() / 2 / 52;
+        let error = ctx.resize(2, requests).unwrap_err();
+        assert!(error.is_mitigable(), "{error}");
+        let text = error.to_string();
+        let what = format!("room for {requests} requests at each of 4 processes (");
+        assert!(text.contains(&what) && text.contains(" leaves "), "{text}");
+        let slots = memory() / 2 / 64;
+        assert!(ctx.resize(slots, 2).unwrap_err().is_mitigable());
+        // What was refused has left no trace.
+        ctx.resize(2, 2)?;
+        ctx.sync()?;
+        let area = ctx.area::<u64>(1)?;
+        ctx.sync()?;
+        ctx.deregister(area)?;
+        ctx.sync()
+    });
+    ended.unwrap();
+}

@@ -3,20 +3,17 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use lpf_core::Pid;
-use lpf_core::request::{Recent, Request, Way};
+use lpf_core::request::{List, Recent, Request, Way};
 
 use super::bits;
 use crate::barrier::PAYLOAD;
-use crate::comm::Row;
+use crate::comm::{ROWS_IN_LINE, Row};
 use crate::threads::Threads;
 
 /// Puts in a line: word 0 is the number of puts; each is a head word (target, length), the place
 /// at the target, and its bytes.
 pub(super) const FIRST_PUT: usize = 1;
 pub(super) const HEAD_WORDS: usize = 2;
-/// With at most this many processes the rows are words of the line, two each: what the first
-/// meeting has fetched already.
-const ROWS_IN_LINE: Pid = (PAYLOAD / 2) as Pid;
 /// More puts than this are never worth looking whether they fit.
 const MOST_INLINE: usize = 6;
 
@@ -42,34 +39,39 @@ impl Threads {
             self.recent = Recent::NONE;
             return mine | bits::PAYLOAD;
         }
-        let epoch = self.epoch.wrapping_add(1);
-        let in_line = self.nprocs <= ROWS_IN_LINE;
-        for other in 0..self.nprocs {
-            let gets = self.queue.count(Way::Get, other);
-            let is_empty = gets == 0 && self.queue.count(Way::Put, other) == 0;
-            let row = if is_empty {
-                Row::EMPTY
-            } else {
-                Row { puts: self.queue.finish(Way::Put, other), gets }
-            };
-            if in_line {
-                self.write_row_in_line(other, row, epoch);
-            } else if !is_empty {
-                // SAFETY: before this process's arrival at the first meeting.
-                unsafe {
-                    self.comm.peers[self.pid as usize].rows[other as usize]
-                        .write(row, self.meeting + 1)
-                };
-            }
+        if self.nprocs as usize <= ROWS_IN_LINE {
+            self.write_rows_in_line();
+        } else {
+            self.write_rows();
         }
         mine | bits::ROWS
     }
 
-    fn write_row_in_line(&self, other: Pid, row: Row, epoch: u32) {
-        let line = self.comm.barrier.line(self.pid as usize, epoch);
-        let at = 2 * other as usize;
-        for (place, word) in line.payload[at..at + 2].iter().zip(row.to_words()) {
-            place.store(word, Relaxed);
+    fn write_rows_in_line(&mut self) {
+        let epoch = self.epoch.wrapping_add(1);
+        for other in 0..self.nprocs {
+            let gets = self.queue.count(Way::Get, other);
+            let row = Row { puts: self.queue.finish(Way::Put, other), gets };
+            let line = self.comm.barrier.line(self.pid as usize, epoch);
+            let at = 2 * other as usize;
+            for (place, word) in line.payload[at..at + 2].iter().zip(row.to_words()) {
+                place.store(word, Relaxed);
+            }
+        }
+    }
+
+    fn write_rows(&mut self) {
+        for place in 0..self.queue.places() {
+            let Some((way, other)) = self.queue.list_at(place) else { continue };
+            let gets = self.queue.count(Way::Get, other);
+            let puts = match way {
+                Way::Put => self.queue.finish(Way::Put, other),
+                // Its row is written with its puts.
+                Way::Get if self.queue.count(Way::Put, other) > 0 => continue,
+                Way::Get => List::EMPTY,
+            };
+            // SAFETY: before this process's arrival at the first meeting.
+            unsafe { self.rows.write(other, Row { puts, gets }, self.meeting + 1) };
         }
     }
 
@@ -79,10 +81,9 @@ impl Threads {
         if line.bits() & bits::ROWS != bits::ROWS {
             return Row::EMPTY;
         }
-        if self.nprocs > ROWS_IN_LINE {
-            let rows = &self.comm.peers[from as usize].rows;
+        if self.nprocs as usize > ROWS_IN_LINE {
             // SAFETY: between the two meetings.
-            return unsafe { rows[self.pid as usize].read(self.meeting) };
+            return unsafe { self.comm.peers[from as usize].row(self.pid, self.meeting) };
         }
         let at = 2 * self.pid as usize;
         Row::from_words([0, 1].map(|word| line.payload[at + word].load(Relaxed)))
@@ -93,11 +94,9 @@ impl Threads {
         let epoch = self.epoch.wrapping_add(1);
         let mut words = [0u64; PAYLOAD];
         let mut at = FIRST_PUT;
-        for other in 0..self.nprocs {
+        for place in 0..self.queue.places() {
+            let Some((Way::Put, other)) = self.queue.list_at(place) else { continue };
             let requests = self.queue.count(Way::Put, other);
-            if requests == 0 {
-                continue;
-            }
             let list = self.queue.finish(Way::Put, other);
             let mut moved = 0;
             // SAFETY: the list was just finished by this thread.

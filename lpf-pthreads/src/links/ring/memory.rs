@@ -8,6 +8,10 @@ use lpf_core::arrivals::InboxShape;
 use super::{Cell, IN_HEADER, Loan, Offer, OwnerLine, SenderLine};
 use crate::sync::Ordering;
 
+/// From this size on, rings are pages of the system's own, which are there once they are touched: with many processes
+/// most rings are never used. The allocator may give out memory that was used before, and fill all of it with zeros.
+const LARGE: usize = 1 << 20;
+
 const HEADER: usize = 64;
 const ALIGN: usize = 128;
 
@@ -50,8 +54,13 @@ impl InboxMemory {
             .ok_or_else(refused)?;
         let bytes = ring_bytes.checked_mul(rings).ok_or_else(refused)?;
         let layout = Layout::from_size_align(bytes.max(1), ALIGN).map_err(|_| bytes)?;
-        // SAFETY: the layout has a size of at least 1.
-        let base = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(bytes)?;
+        let base = if bytes >= LARGE {
+            map(bytes)
+        } else {
+            // SAFETY: the layout has a size of at least 1.
+            NonNull::new(unsafe { alloc_zeroed(layout) })
+        };
+        let base = base.ok_or(bytes)?;
         let mask = places as u64 - 1;
         Ok(InboxMemory { shape, base, layout, ring_bytes, cell_bytes, mask })
     }
@@ -132,9 +141,47 @@ impl InboxMemory {
 
 impl Drop for InboxMemory {
     fn drop(&mut self) {
-        // SAFETY: allocated with this layout; nobody has a reference.
-        unsafe { dealloc(self.base.as_ptr(), self.layout) };
+        // SAFETY: mapped, or allocated, with this size; nobody has a reference.
+        unsafe {
+            match self.layout.size() >= LARGE {
+                true => unmap(self.base, self.layout.size()),
+                false => dealloc(self.base.as_ptr(), self.layout),
+            }
+        }
     }
+}
+
+/// Zeroed pages, which exist once they are touched; `None` if the system refuses them.
+#[cfg(target_os = "linux")]
+fn map(bytes: usize) -> Option<NonNull<u8>> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping, which the kernel places where nothing is.
+    let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, kind, -1, 0) };
+    if base == libc::MAP_FAILED { None } else { NonNull::new(base.cast()) }
+}
+
+/// # Safety
+/// From [`map`] with so many bytes, and not used any more.
+#[cfg(target_os = "linux")]
+unsafe fn unmap(base: NonNull<u8>, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { libc::munmap(base.as_ptr().cast(), bytes) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn map(bytes: usize) -> Option<NonNull<u8>> {
+    let layout = Layout::from_size_align(bytes, ALIGN).ok()?;
+    // SAFETY: the size is not 0.
+    NonNull::new(unsafe { alloc_zeroed(layout) })
+}
+
+/// # Safety
+/// From [`map`] with so many bytes, and not used any more.
+#[cfg(not(target_os = "linux"))]
+unsafe fn unmap(base: NonNull<u8>, bytes: usize) {
+    // SAFETY: the caller's promise, and the layout is that of `map`.
+    unsafe { dealloc(base.as_ptr(), Layout::from_size_align_unchecked(bytes, ALIGN)) };
 }
 
 /// Copies a message into an offered area.
