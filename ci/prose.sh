@@ -10,7 +10,7 @@ source "$(dirname "$0")/common.sh"
 
 files=("$@")
 if [ ${#files[@]} = 0 ]; then
-    files=(README.md CONTRIBUTING.md CHANGELOG.md docs/*.md docs/src/*.md)
+    files=(README.md CONTRIBUTING.md CHANGELOG.md docs/*.md docs/src/*.md lpf-mpi/README.md benches/README.md examples/*.rs)
     while IFS= read -r file; do files+=("$file"); done < <(find lpf lpf-* -path '*/src/*' -name '*.rs' |
         grep -vE '/(tests|conformance|models|roles)(/|\.rs$)' | sort)
 fi
@@ -250,7 +250,8 @@ FNR == 1 {
     public_body = ""
     is_markdown = FILENAME ~ /\.md$/
     all_documented = FILENAME ~ /lpf-cli\/src\/args\.rs$/
-    public_module = index(public_modules, " " FILENAME " ")
+    if (FILENAME ~ /^examples\//) all_documented = public_module = 1
+    else public_module = index(public_modules, " " FILENAME " ")
 }
 skip { next }
 FILENAME ~ /CHANGELOG\.md$/ && /^## / { if (++entry == 2) { flush("^"); skip = 1; next } }

@@ -1,9 +1,9 @@
-//! Algorithm 2 of the LPF paper: a write conflict tells everybody of an error, without a buffer.
+//! Algorithm 2 of the LPF paper: a write conflict reports an error to all processes, without a buffer.
 
 use lpf::{Args, Result};
 
 lpf::program! {
-    /// The input, at process 0 alone, is a matrix size; the output is 0, or 1 where it is too small.
+    /// The input, at process 0 only, is a matrix size; the output is 0, or 1 if it is too small.
     fn Spmd(ctx, args) {
         let (s, p) = (ctx.pid() as i32, ctx.nprocs() as i32);
         ctx.resize(3, 2 * p as usize).and_then(|()| ctx.sync())?;

@@ -1,5 +1,5 @@
 //! Processes say hello; each learns its left neighbour's number in one superstep. They are threads, or
-//! what a launcher starts: `lpf run -n 4 target/release/examples/hello`.
+//! processes of a launcher: `lpf run -n 4 target/release/examples/hello`.
 
 lpf::program! {
     fn Hello(ctx, _args) {
@@ -7,7 +7,7 @@ lpf::program! {
         ctx.resize(2, 2)?;
         ctx.sync()?;
         let (mut own, left) = (ctx.area::<u32>(1)?, ctx.area::<u32>(1)?);
-        // Areas can be named by others after this sync.
+        // After this sync the other processes can name the areas.
         ctx.sync()?;
         ctx.write(&mut own)[0] = ctx.pid();
         let right = (ctx.pid() + 1) % ctx.nprocs();

@@ -1,4 +1,4 @@
-//! Reduce-scatter and exscan: how often each value occurs, and where it would stand if all were sorted.
+//! Reduce-scatter and exscan: how often each value occurs, and its position if all values were sorted.
 
 use lpf::Result;
 use lpf::collectives::{Collectives, Sum};
@@ -19,7 +19,7 @@ lpf::program! { fn Histogram(ctx, _args) {
     all.reduce_scatter(ctx, &Sum, &seen, &mut counts)?;
     let own: u64 = ctx.read(&counts).iter().sum();
 
-    // What all processes before have counted stands in front.
+    // The values that all processes before this one have counted are in front.
     let (mut sums, mut before) = (ctx.local::<u64>(1)?, ctx.local::<u64>(1)?);
     ctx.write(&mut sums)[0] = own;
     all.exscan(ctx, &Sum, &sums, &mut before)?;

@@ -1,4 +1,4 @@
-//! A program of MPI hands half of its processes to LPF and goes on with MPI afterwards:
+//! An MPI program passes half of its processes to LPF and goes on with MPI afterwards:
 //! `mpirun -n 4 target/release/examples/hook_mpi`, built with `--features mpi`
 
 use std::time::Duration;

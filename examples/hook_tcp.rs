@@ -1,4 +1,4 @@
-//! Processes that somebody started meet at an address and call LPF any number of times, with no MPI:
+//! Processes that exist already join each other at an address and call LPF any number of times, without MPI:
 //! `for rank in 0 1 2 3; do target/release/examples/hook_tcp $rank 4 127.0.0.1:4711 & done; wait`
 
 use lpf::tcp::rendezvous::{Meeting, Secret};
@@ -28,7 +28,7 @@ fn main() -> Result<()> {
         std::process::exit(2);
     };
     let mut meeting = Meeting::new(words.next().unwrap_or("127.0.0.1:4711".into()), rank, size);
-    // Between machines only: there the processes need a secret.
+    // Between machines the processes need a secret.
     meeting.secret = std::env::var("LPF_SECRET").ok().map(Secret::new).transpose()?;
     let mut member = Member::new(meeting)?;
     for round in 1..4 {

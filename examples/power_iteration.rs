@@ -1,4 +1,4 @@
-//! Broadcast, allreduce and allgather: the largest eigenvalue of a matrix whose rows are dealt out.
+//! Broadcast, allreduce and allgather: the largest eigenvalue of a matrix with distributed rows.
 
 use lpf::collectives::{Collectives, Sum};
 use lpf::{Context, Lpf, Result};

@@ -1,9 +1,9 @@
-//! A library function reserves what it needs in a context of its own: the caller's slots, queue and
-//! pending requests are as they were.
+//! A library function reserves its room in a context of its own. The caller's slots, queue and
+//! pending requests do not change.
 
 use lpf::{Args, Context, Lpf, Result};
 
-/// The sum over all processes: what a library offers. Collective.
+/// The sum over all processes, as a library function. Collective.
 fn sum<L: Lpf>(ctx: &mut Context<'_, L>, own: u64) -> Result<u64> {
     let mut total = 0;
     ctx.rehook(Args::none(), |ctx, _args| {

@@ -1,8 +1,8 @@
-//! Sorts 1000 keys per process, 0 and up without a gap but shuffled, by regular sampling.
+//! Sorts 1000 keys per process, the shuffled numbers from 0 on, by regular sampling.
 
 use lpf::{Context, Lpf, Result};
 
-/// Takes n keys from every process; process s gets the s-th part of all of them, in order.
+/// Sorts n keys of every process; process s gets the s-th part of all keys, in order.
 fn sample_sort<L: Lpf>(ctx: &mut Context<'_, L>, mut own: Vec<u64>) -> Result<Vec<u64>> {
     let (s, p, n) = (ctx.pid() as usize, ctx.nprocs() as usize, own.len());
     own.sort_unstable();

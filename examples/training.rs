@@ -1,5 +1,5 @@
 //! Training on batches of different length: late processes are predicted, and gradients are summed accordingly.
-//! (Section 6 of Proficz 2018: 145,578 weights, of a batch 44 % are done when the last layer begins.)
+//! (Section 6 of Proficz 2018: 145,578 weights; 44 % of a batch is done when the last layer begins.)
 
 use std::{thread::sleep, time::Duration, time::Instant};
 

@@ -1,4 +1,4 @@
-//! Alltoall and gather: a matrix whose rows are dealt out is transposed, and one process looks at all of it.
+//! Alltoall and gather: a matrix with distributed rows is transposed, and one process gathers all of it.
 
 use lpf::Result;
 use lpf::collectives::Collectives;
@@ -17,7 +17,7 @@ lpf::program! { fn Transpose(ctx, _args) {
     slots.for_each(|(i, x)| *x = entry(i % rows, i / rows));
     all.alltoall(ctx, &blocks, &mut came)?;
 
-    // Block t of what came: of each of our rows, the entries that process t had.
+    // Block t that arrived has the entries of process t for each of our rows.
     let (came, mine) = ctx.access((&came, &mut blocks));
     for (i, x) in mine.iter_mut().enumerate() {
         let (row, column) = (i / n, i % n);
