@@ -120,24 +120,21 @@ fn scattered(machine: &MachineTopology) -> Vec<usize> {
 impl Pins {
     /// Pins this thread, which is the user's, as process 0 until the guard goes. With a core of its
     /// own it need not be pinned: the others are, elsewhere.
-    pub(crate) fn hold(&self) -> Pinned {
-        let core = match self.cores.first() {
-            Some(&core) if self.share > 1 => core,
-            _ => return Pinned { before: None },
-        };
-        let before = affinity();
-        if before.is_some() {
-            only(core).apply();
+    pub(crate) fn hold(&self) -> Option<Pinned> {
+        match self.cores.first() {
+            Some(&core) if self.share > 1 => {
+                let pinned = Pinned::now();
+                only(core).apply();
+                CORE.set(Some(core));
+                Some(pinned)
+            }
+            _ => None,
         }
-        Pinned { before }
     }
 
     /// Puts this thread, which is a worker of the pool, where process `pid` runs. It stays there
     /// until a section wants it elsewhere: repeated sections pay no system call.
     pub(crate) fn settle(&self, pid: usize) {
-        thread_local! {
-            static CORE: Cell<Option<usize>> = const { Cell::new(None) };
-        }
         let wanted = self.cores.get(pid).copied();
         if CORE.replace(wanted) != wanted {
             match wanted {
@@ -162,17 +159,57 @@ pub(crate) fn everywhere() {
     all.apply();
 }
 
+thread_local! {
+    /// The core that this thread was put on.
+    static CORE: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
 /// Gives the thread its former cores back when it goes.
 pub(crate) struct Pinned {
     before: Option<Affinity>,
+    core: Option<usize>,
+}
+
+impl Pinned {
+    /// Where this thread is now.
+    fn now() -> Self {
+        Pinned { before: affinity(), core: CORE.get() }
+    }
 }
 
 impl Drop for Pinned {
     fn drop(&mut self) {
+        CORE.set(self.core);
         if let Some(before) = &self.before {
             before.apply();
         }
     }
+}
+
+/// Calls `f` with this thread on all cores of the program, also if the section has pinned it to one core.
+///
+/// A thread and a program inherit the cores of the thread that starts them, and keep them for ever. So start them
+/// here if a section starts them, and build pools of threads here: the number of cores that
+/// `available_parallelism` gives is also that of the calling thread.
+///
+/// ```
+/// lpf_pthreads::exec(4, |ctx, _args| {
+///     let helper = lpf_pthreads::unpinned(|| std::thread::spawn(|| 6 * 7));
+///     ctx.sync()?;
+///     assert_eq!(helper.join().unwrap(), 42);
+///     Ok(())
+/// })?;
+/// # Ok::<(), lpf_core::Error>(())
+/// ```
+///
+/// A thread that LPF has not pinned keeps the cores that it has. Two calls of the system if it is pinned.
+pub fn unpinned<R>(f: impl FnOnce() -> R) -> R {
+    let _pinned = CORE.get().is_some().then(|| {
+        let pinned = Pinned::now();
+        everywhere();
+        pinned
+    });
+    f()
 }
 
 #[cfg(target_os = "linux")]
@@ -202,12 +239,30 @@ impl Affinity {
     }
 }
 
+/// The cores of a thread by its number; 0 for this one.
 #[cfg(target_os = "linux")]
-fn affinity() -> Option<Affinity> {
+fn affinity_of(thread: i32) -> Option<Affinity> {
     let mut set = Affinity::default();
     // SAFETY: the call fills the set.
-    let got = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set.0) };
+    let got = unsafe { libc::sched_getaffinity(thread, size_of::<libc::cpu_set_t>(), &mut set.0) };
     (got == 0).then_some(set)
+}
+
+#[cfg(target_os = "linux")]
+fn affinity() -> Option<Affinity> {
+    affinity_of(0)
+}
+
+/// How many cores a thread or process may use.
+#[cfg(target_os = "linux")]
+pub(crate) fn count_cores(thread: i32) -> Option<usize> {
+    // SAFETY: the set lives through the call.
+    affinity_of(thread).map(|set| unsafe { libc::CPU_COUNT(&set.0) } as usize)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn count_cores(_thread: i32) -> Option<usize> {
+    None
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -83,6 +83,8 @@ struct Pool {
     awake: AtomicUsize,
     /// Sections that run now.
     running: AtomicUsize,
+    /// The system's numbers of all workers.
+    workers: Mutex<Vec<i32>>,
 }
 
 static POOL: PerProcess<Pool> = PerProcess::new(Pool::default);
@@ -90,6 +92,11 @@ static POOL: PerProcess<Pool> = PerProcess::new(Pool::default);
 /// Idle workers that use a core at this moment.
 pub(crate) fn awake() -> usize {
     POOL.get().awake.load(Ordering::Relaxed)
+}
+
+/// The system's numbers of all workers.
+pub(crate) fn workers() -> Vec<i32> {
+    POOL.get().workers.lock().clone()
 }
 
 /// Whether no section of this program runs.
@@ -110,6 +117,7 @@ impl Worker {
 
     fn serve(self: Arc<Self>, pool: &'static Pool) {
         let maker = Maker::this();
+        pool.workers.lock().push(thread_number());
         crate::pin::everywhere();
         loop {
             self.await_mail(pool);
@@ -147,6 +155,16 @@ impl Worker {
         self.mail.store(FULL, Ordering::Release);
         futex::wake(&self.mail);
     }
+}
+
+/// The system's number of this thread.
+fn thread_number() -> i32 {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the call takes nothing.
+    let number = unsafe { libc::gettid() };
+    #[cfg(not(target_os = "linux"))]
+    let number = 0;
+    number
 }
 
 /// Ends a child that was forked by a worker: the function of the section has returned, and this thread, the only

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lpf_core::machine::Parameters;
 use lpf_core::settings::Pin;
@@ -13,6 +13,7 @@ use crate::comm::{Comm, Rows};
 use crate::memory;
 use crate::pin;
 use crate::pool;
+use crate::strays;
 use crate::superstep::bits;
 use crate::threads::Threads;
 
@@ -49,6 +50,7 @@ where
         return Err(Error::setting(text));
     }
     memory::check_threads(procs as usize)?;
+    let began = Instant::now();
     let pin = pin::resolve(&environment.pin, procs as usize, nested);
     let comm = Comm::new(procs, environment, &pin)?;
     let mut processes = Vec::new();
@@ -74,6 +76,9 @@ where
             let _ = run_section(process, args, &f);
         }
     })?;
+    if environment.pin == Pin::Auto && pin != Pin::None {
+        strays::report(began);
+    }
     match comm.failure.report() {
         None => Ok(()),
         Some(report) => Err(report),

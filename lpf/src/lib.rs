@@ -45,6 +45,7 @@ pub use claim::alone;
 pub use exec::{exec, exec_args, parameters, team};
 pub use job::leave;
 pub use lpf_core::*;
+pub use lpf_pthreads::unpinned;
 pub use member::Member;
 pub use run::{BACKENDS, backend, chosen, run, run_args};
 

@@ -313,3 +313,91 @@ fn a_process_that_has_joined_its_job_may_run_sections_on_threads() {
     let (out, _) = counts("not-joined", "2", &[("LPF_BACKEND", "tcp")]);
     assert!(out.contains("exec(2): misuse: LPF_BACKEND is \"tcp\", but a closure"), "{out}");
 }
+
+/// The cores of this thread, of a thread that it starts, and of a program that it starts.
+fn cores_here() -> [usize; 3] {
+    let own = || std::thread::available_parallelism().unwrap().get();
+    let started = std::thread::spawn(own).join().unwrap();
+    let program = Command::new("nproc").env_remove("OMP_NUM_THREADS").output().unwrap();
+    let program = String::from_utf8(program.stdout).unwrap().trim().parse().unwrap();
+    [own(), started, program]
+}
+
+/// Run by [`cores_of`]: what threads and programs inherit inside a section, and by `unpinned`.
+#[test]
+#[ignore = "run by the other tests, as a process of its own"]
+fn child_that_starts_threads() {
+    let cores = lpf::settings::cores();
+    let ended = lpf::exec(4 * cores as u32, |ctx, _args| {
+        let before = cores_here();
+        if ctx.pid() == 0 {
+            println!("in the section: {before:?}");
+        }
+        assert_eq!(lpf::unpinned(cores_here), [cores; 3]);
+        assert_eq!(lpf::unpinned(|| lpf::unpinned(cores_here)), [cores; 3]);
+        assert_eq!(cores_here(), before);
+        let panicked = std::panic::catch_unwind(|| lpf::unpinned(|| panic!("on purpose")));
+        assert!(panicked.is_err());
+        assert_eq!(cores_here(), before);
+        ctx.sync()
+    });
+    ended.unwrap();
+    assert_eq!(cores_here(), [cores; 3]);
+    assert_eq!(lpf::unpinned(cores_here), [cores; 3]);
+}
+
+#[test]
+fn threads_and_programs_that_unpinned_starts_have_all_cores() {
+    let cores = lpf::settings::cores();
+    let folder = Folder::new("unpinned");
+    for (pin, inherited) in [("none", cores), ("compact", 1), ("scatter", 1)] {
+        let (out, err) = child_in("child_that_starts_threads", &folder.0, &[("LPF_PIN", pin)]);
+        let text = format!("in the section: {:?}\n", [inherited; 3]);
+        assert!(out.contains(&text) && out.contains("test result: ok. 1 passed"), "{out}{err}");
+    }
+}
+
+/// Leaves a thread behind that it has started inside a section, and prints whether the section was pinned.
+#[test]
+#[ignore = "run by the other tests, as a process of its own"]
+fn child_that_leaves_a_thread() {
+    let cores = lpf::settings::cores();
+    let wait = || std::thread::sleep(std::time::Duration::from_secs(600));
+    let ended = lpf::exec(4 * cores as u32, |ctx, _args| {
+        if ctx.pid() == 1 {
+            match std::env::var_os("BY_UNPINNED") {
+                None => drop(std::thread::spawn(wait)),
+                Some(_) => drop(lpf::unpinned(|| std::thread::spawn(wait))),
+            }
+            let here = std::thread::available_parallelism().unwrap().get();
+            println!("pinned: {}", here < cores);
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        ctx.sync()
+    });
+    ended.unwrap();
+}
+
+/// Whether threads are pinned by themselves depends on what else the machine does.
+#[test]
+fn a_thread_that_inherits_one_core_by_itself_is_reported() {
+    let folder = Folder::new("strays");
+    let said = "was started inside a section and stays on one core";
+    let child = |settings: &[(&str, &str)]| {
+        let (out, err) = child_in("child_that_leaves_a_thread", &folder.0, settings);
+        assert!(out.contains("test result: ok. 1 passed"), "{out}{err}");
+        (out.contains("pinned: true"), err.matches(said).count(), err)
+    };
+    for _ in 0..10 {
+        let (is_pinned, reports, err) = child(&[]);
+        assert_eq!(reports, usize::from(is_pinned), "{err}");
+        let (_, reports, err) = child(&[("BY_UNPINNED", "1")]);
+        assert_eq!(reports, 0, "{err}");
+        if is_pinned {
+            break;
+        }
+    }
+    // Who asks for it knows it.
+    let (_, reports, err) = child(&[("LPF_PIN", "compact")]);
+    assert_eq!(reports, 0, "{err}");
+}
