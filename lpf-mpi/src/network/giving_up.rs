@@ -141,7 +141,7 @@ impl Drop for Network {
     /// still touch are kept for ever.
     fn drop(&mut self) {
         // In a child that was forked, nothing of this is under way, and MPI must not be called.
-        if !self.closed && !(self.library.is_here() && self.ends()) {
+        if !(self.closed || self.library.is_here() && self.ends()) {
             self.incoming.leak();
             self.outgoing.leak();
             self.sinks.leak();
