@@ -214,8 +214,8 @@ impl<'s> Collectives<'s> {
         ctx.sync()?;
         let place = Place { slot: scratch.slot(), offset: 0, data: scratch.data() };
         let shape = (rings, window as usize, cell_bytes);
-        let mut shared =
-            Shared::new(inbox, shape, (place, scratch_bytes), schedule, ctx.closings());
+        let scratch = (place, scratch_bytes, scratch.into_registration());
+        let mut shared = Shared::new(inbox, shape, scratch, schedule, ctx.closings());
         let first = shared.take_rings(nprocs).unwrap_or(0);
         let members: Rc<[Pid]> = (0..nprocs).collect();
         // Calls of another object of this context are not this one's.

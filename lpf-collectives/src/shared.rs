@@ -1,8 +1,7 @@
 //! What all groups of a context share: the inbox, its rings, scratch memory, and what a call works with.
 
-use lpf_core::Closings;
-use lpf_core::Slot;
 use lpf_core::arrivals::{InboxSlot, Link};
+use lpf_core::{AreaRegistration, Closings, Slot};
 
 use crate::schedule::Schedule;
 
@@ -15,6 +14,8 @@ pub(crate) struct Shared {
     /// Cells of a ring.
     pub(crate) window: usize,
     pub(crate) scratch: Place,
+    /// Gives the scratch back when the last group is gone.
+    _registration: AreaRegistration,
     pub(crate) scratch_bytes: usize,
     pub(crate) schedule: Schedule,
     /// Vectors for where blocks of any length end: a call takes two at most.
@@ -62,7 +63,7 @@ impl Shared {
     pub(crate) fn new(
         inbox: InboxSlot,
         (rings, window, cell): (u32, usize, usize),
-        (scratch, scratch_bytes): (Place, usize),
+        (scratch, scratch_bytes, registration): (Place, usize, AreaRegistration),
         schedule: Schedule,
         closings: Closings,
     ) -> Self {
@@ -75,6 +76,7 @@ impl Shared {
             window,
             scratch,
             scratch_bytes,
+            _registration: registration,
             schedule,
             ends,
             unflushed,

@@ -58,6 +58,7 @@ mod arrivals;
 mod board;
 mod capacities;
 mod communication;
+mod dropped;
 mod endings;
 mod errors;
 mod machine;
@@ -113,6 +114,7 @@ pub mod cases {
     pub use super::board::*;
     pub use super::capacities::*;
     pub use super::communication::*;
+    pub use super::dropped::*;
     pub use super::endings::*;
     pub use super::errors::*;
     pub use super::machine::*;
@@ -266,6 +268,14 @@ macro_rules! conformance {
                 registrations_that_differ_are_fatal_at_the_next_sync,
                 areas_of_different_length_are_fatal_at_the_next_sync,
                 areas_may_be_deregistered_and_made_anew,
+                dropped_areas_are_given_back,
+                areas_stay_until_all_processes_have_dropped_the_same,
+                an_area_that_one_process_keeps_stays,
+                requests_on_dropped_areas_are_carried_out,
+                suspended_requests_keep_what_was_dropped,
+                each_section_gives_back_its_own,
+                dropped_areas_and_raw_slots_go_together,
+                a_dropped_landing_stays_until_its_message_has_arrived,
                 a_grown_table_keeps_its_slots,
             ]
             communication: [
@@ -467,6 +477,7 @@ mod tests {
             include_str!("conformance/board.rs"),
             include_str!("conformance/capacities.rs"),
             include_str!("conformance/communication.rs"),
+            include_str!("conformance/dropped.rs"),
             include_str!("conformance/endings.rs"),
             include_str!("conformance/errors.rs"),
             include_str!("conformance/machine.rs"),

@@ -23,7 +23,7 @@ use crate::program::Program;
 use crate::raw::Raw;
 use crate::slot::Registrant;
 use crate::typed::access::Access;
-use crate::typed::area::{Area, Local, Memory};
+use crate::typed::area::{Area, AreaRegistration, Dropped, Local, Memory};
 use crate::typed::element::Element;
 use crate::typed::heap::Heap;
 use crate::typed::message::{Closings, Releases};
@@ -139,6 +139,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     #[inline]
     pub fn raw(&mut self) -> Raw<'_, L> {
         self.close_given_up();
+        self.give_up_dropped(false);
         Raw::new(&mut self.raw)
     }
 
@@ -175,11 +176,55 @@ impl<'s, L: Lpf> Context<'s, L> {
     #[inline]
     pub fn sync_with(&mut self, attr: SyncAttr<'_>) -> Result<()> {
         self.give_back()?;
+        let is_full = attr.is_full();
+        if is_full {
+            self.give_up_dropped(true);
+        }
         self.raw.sync(attr)?;
-        if attr.is_full() && self.heap.has_retired() {
+        if is_full && self.heap.has_retired() {
             self.heap.free_retired(self.raw.memory_is_quiet());
         }
+        if is_full {
+            self.free_abandoned();
+        }
         Ok(())
+    }
+
+    /// Hands the areas that were dropped to the backend; local ones only before a full sync, because each call costs
+    /// a look at those that requests still name.
+    #[inline]
+    fn give_up_dropped(&mut self, with_locals: bool) {
+        if self.releases.has_dropped_areas() {
+            self.give_up_areas(with_locals);
+        }
+    }
+
+    #[cold]
+    fn give_up_areas(&mut self, with_locals: bool) {
+        let Context { raw, heap, releases, .. } = self;
+        releases.retain_dropped_areas(|&dropped| match dropped {
+            Dropped::Global(slot, block) => {
+                raw.abandon(slot, block);
+                false
+            }
+            Dropped::Local(..) if !with_locals => true,
+            Dropped::Local(slot, block) => match raw.deregister(slot.into()) {
+                Ok(()) => {
+                    heap.retire(block);
+                    false
+                }
+                // A pending request, an open offer or a message that has not left names it.
+                Err(error) => !matches!(error.cause(), Cause::UnknownSlot { .. }),
+            },
+        });
+    }
+
+    /// Frees areas that all processes have dropped.
+    #[inline]
+    fn free_abandoned(&mut self) {
+        while let Some(block) = self.raw.abandoned_block() {
+            self.heap.free_deregistered(block, self.raw.memory_is_quiet());
+        }
     }
 
     /// Suspends what is pending here (requests, registrations and resizes) while `library` works in full
@@ -246,10 +291,13 @@ impl<'s, L: Lpf> Context<'s, L> {
         let block = self.allocate::<T>(len)?;
         let (base, bytes) = self.heap.place(block);
         let shape = fingerprint(bytes, size_of::<T>());
-        // SAFETY: the block lives until it is retired and a full sync has returned, and user code
-        // reaches it only through slices that borrow this context, which sync needs mutably.
+        // SAFETY: the block lives until it is retired and a full sync has returned, or until the backend returns it
+        // as abandoned: the handle is gone in both cases. User code reaches the block only through slices that borrow this context, which sync needs mutably.
         match unsafe { self.raw.register_global(base, bytes, shape) } {
-            Ok(slot) => Ok(Area::new(slot, block, base.cast(), len, self.superstep() + 1)),
+            Ok(slot) => {
+                let registration = self.registration(Dropped::Global(slot, block));
+                Ok(Area::new(slot, registration, base.cast(), len, self.superstep() + 1))
+            }
             Err(error) => {
                 self.heap.free(block);
                 Err(error)
@@ -268,7 +316,10 @@ impl<'s, L: Lpf> Context<'s, L> {
         let (base, bytes) = self.heap.place(block);
         // SAFETY: as in `area`.
         match unsafe { self.raw.register_local(base, bytes, Registrant::Runtime) } {
-            Ok(slot) => Ok(Local::new(slot, block, base.cast(), len, 0)),
+            Ok(slot) => {
+                let registration = self.registration(Dropped::Local(slot, block));
+                Ok(Local::new(slot, registration, base.cast(), len, 0))
+            }
             Err(error) => {
                 self.heap.free(block);
                 Err(error)
@@ -276,10 +327,27 @@ impl<'s, L: Lpf> Context<'s, L> {
         }
     }
 
+    /// Bytes of all areas and outboxes of this process that are not freed, for tests.
+    #[cfg(feature = "conformance")]
+    #[doc(hidden)]
+    pub fn area_bytes(&self) -> usize {
+        self.heap.bytes()
+    }
+
+    fn registration(&self, dropped: Dropped) -> AreaRegistration {
+        AreaRegistration::new(dropped, self.releases.clone())
+    }
+
     #[track_caller]
     pub(crate) fn allocate<T: Pod>(&mut self, len: usize) -> Result<usize> {
         let place = Place::caller();
-        self.heap.allocate::<T>(len).map_err(|bytes| {
+        // A sync of the raw interface leaves them.
+        self.free_abandoned();
+        let allocated = match self.releases.reserve_for_one_more_area() {
+            true => self.heap.allocate::<T>(len),
+            false => Err(size_of::<Dropped>()),
+        };
+        allocated.map_err(|bytes| {
             let cause = Cause::OutOfMemory { what: "an area".into(), bytes };
             Error::mitigable(self.pid(), self.superstep(), cause).at(place)
         })
@@ -294,7 +362,9 @@ impl<'s, L: Lpf> Context<'s, L> {
     pub fn deregister<M: Memory<'s>>(&mut self, memory: M) -> std::result::Result<(), (Error, M)> {
         match self.raw.deregister(memory.slot()) {
             Ok(()) => {
-                self.heap.retire(memory.block());
+                if let Some(block) = memory.into_registration().into_block() {
+                    self.heap.retire(block);
+                }
                 Ok(())
             }
             Err(error) => Err((error, memory)),

@@ -119,7 +119,8 @@ pub unsafe trait Lpf: Sized + Send {
     ///
     /// # Safety
     /// - the memory is valid for reads and writes until the slot is deregistered and a full sync
-    ///   has returned after that, or the section was left; for ever if
+    ///   has returned after that, its block was returned by [`abandoned_block`](Lpf::abandoned_block), or the
+    ///   section was left; for ever if
     ///   [`memory_is_quiet`](Lpf::memory_is_quiet) is false then;
     /// - while a pending request names it, its owner does not touch the target, and does not write to the source.
     unsafe fn register_local(
@@ -155,6 +156,16 @@ pub unsafe trait Lpf: Sized + Send {
     /// *Misuse* if the slot is unknown, or named by a request pending or an offer open at this
     /// process.
     fn deregister(&mut self, slot: Slot) -> Result<()>;
+
+    /// For the typed layer: the handle of a global area was dropped here. At the end of the first full sync, outside
+    /// of suspensions, at which all processes have abandoned the same slots, in whatever order, the backend
+    /// deregisters them and [`abandoned_block`](Self::abandoned_block) returns their blocks. Until then they stay
+    /// registered. Θ(1); that sync takes O(p) and a second barrier more, and O(a log a) for a slots.
+    fn abandon(&mut self, slot: GlobalSlot, block: usize);
+
+    /// The block of an abandoned slot that is gone: no process accesses its memory any more. Each is returned once.
+    /// Θ(1).
+    fn abandoned_block(&mut self) -> Option<usize>;
 
     /// Queues a copy of `bytes` bytes from `src` here to `dst` at process `to`. Θ(1): no
     /// allocation, no communication.

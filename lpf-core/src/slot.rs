@@ -286,6 +286,27 @@ pub struct SlotTable {
     latest: u32,
     /// What libraries have suspended, the latest last.
     suspended: Vec<Suspended>,
+    abandoned: Abandoned,
+}
+
+/// Global slots whose handles were dropped here, but not yet by all processes.
+#[derive(Debug, Default)]
+struct Abandoned {
+    /// With the number of the memory block.
+    slots: Vec<(GlobalSlot, usize)>,
+    /// The sum of a number for each slot, so that it does not depend on their order.
+    sum: u64,
+    /// Whether the other processes do not know the latest word.
+    is_news: bool,
+    /// Blocks whose slots all processes have abandoned.
+    blocks: Vec<usize>,
+}
+
+impl Abandoned {
+    fn number(slot: GlobalSlot) -> u64 {
+        let mixed = (slot.0 ^ slot.0 >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (mixed ^ mixed >> 32).wrapping_mul(0x94d0_49bb_1331_11eb)
+    }
 }
 
 /// What waits for a sync of a caller, while its library works.
@@ -317,6 +338,7 @@ impl SlotTable {
             mark: 1,
             latest: 1,
             suspended: Vec::new(),
+            abandoned: Abandoned::default(),
         }
     }
 
@@ -467,18 +489,93 @@ impl SlotTable {
             return Err(Error::misuse(self.owner, superstep, cause));
         }
         let was_pending = entry.key & PENDING != 0;
-        let half = if slot.is_global() { &mut self.global } else { &mut self.local };
-        half.entries[index] = FREE;
-        let next = std::mem::replace(&mut half.notes[index].next, half.free);
-        half.free = index as u32;
-        self.used -= 1;
+        let next = self.give_place_back(slot);
         if was_pending {
             self.unlink_pending(index as u32, next);
         }
         if slot.is_global() {
             self.note(2, slot.0);
+            self.unabandon(slot);
         }
         Ok(())
+    }
+
+    /// Frees the place of a slot; returns the next one on the list that it was on.
+    fn give_place_back(&mut self, slot: Slot) -> u32 {
+        let index = slot.index();
+        let half = if slot.is_global() { &mut self.global } else { &mut self.local };
+        half.entries[index] = FREE;
+        let next = std::mem::replace(&mut half.notes[index].next, half.free);
+        half.free = index as u32;
+        self.used -= 1;
+        next
+    }
+
+    /// The handle of a global slot was dropped here; `block` is the number of its memory. If memory is refused, the
+    /// slot stays registered.
+    pub fn abandon(&mut self, slot: GlobalSlot, block: usize) {
+        let is_registered = self.area(slot.into()).is_some();
+        let Abandoned { slots, sum, is_news, blocks } = &mut self.abandoned;
+        let more = slots.len() + 1;
+        if !is_registered || slots.try_reserve(1).is_err() || blocks.try_reserve(more).is_err() {
+            return;
+        }
+        slots.push((slot, block));
+        *sum = sum.wrapping_add(Abandoned::number(slot));
+        *is_news = true;
+    }
+
+    /// A slot was deregistered by its number although its handle had been dropped.
+    fn unabandon(&mut self, slot: Slot) {
+        let Abandoned { slots, sum, is_news, .. } = &mut self.abandoned;
+        if let Some(at) = slots.iter().position(|&(global, _)| Slot::from(global) == slot) {
+            let (global, _) = slots.swap_remove(at);
+            *sum = sum.wrapping_sub(Abandoned::number(global));
+            *is_news = true;
+        }
+    }
+
+    /// A word for the set of abandoned slots, which is equal on processes that have abandoned the same; 0 for the
+    /// empty set, and while anything is suspended, because suspended requests may name the slots.
+    #[inline]
+    pub fn abandoned(&self) -> u64 {
+        let Abandoned { slots, sum, .. } = &self.abandoned;
+        if slots.is_empty() || !self.suspended.is_empty() { 0 } else { *sum | 1 }
+    }
+
+    /// Whether [`abandoned`](Self::abandoned) has changed since [`announced`](Self::announced) was called.
+    #[inline]
+    pub fn has_abandoned(&self) -> bool {
+        self.abandoned.is_news && self.suspended.is_empty()
+    }
+
+    /// The other processes get the word of [`abandoned`](Self::abandoned) in this sync.
+    pub fn announced(&mut self) {
+        self.abandoned.is_news = false;
+    }
+
+    /// All processes have abandoned the same slots, and a full sync has executed all requests: deregisters the slots,
+    /// in an order that is the same everywhere, and calls `each` with them.
+    pub fn forget_abandoned(&mut self, mut each: impl FnMut(GlobalSlot)) {
+        let mut slots = std::mem::take(&mut self.abandoned.slots);
+        slots.sort_unstable_by_key(|(slot, _)| slot.0);
+        for (slot, block) in slots.drain(..) {
+            self.give_place_back(slot.into());
+            // Room was reserved when the slot was abandoned.
+            self.abandoned.blocks.push(block);
+            each(slot);
+        }
+        self.abandoned = Abandoned {
+            slots,
+            blocks: std::mem::take(&mut self.abandoned.blocks),
+            ..Abandoned::default()
+        };
+    }
+
+    /// A block whose slot is gone, and which may be freed.
+    #[inline]
+    pub fn abandoned_block(&mut self) -> Option<usize> {
+        self.abandoned.blocks.pop()
     }
 
     fn unlink_pending(&mut self, index: u32, next: u32) {
@@ -719,6 +816,66 @@ mod tests {
         table.activate();
         assert!([first, late, third].iter().all(|&slot| table.remote_side(slot).is_some()));
         assert!(table.remote_side(second).is_none());
+    }
+
+    #[test]
+    fn abandoned_slots_go_when_the_words_are_equal_in_whatever_order_they_were_abandoned() {
+        let mut tables = [table(4), table(4)];
+        let register = |table: &mut SlotTable| {
+            table.register_global(std::ptr::dangling_mut(), 8, 0, 0).unwrap()
+        };
+        let slots: Vec<_> =
+            tables.iter_mut().map(|table| [0; 3].map(|_| register(table))).collect();
+        assert_eq!(slots[0], slots[1]);
+        let slots = slots[0];
+        tables.iter_mut().for_each(SlotTable::activate);
+        for (table, order) in tables.iter_mut().zip([[2, 0, 1], [0, 1, 2]]) {
+            assert!(table.abandoned() == 0 && !table.has_abandoned());
+            order.iter().for_each(|&nth| table.abandon(slots[nth], 10 + nth));
+            assert!(table.has_abandoned());
+            table.announced();
+            assert!(!table.has_abandoned());
+        }
+        assert_eq!(tables[0].abandoned(), tables[1].abandoned());
+        // Of another set, another word; of a set whose slot was deregistered meanwhile, too.
+        let fourth = tables.each_mut().map(register)[0];
+        tables[0].abandon(fourth, 13);
+        assert_ne!(tables[0].abandoned(), tables[1].abandoned());
+        tables.iter_mut().for_each(|table| table.deregister(fourth.into(), 0).unwrap());
+        assert!(tables[0].has_abandoned());
+        assert_eq!(tables[0].abandoned(), tables[1].abandoned());
+        for table in &mut tables {
+            let mut gone = Vec::new();
+            table.forget_abandoned(|slot| gone.push(slot));
+            assert_eq!((gone, table.abandoned(), table.used()), (slots.to_vec(), 0, 0));
+            let mut blocks: Vec<_> = std::iter::from_fn(|| table.abandoned_block()).collect();
+            blocks.sort_unstable();
+            assert_eq!(blocks, [10, 11, 12]);
+            assert!(slots.iter().all(|&slot| table.remote_side(slot).is_none()));
+        }
+        let [a, b] = &mut tables;
+        for _ in 0..4 {
+            assert_eq!(register(a), register(b));
+        }
+    }
+
+    #[test]
+    fn abandoned_slots_wait_while_anything_is_suspended() {
+        let mut table = table(1);
+        let slot = table.register_global(std::ptr::dangling_mut(), 8, 0, 0).unwrap();
+        table.activate();
+        table.name(slot.into());
+        table.abandon(slot, 0);
+        assert!(table.abandoned() != 0 && table.has_abandoned());
+        table.suspend().unwrap();
+        assert!(table.abandoned() == 0 && !table.has_abandoned());
+        table.restore();
+        assert!(table.abandoned() != 0 && table.has_abandoned());
+        // A slot that is not registered any more is not remembered.
+        table.end_superstep();
+        table.deregister(slot.into(), 0).unwrap();
+        table.abandon(slot, 0);
+        assert_eq!(table.abandoned(), 0);
     }
 
     #[test]

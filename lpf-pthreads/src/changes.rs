@@ -107,6 +107,38 @@ impl Threads {
         }
     }
 
+    /// Shows a word for the slots that this process has abandoned. It is compared in this sync, and in each later one
+    /// in which any process shows another word.
+    #[cold]
+    pub(crate) fn announce_abandoned(&mut self) -> u32 {
+        let peer = &self.comm.peers[self.pid as usize];
+        peer.abandoned.store(self.slots.abandoned(), Relaxed);
+        self.slots.announced();
+        bits::SECOND | bits::ABANDONED
+    }
+
+    /// Whether all processes have abandoned the same slots, and any. Between the two meetings of a sync: after it,
+    /// others may already show another word.
+    #[cold]
+    pub(crate) fn agrees_on_abandoned(&self) -> bool {
+        // 0 also if a library works in this process: requests that it suspended may name the slots.
+        let own = self.slots.abandoned();
+        own != 0 && self.comm.peers.iter().all(|peer| peer.abandoned.load(Relaxed) == own)
+    }
+
+    /// Deregisters the slots that all processes have abandoned, at the end of the full sync in which they agreed.
+    #[cold]
+    pub(crate) fn forget_abandoned(&mut self) {
+        let peer = &self.comm.peers[self.pid as usize];
+        peer.abandoned.store(0, Relaxed);
+        let (checked, superstep) = (self.checked, self.superstep);
+        self.slots.forget_abandoned(|slot| {
+            if checked {
+                peer.lock_checks().registry.dropped(slot, superstep);
+            }
+        });
+    }
+
     /// Activates registrations and resizes at the end of a full sync.
     #[cold]
     pub(crate) fn apply_changes(&mut self, all: u32) {

@@ -42,6 +42,8 @@ pub(crate) mod bits {
     pub(crate) const REGISTERED: u32 = 1 << 5;
     /// A capacity changes.
     pub(crate) const RESIZED: u32 = 1 << 6;
+    /// A word for abandoned slots changes.
+    pub(crate) const ABANDONED: u32 = 1 << 9;
     /// In a second meeting: this process found an error in phase 2 or 3.
     pub(crate) const FAILED: u32 = 1 << 7;
 }
@@ -83,7 +85,8 @@ impl Threads {
         if self.has_links() {
             self.settle_links()?;
         }
-        if self.queue.used() == 0 && !self.changes.any() && !self.checked {
+        let is_silent = !self.changes.any() && !self.slots.has_abandoned() && !self.checked;
+        if self.queue.used() == 0 && is_silent {
             let all = self.meet(bits::SYNC)?;
             if all == bits::SYNC {
                 self.recent.forget();
@@ -173,6 +176,7 @@ impl Threads {
         if result.is_ok() && all & (bits::REGISTERED | bits::RESIZED) != 0 {
             result = self.compare_changes(all);
         }
+        let has_agreed = all & bits::ABANDONED != 0 && self.agrees_on_abandoned();
         if result.is_ok() {
             result = self.execute(all, sent_payload);
         }
@@ -201,6 +205,9 @@ impl Threads {
         if self.changes.any() || all & (bits::REGISTERED | bits::RESIZED) != 0 {
             self.apply_changes(all);
             self.let_go_of_removed()?;
+        }
+        if has_agreed {
+            self.forget_abandoned();
         }
         self.superstep += 1;
         Ok(())

@@ -210,6 +210,15 @@ unsafe impl Lpf for Threads {
         Ok(())
     }
 
+    fn abandon(&mut self, slot: GlobalSlot, block: usize) {
+        self.slots.abandon(slot, block);
+    }
+
+    #[inline]
+    fn abandoned_block(&mut self) -> Option<usize> {
+        self.slots.abandoned_block()
+    }
+
     #[inline(always)]
     #[track_caller]
     fn put(

@@ -37,6 +37,33 @@ fn is_of(c: &Collectives<'_>, members: &[Pid], own: Pid) {
 }
 
 case! {
+    /// Collectives and their groups give their memory back when all processes have dropped them, also while puts of
+    /// their last call may not have left.
+    pub fn collectives_made_and_dropped_again_and_again_leave_their_memory both_ways [1, 2, 3, 5] |ctx| {
+        ctx.resize(4, 0)?;
+        let mut first = None;
+        for round in 0..10u64 {
+            let mut all = Collectives::new(ctx)?;
+            let mut half = all.split(ctx, Some(ctx.pid() % 2))?.expect("a colour was named");
+            let (x, mut y) = (ctx.local::<u64>(3000)?, ctx.local::<u64>(3000)?);
+            all.allreduce(ctx, &Sum, &x, &mut y)?;
+            assert_eq!(all.allreduce_value(ctx, &Sum, round)?, round * u64::from(ctx.nprocs()));
+            half.broadcast(ctx, 0, &mut y)?;
+            // Half of the processes drop the group last.
+            if ctx.pid() % 2 == 0 {
+                drop(all);
+            }
+            drop((x, y));
+            let most = *first.get_or_insert(ctx.area_bytes());
+            assert!(ctx.area_bytes() <= 2 * most, "round {round}: {} bytes", ctx.area_bytes());
+        }
+        ctx.sync()?;
+        ctx.sync()?;
+        assert_eq!(ctx.area_bytes(), 0);
+    }
+}
+
+case! {
     /// Who names the same colour is in one group, in order; who names none is in none.
     pub fn groups_have_the_members_that_named_their_colour both_ways [1, 2, 5, 8] |ctx| {
         let mut c = world(ctx, SLOTS, 0)?;

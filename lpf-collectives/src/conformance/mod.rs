@@ -134,6 +134,7 @@ macro_rules! conformance {
                 groups_of_groups_work,
                 a_sleeping_member_delays_its_own_group_alone,
                 groups_made_and_dropped_again_and_again_leave_their_room,
+                collectives_made_and_dropped_again_and_again_leave_their_memory,
                 a_group_too_many_is_misuse_at_every_member,
                 groups_take_turns_in_any_order,
                 objects_of_one_context_are_told_apart,

@@ -80,7 +80,8 @@ struct Live {
 struct Gone {
     slot: Slot,
     was: Live,
-    place: Place,
+    /// Where it was deregistered; `None` if its handle was dropped.
+    place: Option<Place>,
     superstep: u64,
 }
 
@@ -119,6 +120,15 @@ impl Registry {
             let place = place.clone();
             self.calls.push(Registration { registers: false, slot, shape: 0, place });
         }
+        self.is_gone(slot, Some(place), superstep);
+    }
+
+    /// Notes that `slot` was deregistered at the end of `superstep`, because all processes had dropped its handle.
+    pub fn dropped(&mut self, slot: impl Into<Slot>, superstep: u64) {
+        self.is_gone(slot.into(), None, superstep);
+    }
+
+    fn is_gone(&mut self, slot: Slot, place: Option<Place>, superstep: u64) {
         if let Some(was) = self.live.remove(&slot.to_bits()) {
             if self.gone.len() == REMEMBERED {
                 self.gone.pop_front();
@@ -141,9 +151,12 @@ impl Registry {
     pub fn explain(&self, slot: impl Into<Slot>) -> Option<Cause> {
         let slot = slot.into();
         let Gone { was, place, superstep, .. } = self.gone.iter().rfind(|g| g.slot == slot)?;
+        let how = match place {
+            Some(place) => format!("it was deregistered, at {place} in superstep {superstep}"),
+            None => format!("its area was dropped, at the end of superstep {superstep}"),
+        };
         Some(Cause::Checked(format!(
-            "slot {slot} is used after it was deregistered, at {place} in superstep {superstep}; \
-             it was registered at {} in superstep {}",
+            "slot {slot} is used after {how}; it was registered at {} in superstep {}",
             was.place, was.superstep
         )))
     }

@@ -13,8 +13,8 @@ use crate::conformance::verdict::room;
 use crate::conformance::{Harness, Mode};
 
 case! {
-    /// Dropping the handle is not deregistering: the area lives until the section ends, so what
-    /// one process wrote into it, another still reads.
+    /// An area whose handle one process has dropped stays while others have theirs, so what one
+    /// process wrote into it, another still reads.
     pub fn an_area_outlives_its_handle everywhere [3, 5] |ctx| {
         room(ctx, 4, 32)?;
         let me = ctx.pid();

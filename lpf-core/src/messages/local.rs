@@ -211,6 +211,17 @@ impl Local {
         Ok(())
     }
 
+    /// All processes have abandoned the same slots, and the requests of this superstep are executed.
+    #[cold]
+    pub(super) fn forget_abandoned(&mut self) {
+        let Local { slots, checks, superstep, .. } = self;
+        slots.forget_abandoned(|slot| {
+            if let Some(checks) = checks {
+                checks.registry.dropped(slot, *superstep);
+            }
+        });
+    }
+
     /// Notes a collective call about inboxes.
     pub(super) fn note_inbox(&mut self, what: u64) {
         self.inbox_calls += 1;

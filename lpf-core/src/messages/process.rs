@@ -340,6 +340,15 @@ unsafe impl<T: Transport> Lpf for Process<T> {
         self.local.deregister(slot)
     }
 
+    fn abandon(&mut self, slot: GlobalSlot, block: usize) {
+        self.local.slots.abandon(slot, block);
+    }
+
+    #[inline]
+    fn abandoned_block(&mut self) -> Option<usize> {
+        self.local.slots.abandoned_block()
+    }
+
     #[inline]
     #[track_caller]
     fn put(

@@ -193,6 +193,9 @@ impl<T: Transport> Process<T> {
             }
             self.links.activate();
         }
+        if self.all.agrees_on_abandoned() {
+            self.local.forget_abandoned();
+        }
         self.local.superstep += 1;
         self.watch.supersteps.store(self.local.superstep, Ordering::Relaxed);
         Ok(())
@@ -248,6 +251,7 @@ impl<T: Transport> Process<T> {
         mine.requests = self.local.wanted_requests() as u64;
         mine.lowest = Registrations { hash, calls, pid: self.local.pid };
         mine.highest = Registrations { hash, calls, pid: self.local.pid };
+        mine.abandoned = [self.local.slots.abandoned(); 2];
         let flag = |is_so, flag| if is_so { flag } else { 0 };
         mine.flags = flag(kind == Kind::Sync && self.local.queue.used() > 0, flags::REQUESTS)
             | flag(!is_all, flags::MORE)

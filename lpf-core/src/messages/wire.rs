@@ -97,10 +97,12 @@ pub(super) struct Summary {
     /// Registrations, lowest and highest: all are equal if these are.
     pub(super) lowest: Registrations,
     pub(super) highest: Registrations,
+    /// The least and the greatest word for abandoned slots: all are equal if these are.
+    pub(super) abandoned: [u64; 2],
 }
 
 impl Summary {
-    pub(super) const BYTES: usize = 16 + 4 + 8 + 4 + 2 * 20;
+    pub(super) const BYTES: usize = 16 + 4 + 8 + 4 + 2 * 20 + 2 * 8;
 
     /// Of one process.
     pub(super) fn of(pid: Pid, kind: Kind) -> Self {
@@ -113,7 +115,19 @@ impl Summary {
             context: Contexts::NONE,
             lowest: none,
             highest: none,
+            abandoned: [0; 2],
         }
+    }
+
+    /// Whether all processes have abandoned the same slots, and any.
+    pub(super) fn agrees_on_abandoned(&self) -> bool {
+        let [least, greatest] = self.abandoned;
+        least == greatest && least != 0
+    }
+
+    fn add_abandoned(&mut self, [least, greatest]: [u64; 2]) {
+        let mine = self.abandoned;
+        self.abandoned = [mine[0].min(least), mine[1].max(greatest)];
     }
 
     pub(super) fn combine(&mut self, other: &Summary) {
@@ -124,6 +138,7 @@ impl Summary {
         self.requests = self.requests.min(other.requests);
         self.context = self.context.max(other.context);
         self.compare(&other.lowest, &other.highest);
+        self.add_abandoned(other.abandoned);
     }
 
     /// Copies only what is new: a copy of what was just written number by number would wait for it.
@@ -151,6 +166,9 @@ impl Summary {
             out.extend_from_slice(&r.calls.to_le_bytes());
             out.extend_from_slice(&r.pid.to_le_bytes());
         }
+        for word in self.abandoned {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
     }
 
     pub(super) fn read(from: &mut Reader<'_>) -> Option<Self> {
@@ -162,7 +180,8 @@ impl Summary {
         let mut registrations =
             || Some(Registrations { hash: from.u64()?, calls: from.u64()?, pid: from.u32()? });
         let (lowest, highest) = (registrations()?, registrations()?);
-        Some(Summary { kinds, flags, requests, context, lowest, highest })
+        let abandoned = [from.u64()?, from.u64()?];
+        Some(Summary { kinds, flags, requests, context, lowest, highest, abandoned })
     }
 }
 
@@ -184,13 +203,15 @@ pub(super) struct News {
     context: u32,
     hash: u64,
     calls: u64,
+    abandoned: u64,
 }
 
 impl News {
     /// Of a summary that is not combined yet.
     pub(super) fn of(summary: &Summary) -> Self {
         let Registrations { hash, calls, .. } = summary.lowest;
-        News { requests: summary.requests, context: summary.context, hash, calls }
+        let abandoned = summary.abandoned[0];
+        News { requests: summary.requests, context: summary.context, hash, calls, abandoned }
     }
 }
 
@@ -199,7 +220,7 @@ impl News {
 ///
 /// ```text
 /// kind (8 bits) | flags (16) | NEWS, LONG   requests of the head u32
-/// with NEWS: requests u64, hash u64, calls u64, context u32, 0 u32
+/// with NEWS: requests u64, hash u64, calls u64, context u32, 0 u32, abandoned u64
 /// with LONG: bytes of the units u64; else they are all that follows
 /// ```
 ///
@@ -211,7 +232,7 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    pub(super) const LONGEST: usize = 8 + 32 + 8;
+    pub(super) const LONGEST: usize = 8 + 40 + 8;
 
     const NEWS: u32 = 1 << 30;
     const LONG: u32 = 1 << 31;
@@ -229,7 +250,8 @@ impl Opening {
             opening.bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
         }
         opening.bytes[32..36].copy_from_slice(&news.context.to_le_bytes());
-        opening.len = 40;
+        opening.bytes[40..48].copy_from_slice(&news.abandoned.to_le_bytes());
+        opening.len = 48;
         opening
     }
 
@@ -263,7 +285,8 @@ impl Opening {
         let (mark, requests) = (bytes.u32()?, bytes.u32()?);
         if mark & Self::NEWS != 0 {
             let (requests, hash, calls) = (bytes.u64()?, bytes.u64()?, bytes.u64()?);
-            *heard = Some(News { requests, hash, calls, context: bytes.u64()? as u32 });
+            let (context, abandoned) = (bytes.u64()? as u32, bytes.u64()?);
+            *heard = Some(News { requests, hash, calls, context, abandoned });
         }
         let news = heard.as_ref()?;
         let lowest = all.kinds.get_mut((mark & 0xff) as usize)?;
@@ -273,6 +296,7 @@ impl Opening {
         all.context = all.context.max(news.context);
         let own = Registrations { hash: news.hash, calls: news.calls, pid: from };
         all.compare(&own, &own);
+        all.add_abandoned([news.abandoned; 2]);
         let units = if mark & Self::LONG != 0 { bytes.u64()? } else { bytes.0.len() as u64 };
         Some(Head { requests, units })
     }
@@ -449,6 +473,7 @@ mod tests {
                 one.lowest = Registrations { hash: u64::from(pid) % 3, calls: 2, pid };
                 one.highest = one.lowest;
                 one.requests = 10 + u64::from(pid);
+                one.abandoned = [3 + u64::from(pid); 2];
                 one
             })
             .collect();
@@ -462,6 +487,11 @@ mod tests {
         assert_eq!(combined(&all), first);
         assert_eq!((first.kinds, first.requests), ([0, 1, Pid::MAX, Pid::MAX], 10));
         assert_eq!((first.lowest.pid, first.highest.pid), (0, 2));
+        assert!(first.abandoned == [3, 7] && !first.agrees_on_abandoned());
+        all.iter_mut().for_each(|one| one.abandoned = [5; 2]);
+        assert!(combined(&all).agrees_on_abandoned());
+        all[3].abandoned = [0; 2];
+        assert!(!combined(&all).agrees_on_abandoned());
         let mut out = Vec::new();
         first.write(&mut out);
         assert_eq!(out.len(), Summary::BYTES);
@@ -476,14 +506,16 @@ mod tests {
             (one.flags, one.requests, one.context) = (flags::REGISTERED, 1 << 40, 99);
             one.lowest = Registrations { hash: 3, calls: 1 << 50, pid: 7 };
             one.highest = one.lowest;
+            one.abandoned = [1 << 60; 2];
             let known = News::of(&one);
             let opening = Opening::of(kind, one.flags, news.then_some(&known));
-            let mut out = [0; 104];
+            const END: usize = Opening::LONGEST;
+            let mut out = [0; END + 56];
             let head = Head { requests: 5, units: 56 };
-            let start = 48 - opening.len(56, whole);
-            opening.write(&mut out[start..48], &head);
-            let is_long = 8 + 32 * usize::from(news) + 56 > whole;
-            assert_eq!(48 - start, 8 + 32 * usize::from(news) + 8 * usize::from(is_long));
+            let start = END - opening.len(56, whole);
+            opening.write(&mut out[start..END], &head);
+            let is_long = 8 + 40 * usize::from(news) + 56 > whole;
+            assert_eq!(END - start, 8 + 40 * usize::from(news) + 8 * usize::from(is_long));
             let mut heard = (!news).then_some(known);
             let other = Summary::of(9, Kind::Close);
             let (mut all, mut combined) = (other, other);
@@ -492,10 +524,10 @@ mod tests {
             combined.combine(&one);
             assert_eq!((all, heard, reader.0.len()), (combined, Some(known), 56));
             let read = |n| Opening::read(&mut { other }, 7, &mut None, &mut Reader(&out[start..n]));
-            assert!((start..48).all(|n| read(n).is_none()));
+            assert!((start..END).all(|n| read(n).is_none()));
         }
         let mut all = Summary::of(0, Kind::Sync);
-        assert!(Opening::read(&mut all, 0, &mut None, &mut Reader(&[3; 48])).is_none());
+        assert!(Opening::read(&mut all, 0, &mut None, &mut Reader(&[3; 56])).is_none());
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use bytemuck::Pod;
 
 use crate::slot::{GlobalSlot, LocalSlot, Slot};
+use crate::typed::message::Releases;
 
 mod sealed {
     pub trait Sealed {}
@@ -38,12 +39,50 @@ pub trait Memory<'s>: sealed::Sealed {
     #[doc(hidden)]
     fn data(&self) -> *mut Self::Element;
 
+    /// What keeps it registered.
     #[doc(hidden)]
-    fn block(&self) -> usize;
+    fn into_registration(self) -> AreaRegistration
+    where
+        Self: Sized;
 
     /// The first superstep in which others can use it, or requests name it.
     #[doc(hidden)]
     fn active_from(&self) -> u64;
+}
+
+/// Keeps an area registered. When it is dropped, the area is given back: a local one at the next full sync, a global
+/// one at the first full sync at which all processes have dropped the same areas.
+#[derive(Debug)]
+pub struct AreaRegistration {
+    dropped: Option<Dropped>,
+    releases: Releases,
+}
+
+/// An area whose handle is gone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Dropped {
+    Global(GlobalSlot, usize),
+    Local(LocalSlot, usize),
+}
+
+impl AreaRegistration {
+    /// Room was reserved in `releases` before.
+    pub(crate) fn new(dropped: Dropped, releases: Releases) -> Self {
+        releases.area_made();
+        AreaRegistration { dropped: Some(dropped), releases }
+    }
+
+    /// The number of the area's block. The area was deregistered: nothing is left to do when this is dropped.
+    pub(crate) fn into_block(mut self) -> Option<usize> {
+        let (Dropped::Global(_, block) | Dropped::Local(_, block)) = self.dropped.take()?;
+        Some(block)
+    }
+}
+
+impl Drop for AreaRegistration {
+    fn drop(&mut self) {
+        self.releases.area_dropped(self.dropped.take());
+    }
 }
 
 macro_rules! handle {
@@ -51,22 +90,28 @@ macro_rules! handle {
         $(#[$meta])*
         pub struct $name<'s, T> {
             slot: $slot,
-            block: usize,
             data: *mut T,
             len: usize,
             active_from: u64,
+            registration: AreaRegistration,
             section: PhantomData<fn(&'s ()) -> &'s ()>,
         }
 
         impl<'s, T> $name<'s, T> {
             pub(crate) fn new(
                 slot: $slot,
-                block: usize,
+                registration: AreaRegistration,
                 data: *mut T,
                 len: usize,
                 active_from: u64,
             ) -> Self {
-                $name { slot, block, data, len, active_from, section: PhantomData }
+                $name { slot, data, len, active_from, registration, section: PhantomData }
+            }
+
+            /// Keeps the area registered without its elements, for a library's object that works on its slot and has
+            /// no lifetime of a section.
+            pub fn into_registration(self) -> AreaRegistration {
+                self.registration
             }
         }
 
@@ -99,9 +144,8 @@ macro_rules! handle {
                 self.data
             }
 
-            #[inline]
-            fn block(&self) -> usize {
-                self.block
+            fn into_registration(self) -> AreaRegistration {
+                self.registration
             }
 
             #[inline]
@@ -113,7 +157,9 @@ macro_rules! handle {
 }
 
 handle! {
-    /// A global area: `len` elements at every process, named by the same call everywhere.
+    /// A global area: `len` elements at every process, named by the same call everywhere. Its slot and memory are given
+    /// back when all processes have dropped their handles of the same areas, at the end of the next full sync; or by
+    /// [`deregister`](crate::Context::deregister).
     ///
     /// An area means something to its own section only:
     ///
@@ -131,7 +177,8 @@ handle! {
 }
 
 handle! {
-    /// A local area: usable at once, and only as the local side of requests.
+    /// A local area: usable at once, and only as the local side of requests. If it is dropped, its slot and memory are
+    /// given back at the next full sync, or at the following one if a request names it.
     Local, LocalSlot
 }
 
@@ -153,7 +200,10 @@ mod tests {
         let mut slots = SlotTable::new(0);
         slots.set_capacity(1);
         let slot = slots.register_global(std::ptr::null_mut(), 32, 0, 0).unwrap();
-        let area = Area::new(slot, 0, std::ptr::null_mut::<u64>(), 4, 1);
+        let releases = Releases::default();
+        assert!(releases.reserve_for_one_more_area());
+        let registration = AreaRegistration::new(Dropped::Global(slot, 0), releases);
+        let area = Area::new(slot, registration, std::ptr::null_mut::<u64>(), 4, 1);
         assert_eq!(format!("{area:?}"), "Area<u64> of length 4, slot global 0");
     }
 }

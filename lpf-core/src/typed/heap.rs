@@ -88,17 +88,28 @@ impl Heap {
         !self.retired.is_empty()
     }
 
-    /// Frees what was retired, unless somebody may still write to it.
+    /// Frees what was retired, unless another process may still write to it.
     pub(crate) fn free_retired(&mut self, quiet: bool) {
-        self.leak |= !quiet;
         while let Some(number) = self.retired.pop() {
-            if quiet {
-                self.free(number);
-            } else {
-                // A block has no Drop: this leaks it.
-                self.blocks[number] = None;
-            }
+            self.free_deregistered(number, quiet);
         }
+    }
+
+    /// Frees a block whose slot is gone, unless another process may still write to it.
+    pub(crate) fn free_deregistered(&mut self, number: usize, quiet: bool) {
+        self.leak |= !quiet;
+        if quiet {
+            self.free(number);
+        } else {
+            // A block has no Drop: this leaks it.
+            self.blocks[number] = None;
+        }
+    }
+
+    /// Bytes of all blocks.
+    #[cfg(feature = "conformance")]
+    pub(crate) fn bytes(&self) -> usize {
+        self.blocks.iter().flatten().map(|block| block.bytes).sum()
     }
 
     /// Keeps everything for ever: somebody may still write to it.

@@ -6,9 +6,10 @@ use std::ops::Deref;
 use std::rc::Rc;
 
 use crate::arrivals::{Link, MAX_WINDOW};
+use crate::typed::area::Dropped;
 
-/// Messages that their owners are done with, on their way to the backend. Room for every cell is
-/// reserved when a channel is opened, so that dropping a message never allocates.
+/// Messages and areas that their owners are done with, on their way to the backend. Room for every cell is
+/// reserved when a channel is opened, and for every area when it is made, so that dropping never allocates.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Releases(Rc<Shared>);
 
@@ -17,6 +18,10 @@ struct Shared {
     list: RefCell<Vec<(Link, u64)>>,
     links: Cell<usize>,
     closings: RefCell<Vec<Link>>,
+    /// Areas whose handles were dropped.
+    dropped: RefCell<Vec<Dropped>>,
+    /// Handles of areas.
+    areas: Cell<usize>,
 }
 
 impl Releases {
@@ -26,6 +31,31 @@ impl Releases {
         let room = (self.0.links.get() + 1) * MAX_WINDOW as usize;
         let more = room.saturating_sub(list.len());
         list.try_reserve_exact(more).is_ok()
+    }
+
+    /// Gets room for one more area that will be dropped; false if it is refused.
+    pub(crate) fn reserve_for_one_more_area(&self) -> bool {
+        self.0.dropped.borrow_mut().try_reserve(self.0.areas.get() + 1).is_ok()
+    }
+
+    pub(crate) fn area_made(&self) {
+        self.0.areas.set(self.0.areas.get() + 1);
+    }
+
+    /// A handle is gone; nothing if its area was deregistered.
+    pub(crate) fn area_dropped(&self, dropped: Option<Dropped>) {
+        self.0.areas.set(self.0.areas.get() - 1);
+        self.0.dropped.borrow_mut().extend(dropped);
+    }
+
+    #[inline]
+    pub(crate) fn has_dropped_areas(&self) -> bool {
+        !self.0.dropped.borrow().is_empty()
+    }
+
+    /// Passes each dropped area to `stays`, and keeps those for which it returns true.
+    pub(crate) fn retain_dropped_areas(&self, stays: impl FnMut(&Dropped) -> bool) {
+        self.0.dropped.borrow_mut().retain(stays);
     }
 
     pub(crate) fn opened(&self) {

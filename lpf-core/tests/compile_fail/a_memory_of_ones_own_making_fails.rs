@@ -3,7 +3,7 @@
 
 #![allow(dead_code)]
 
-use lpf_core::{Access, Memory, Slot};
+use lpf_core::{AreaRegistration, Access, Memory, Slot};
 
 struct Forged(Slot, *mut u64);
 
@@ -22,8 +22,8 @@ impl<'s> Memory<'s> for Forged {
         self.1
     }
 
-    fn block(&self) -> usize {
-        0
+    fn into_registration(self) -> AreaRegistration {
+        unreachable!()
     }
 
     fn active_from(&self) -> u64 {

@@ -24,6 +24,9 @@ impl Threads {
         if self.changes.any() {
             mine |= self.announce_changes();
         }
+        if self.slots.has_abandoned() {
+            mine |= self.announce_abandoned();
+        }
         if self.checked {
             mine |= bits::SECOND;
         }
