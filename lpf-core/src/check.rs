@@ -54,7 +54,7 @@ pub fn report(found: Option<String>) {
     }
 }
 
-/// A place in the source of a program, of this process or another.
+/// A source location of a program, of this process or another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Place {
     /// The file, as the compiler was given it.

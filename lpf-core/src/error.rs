@@ -430,9 +430,9 @@ impl<'de> Deserialize<'de> for Error {
     }
 }
 
-/// For backends: a call that is refused knows its place in the source, in any mode.
+/// For backends: a call that is refused knows its source location, in any mode.
 pub trait AtCaller {
-    /// With the caller's place in the error; a fatal one is not the caller's.
+    /// Adds the source location of the caller to the error, unless it is fatal.
     #[track_caller]
     #[must_use]
     fn at_caller(self) -> Self;
