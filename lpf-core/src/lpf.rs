@@ -118,10 +118,9 @@ pub unsafe trait Lpf: Sized + Send {
     /// the memory.
     ///
     /// # Safety
-    /// - the memory is valid for reads and writes until the slot is deregistered and a full sync
-    ///   has returned after that, its block was returned by [`abandoned_block`](Lpf::abandoned_block), or the
-    ///   section was left; for ever if
-    ///   [`memory_is_quiet`](Lpf::memory_is_quiet) is false then;
+    /// - the memory is valid for reads and writes until its release; for ever if
+    ///   [`memory_is_quiet`](Lpf::memory_is_quiet) is false then. The release is the first full sync after the slot is
+    ///   deregistered, the return of its block by [`abandoned_block`](Lpf::abandoned_block), or the end of the section;
     /// - while a pending request names it, its owner does not touch the target, and does not write to the source.
     unsafe fn register_local(
         &mut self,
