@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::goes_wrong::{FAULT, PLACE};
 use super::member::{FOLDER, STORY, Story};
 use super::outcome::{Outcome, outcomes};
+use lpf_core::conformance::tools::allowed;
 
 /// The emulation of a cluster.
 const HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/hosts.sh");
@@ -226,7 +227,7 @@ impl Job {
     pub(crate) fn end(&mut self) {
         let begin = Instant::now();
         while !self.children.iter_mut().all(|child| matches!(child.try_wait(), Ok(Some(_)))) {
-            assert!(begin.elapsed() < GENEROUS, "a process does not end");
+            assert!(begin.elapsed() < allowed(GENEROUS), "a process does not end");
             std::thread::sleep(Duration::from_millis(5));
         }
     }

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use lpf_core::conformance::PROCS;
+use lpf_core::conformance::tools::allowed;
 use lpf_core::messages::Environment;
 use lpf_core::messages::code::CodePlace;
 use lpf_core::{Args, Pid, Program, Result, Symbol};
@@ -151,7 +152,7 @@ impl Machine {
             if let Some(status) = launcher.try_wait().expect("a process of this one's own") {
                 panic!("MPI's launcher ended with {status}");
             }
-            assert!(begin.elapsed() < 2 * PATIENCE, "the processes do not come");
+            assert!(begin.elapsed() < allowed(2 * PATIENCE), "the processes do not come");
             std::thread::sleep(Duration::from_millis(5));
         };
         process_0.set_nonblocking(false).expect("plain");

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lpf_core::board::{Board, Topic};
-use lpf_core::conformance::tools::assert_in_time;
+use lpf_core::conformance::tools::{allowed, assert_in_time};
 use lpf_core::messages::{Control, Order, Rank, SectionId};
 use lpf_core::waits::{Doing, Status, Stream, Want, What};
 use lpf_core::{Cause, Error, InboxSlot, Pid};
@@ -52,7 +52,7 @@ fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = look() {
             return found;
         }
-        assert!(began.elapsed() < GENEROUS, "{what} does not come");
+        assert!(began.elapsed() < allowed(GENEROUS), "{what} does not come");
         thread::sleep(Duration::from_micros(200));
     }
 }
