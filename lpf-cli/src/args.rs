@@ -34,7 +34,7 @@ use crate::{misspelt, output};
   lpf info               topology, backends, tables, settings
 
 Every setting is an environment variable; lpf info lists them. If something cannot be written, for example
-on a full disk, the exit status is not 0, whatever the command; a closed pipe is not an error."
+on a full disk, the exit status of every command is not 0. A closed pipe is not an error."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -824,7 +824,7 @@ pub(crate) fn check_plot(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A plot is SVG whatever its name: one that promises another format, say a.png, would mislead.
+/// A plot is SVG under every name, so a name like a.png would mislead.
 fn check_name(path: &Path) -> Result<()> {
     const OTHERS: [&str; 8] = ["png", "jpg", "jpeg", "gif", "webp", "pdf", "eps", "ps"];
     let extension = path.extension().map(|name| name.to_string_lossy().to_lowercase());

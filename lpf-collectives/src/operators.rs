@@ -52,7 +52,7 @@ pub struct Sum;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Product;
 /// The least value. Of floating-point values, -0 is less than +0, and NaN loses against every number: the result is
-/// NaN only if all operands are. So it has the same bits in whatever order operands are combined. The identity is
+/// NaN only if all operands are. So it has the same bits for any order of operands. The identity is
 /// positive infinity, against which NaN loses, too.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Min;

@@ -15,7 +15,7 @@
 //!   taken, what lies above belongs to the write at hand;
 //! - a write keeps a *suffix* of itself or nothing. It is never cut in two, so at most m pieces are
 //!   sent for m writes, and the answer to a source is one number per request;
-//! - winners are ordered by place in the sweep, a total order: no cycle, whatever overlaps.
+//! - winners are ordered by their position in the sweep, a total order: overlaps form no cycle.
 //!
 //! # Cost
 //! Time O(m): a least-significant-digit radix sort of m addresses, then one sweep. The sort takes 8 bits a pass. If the

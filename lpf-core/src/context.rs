@@ -255,7 +255,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// Runs `f` in a pristine context on the same processes: how a library starts. Collective;
     /// O(1) beyond one sync. The requests pending here stay pending.
     ///
-    /// The outer context is on hold, which the compiler sees to:
+    /// The outer context is on hold, which the compiler enforces:
     ///
     /// ```compile_fail
     /// # use lpf_core::{Context, Lpf, Args, Result};

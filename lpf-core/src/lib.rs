@@ -2,7 +2,7 @@
 //!
 //! # Why it is cut like this
 //! LPF is twelve primitives, each with a guaranteed cost, so that a bulk-synchronous algorithm
-//! proven optimal once runs as proven everywhere: a superstep costs h·g + l whatever its pattern.
+//! proven optimal once runs as proven everywhere: a superstep costs h·g + l for every pattern.
 //! A backend keeps that promise for one kind of machine. So there is one trait, [`Lpf`], which a
 //! backend implements on byte ranges of slots. The parts that all backends need are here, once: slots, the request pool,
 //! conflict resolution, the arithmetic of credits, the errors. On top of the

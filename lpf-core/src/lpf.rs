@@ -157,7 +157,7 @@ pub unsafe trait Lpf: Sized + Send {
     fn deregister(&mut self, slot: Slot) -> Result<()>;
 
     /// For the typed layer: the handle of a global area was dropped here. At the end of the first full sync, outside
-    /// of suspensions, at which all processes have abandoned the same slots, in whatever order, the backend
+    /// of suspensions, at which all processes have abandoned the same slots, in any order, the backend
     /// deregisters them and [`abandoned_block`](Self::abandoned_block) returns their blocks. Until then they stay
     /// registered. Θ(1); that sync takes O(p) and a second barrier more, and O(a log a) for a slots.
     fn abandon(&mut self, slot: GlobalSlot, block: usize);

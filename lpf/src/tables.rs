@@ -111,7 +111,7 @@ fn text(path: &Path) -> io::Result<String> {
     }
 }
 
-/// The tables in a file, whatever machine they were measured on.
+/// The tables in a file, measured on any machine.
 ///
 /// # Errors
 /// Why the file cannot be used, in a plain sentence.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::control::Control;
 use crate::wait::Patience;
 
-/// A process of the network, whatever section it is in: 0 to `size - 1`.
+/// A process of the network, in any section: 0 to `size - 1`.
 pub type Rank = u32;
 
 /// The name of a message. A receive gets messages of exactly its tag.
@@ -209,7 +209,7 @@ pub unsafe trait Transport: Send + 'static {
     /// Sleeps until something may have happened, at most this long.
     fn idle(&mut self, time: Duration);
 
-    /// Messages handed to the network so far, those to itself included.
+    /// Messages passed to the network so far, those to itself included.
     fn messages(&self) -> u64;
 
     /// Ends the use of the network, if that needs all processes: each of them calls this once,

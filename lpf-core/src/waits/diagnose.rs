@@ -129,7 +129,7 @@ impl Suspicion {
 /// The process at the end of the chain of waits that begins at `asker`: the one that the others wait for and that waits
 /// for none itself. `None` if no such process is known.
 ///
-/// `own` is what the asker waits in, a full sync or an expected one. `fetch` is asked at most once for each of the
+/// `own` is the wait of the asker, a full sync or an expected one. `fetch` is asked at most once for each of the
 /// `processes`, and gives `None` for one that did not answer; such a process is named only if no other one is found.
 pub fn last_of_chain(
     asker: Pid,

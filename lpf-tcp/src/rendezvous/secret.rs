@@ -45,7 +45,7 @@ impl Secret {
         Ok(Secret(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
-    /// The text, to be handed to the other processes.
+    /// The text, to be passed to the other processes.
     pub fn text(&self) -> &str {
         &self.0
     }

@@ -58,7 +58,7 @@ impl<L: Lpf> Pattern<L> for Empty {
 /// How a batch of supersteps is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
-    /// The requests and the sync alone, each superstep on memory that its owner has rewritten
+    /// Only the requests and the sync, each superstep on memory that its owner has rewritten
     /// before the batch: for g, l and the bound they make.
     Fresh,
     /// With the time in which owners rewrite their sources and read their destinations before each
