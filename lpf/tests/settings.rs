@@ -401,3 +401,50 @@ fn a_thread_that_inherits_one_core_by_itself_is_reported() {
     let (_, reports, err) = child(&[("LPF_PIN", "compact")]);
     assert_eq!(reports, 0, "{err}");
 }
+
+/// The last process computes, and the others wait for it, in a sync or for messages of a collective.
+#[test]
+#[ignore = "run by the other tests, as a process of its own"]
+fn child_that_is_late() {
+    let procs = std::env::var("PROCESSES").unwrap().parse().unwrap();
+    let ended = lpf::exec(procs, |ctx, _args| {
+        let mut all = lpf::collectives::Collectives::new(ctx)?;
+        ctx.sync()?;
+        if ctx.pid() + 1 == ctx.nprocs() {
+            let begin = std::time::Instant::now();
+            while begin.elapsed() < std::time::Duration::from_secs(2) {
+                std::hint::spin_loop();
+            }
+            eprintln!("the late process returns");
+        }
+        match std::env::var_os("BY_A_COLLECTIVE") {
+            Some(_) => all.allreduce_value(ctx, &lpf::collectives::Sum, 1_u32).map(drop),
+            None => ctx.sync(),
+        }
+    });
+    println!("exec: {}", ended.unwrap_err());
+}
+
+#[test]
+fn a_thread_that_is_late_is_named_while_it_goes_on() {
+    let folder = Folder::new("late");
+    let check = |processes: u32, collective: &[(&str, &str)]| {
+        let text = processes.to_string();
+        let settings = [&[("LPF_TIMEOUT", "0.4"), ("PROCESSES", &text)], collective].concat();
+        let (out, err) = child_in("child_that_is_late", &folder.0, &settings);
+        let late = format!("process {}, superstep ", processes - 1);
+        let lines: Vec<&str> = err.lines().filter(|line| line.starts_with("lpf: ")).collect();
+        let [line] = lines[..] else { panic!("one line is expected: {err}{out}") };
+        assert!(line.contains(&late) && line.contains("within 0.4 s (LPF_TIMEOUT)"), "{line}");
+        assert!(line.ends_with("; the section ends when this process returns"), "{line}");
+        assert!(err.find(line) < err.find("the late process returns"), "{err}");
+        assert!(out.contains("exec: fatal: ") && out.contains(&late), "{out}");
+    };
+    let check = &check;
+    std::thread::scope(|scope| {
+        for (processes, by_a_collective) in [(3, false), (3, true), (5, true), (7, false)] {
+            let collective: &[_] = if by_a_collective { &[("BY_A_COLLECTIVE", "1")] } else { &[] };
+            scope.spawn(move || check(processes, collective));
+        }
+    });
+}
