@@ -52,6 +52,7 @@ pub(crate) fn run(options: &Run) -> Result<()> {
     let backend = backend(options)?;
     let (program, arguments) = options.program()?;
     let size = options.size()?;
+    let launcher = matches!(backend, Backend::Mpi).then(mpi::find).transpose()?;
     let signals = Signals::take().map_err(system)?;
     // Where the system cannot do this, only what a process starts and leaves behind is not found.
     let _ = prctl::set_child_subreaper(true);
@@ -60,14 +61,17 @@ pub(crate) fn run(options: &Run) -> Result<()> {
     make_room(&job)?;
     let reports = Reports::open().map_err(system)?;
     let address = reports.address();
-    let listener = matches!(backend, Backend::Tcp).then(tcp::listen).transpose()?;
+    let listener = launcher.is_none().then(tcp::listen).transpose()?;
     let meet = listener.as_ref().map(|(_, meet)| meet.clone());
     let (desk, output) = Desk::open(listener, options.tag).map_err(system)?;
     let mut watch = Watch::new(signals, reports, desk, output, size, options.grace);
-    let short = match meet {
-        Some(meet) => start_each(Starter::new(job, meet, address)?, &mut watch)?,
-        None => {
-            watch.launcher(mpi::start(&job, address)?);
+    let short = match (launcher, meet) {
+        (None, meet) => {
+            let meet = meet.unwrap_or_default();
+            start_each(Starter::new(job, meet, address)?, &mut watch)?
+        }
+        (Some(found), _) => {
+            watch.launcher(mpi::start(found, &job, address)?);
             None
         }
     };

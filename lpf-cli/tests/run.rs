@@ -209,27 +209,40 @@ fn a_job_inside_a_job_is_one_of_its_own() {
 }
 
 /// A program between the launcher and the processes that closes all descriptors but the first three.
-const CLOSES: &str = r#"
-import os, subprocess, sys
-os.closerange(3, 100)
-sys.exit(subprocess.run(sys.argv[1:]).returncode)"#;
+const CLOSES: &str = "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; \"$@\"; exit $?";
 
 #[test]
 fn a_wrapper_that_closes_descriptors_does_no_harm() {
     let program = std::env::current_exe().unwrap();
     let program = [program.to_str().unwrap(), "--exact", "member", "--nocapture", "--quiet"];
-    let closes = ["python3", "-c", CLOSES];
+    let closes = ["sh", "-c", CLOSES, "sh"];
     // Twice, as two wrappers may.
     for wrapper in [&closes[..], &[closes, closes].concat()] {
         for backend in BACKENDS {
-            let options = ["-n", "3", "--backend", backend, "--"];
+            let options = ["-n", "3", "--backend", backend, "--grace", "1", "--"];
             let output = run(&[&options[..], wrapper, &program].concat());
             let (out, said) = (stdout(&output), stderr(&output));
+            if is_mpich(backend) {
+                // MPICH itself needs a descriptor, without which MPI_Init would end the process.
+                assert!(out.contains("it has no connection to MPI's launcher"), "{out}{said}");
+                continue;
+            }
             assert_eq!(output.status.code(), Some(0), "{backend}: {out}{said}");
             assert_eq!(out.matches("counted 3").count(), 1, "{backend}: {out}");
             assert_eq!(said, "", "{backend}");
         }
     }
+}
+
+/// Whether processes use MPICH.
+#[cfg(feature = "mpi")]
+fn is_mpich(backend: &str) -> bool {
+    backend == "mpi" && !lpf::mpi::library_version().contains("Open MPI")
+}
+
+#[cfg(not(feature = "mpi"))]
+fn is_mpich(_backend: &str) -> bool {
+    false
 }
 
 #[test]
@@ -1026,8 +1039,8 @@ fn a_process_that_computes_for_ever_holds_up_the_end_no_longer_than_it_has_to() 
         command.env("LPF_TIMEOUT", "0.5").env("ENDLESS", format!("2 {superstep}"));
         let said = stderr(&command.output().unwrap());
         let took = begin.elapsed();
-        let stays = "lpf: process 2 was still in the job 1.00 s after process 0";
-        assert!(said.contains(stays), "{said}");
+        // On a busy machine another one may not have left yet, either.
+        assert!(said.contains(" still in the job 1.00 s after process 0"), "{said}");
         assert!(last(&said).starts_with("lpf: process 2 (pid "), "{said}");
         assert!(last(&said).contains("was ended by SIGTERM"), "{said}");
         assert!(last(&said).contains("(LPF_TIMEOUT)"), "{said}");

@@ -123,9 +123,20 @@ fn library() -> Option<String> {
     None
 }
 
-/// A launcher: of the MPI that this program was built with, else any.
-fn find(library: Option<&str>, patience: Duration) -> Result<(Family, &'static str)> {
-    let families = match library {
+/// A launcher that is here.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    family: Family,
+    name: &'static str,
+    patience: Duration,
+}
+
+/// A launcher: of the MPI that this program was built with, else any. It is asked for its version, so this is done
+/// while signals still end this program.
+pub(super) fn find() -> Result<Found> {
+    let patience = Settings::from_environment()?.meet_timeout.value.unwrap_or(PATIENCE);
+    let library = library();
+    let families = match &library {
         Some(library) => vec![Family::of_library(library)],
         None => vec![Family::OpenMpi, Family::Hydra],
     };
@@ -133,12 +144,12 @@ fn find(library: Option<&str>, patience: Duration) -> Result<(Family, &'static s
         for name in family.names() {
             let version = version_of(name, patience)?;
             if version.is_some_and(|text| Family::of_launcher(&text) == Some(family)) {
-                return Ok((family, name));
+                return Ok(Found { family, name, patience });
             }
         }
     }
     let packages: Vec<_> = families.iter().map(|family| family.package()).collect();
-    let (packages, of) = (packages.join(" or "), library.unwrap_or("any MPI"));
+    let (packages, of) = (packages.join(" or "), library.as_deref().unwrap_or("any MPI"));
     Err(Failure::Usage(format!(
         "no launcher of {of} is in PATH; Debian has it in the package {packages}"
     )))
@@ -146,9 +157,8 @@ fn find(library: Option<&str>, patience: Duration) -> Result<(Family, &'static s
 
 /// Starts the launcher, which starts the whole job. It is told to end when the thread that calls this
 /// does: then it ends all processes, and removes their files.
-pub(super) fn start(job: &Job<'_>, reports: String) -> Result<Launcher> {
-    let patience = Settings::from_environment()?.meet_timeout.value.unwrap_or(PATIENCE);
-    let (family, name) = find(library().as_deref(), patience)?;
+pub(super) fn start(found: Found, job: &Job<'_>, reports: String) -> Result<Launcher> {
+    let Found { family, name, patience } = found;
     let mut command = command(job, reports, family, name)?;
     let refused = |error| Failure::Failed(format!("no process could be started: {error}"));
     check(job.program).map_err(|error| Failure::Usage(error.to_string()))?;
