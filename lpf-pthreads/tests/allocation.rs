@@ -187,11 +187,12 @@ fn the_typed_layer_allocates_nothing() {
     steady(
         "typed",
         |ctx| {
-            // Areas of the section, used in each round by their handles.
+            // Areas of the section, used in each round by their slots.
             let (own, theirs) = (ctx.area::<u64>(256)?, ctx.area::<u64>(256)?);
-            Ok((own.global_slot(), theirs.global_slot()))
+            let slots = (own.global_slot(), theirs.global_slot());
+            Ok((slots, [own, theirs].map(|area| area.into_registration())))
         },
-        |ctx, &mut (own, theirs)| {
+        |ctx, &mut ((own, theirs), _)| {
             let right = (ctx.pid() + 1) % ctx.nprocs();
             ctx.raw().put(own, 0, right, theirs, 0, 2048, PutAttr::Default)?;
             ctx.sync()
