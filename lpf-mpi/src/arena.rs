@@ -1,5 +1,8 @@
-//! Memory that one process has for what the others of its host write: a part of what they share, of which it
-//! takes pages as it needs them.
+//! The memory of a process that other processes of its host write to: a part of the memory that they share.
+//!
+//! Blocks are taken first fit. Pages come from the system when a block reaches them for the first time, and stay: to
+//! have the pages of an inbox again and to fault them in takes a millisecond, and a library that calls collectives in
+//! an inner section makes an inbox in each call.
 
 use std::fs::File;
 use std::ops::Range;
@@ -16,11 +19,19 @@ pub(crate) struct Arena {
     file: File,
     memory: Arc<Mapping>,
     part: Range<usize>,
-    /// What is taken of it, in order.
-    taken: Mutex<Vec<Range<usize>>>,
+    blocks: Mutex<Blocks>,
 }
 
-/// What was taken of an arena; its pages are the system's again when it is dropped.
+/// The state of an arena.
+#[derive(Default)]
+struct Blocks {
+    /// Those in use, by address.
+    taken: Vec<Range<usize>>,
+    /// The end of the pages that the system has given, or 0: first fit leaves no gap before it.
+    backed: usize,
+}
+
+/// A block in use. Its bytes can be another block's when it is dropped.
 struct Loan {
     arena: Arc<Arena>,
     range: Range<usize>,
@@ -30,50 +41,51 @@ struct Loan {
 impl Arena {
     /// The arena of the only process that takes anything of this part.
     pub(crate) fn new(file: File, memory: Arc<Mapping>, part: Range<usize>) -> Arc<Self> {
-        Arc::new(Arena { file, memory, part, taken: Mutex::default() })
+        Arc::new(Arena { file, memory, part, blocks: Mutex::default() })
     }
 
-    /// So many bytes, noughts; `None` if there is no room, or the system has no pages.
+    /// A block of this length, which holds zeros or what an earlier block left. `None` if there is no room, or the
+    /// system has no pages.
     pub(crate) fn take(self: &Arc<Self>, bytes: usize) -> Option<SharedMemory> {
         let length = bytes.checked_next_multiple_of(PAGE)?;
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let range = gap(&taken, &self.part, length)?;
-        // All of it now: what is not there when it is touched ends the process.
-        // SAFETY: an open file.
-        let got = unsafe {
-            let (from, length) = (range.start as libc::off_t, length as libc::off_t);
-            libc::posix_fallocate(self.file.as_raw_fd(), from, length)
-        };
-        if got != 0 {
-            self.give_back(&range);
-            return None;
+        let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        let range = gap(&blocks.taken, &self.part, length)?;
+        let backed = blocks.backed.max(self.part.start);
+        if range.end > backed {
+            self.back(backed..range.end)?;
+            blocks.backed = range.end;
         }
-        taken.push(range.clone());
-        taken.sort_by_key(|range| range.start);
+        blocks.taken.push(range.clone());
+        blocks.taken.sort_by_key(|range| range.start);
         let base = self.memory.base.wrapping_add(range.start);
         let place = (range.start - self.part.start) as u64;
         let owner = Box::new(Loan { arena: self.clone(), range, maker: Maker::this() });
         Some(SharedMemory { base, bytes, place, owner })
     }
 
-    /// Makes noughts of a range again, and the system may have its pages.
-    fn give_back(&self, range: &Range<usize>) {
+    /// Has the system give pages: a missing page would end the process that touches it.
+    fn back(&self, range: Range<usize>) -> Option<()> {
+        let (file, from) = (self.file.as_raw_fd(), range.start as libc::off_t);
+        let length = range.len() as libc::off_t;
+        // SAFETY: an open file.
+        if unsafe { libc::posix_fallocate(file, from, length) } == 0 {
+            return Some(());
+        }
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        let (from, length) = (range.start as libc::off_t, range.len() as libc::off_t);
-        // SAFETY: an open file. A file in memory can do this; the pages would only stay.
-        unsafe { libc::fallocate(self.file.as_raw_fd(), mode, from, length) };
+        // SAFETY: an open file. If this fails, the pages that it has given stay.
+        unsafe { libc::fallocate(file, mode, from, length) };
+        None
     }
 }
 
 impl Drop for Loan {
     fn drop(&mut self) {
-        // Its pages are the parent's if this process was forked.
+        // The block is the parent's if this process was forked.
         if !self.maker.is_here() {
             return;
         }
-        self.arena.give_back(&self.range);
-        let mut taken = self.arena.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        taken.retain(|range| *range != self.range);
+        let mut blocks = self.arena.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        blocks.taken.retain(|range| *range != self.range);
     }
 }
 
@@ -92,7 +104,50 @@ fn gap(taken: &[Range<usize>], part: &Range<usize>, length: usize) -> Option<Ran
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::FromRawFd;
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
+
+    /// An arena of some pages behind a page of others.
+    fn arena(pages: usize) -> (Arc<Arena>, File) {
+        let file = tempfile();
+        let part = PAGE..(1 + pages) * PAGE;
+        file.set_len(part.end as u64).expect("a file in memory");
+        let memory = Arc::new(Mapping::of(&file, part.end).expect("a mapping"));
+        (Arena::new(file.try_clone().expect("a descriptor"), memory, part), file)
+    }
+
+    /// A file in memory, without a name.
+    fn tempfile() -> File {
+        // SAFETY: the name is a C string.
+        let fd = unsafe { libc::memfd_create(c"arena".as_ptr(), libc::MFD_CLOEXEC) };
+        assert!(fd >= 0, "{}", std::io::Error::last_os_error());
+        // SAFETY: an open descriptor that nothing else owns.
+        unsafe { File::from_raw_fd(fd) }
+    }
+
+    #[test]
+    fn a_block_that_is_taken_again_has_its_pages() {
+        let (arena, file) = arena(8);
+        let allocated = || file.metadata().expect("it is open").blocks();
+        let first = arena.take(3 * PAGE).expect("room");
+        let (place, pages) = (first.place, allocated());
+        // SAFETY: the block is this test's.
+        unsafe { first.base.write(7) };
+        drop(first);
+        for bytes in [3 * PAGE, PAGE + 1, 3 * PAGE] {
+            let again = arena.take(bytes).expect("room");
+            assert_eq!((again.place, allocated()), (place, pages), "{bytes} bytes");
+            // SAFETY: as above.
+            assert_eq!(unsafe { again.base.read() }, 7, "the page was given back");
+        }
+        let both = [arena.take(3 * PAGE), arena.take(2 * PAGE)].map(|block| block.expect("room"));
+        assert_eq!(both[1].place, place + 3 * PAGE as u64, "blocks in use do not overlap");
+        assert!(allocated() > pages, "pages were missing");
+        assert!(arena.take(4 * PAGE).is_none(), "there is no room");
+        assert!(arena.take(3 * PAGE).is_some());
+    }
 
     #[test]
     fn a_gap_is_the_first_that_is_long_enough() {

@@ -106,9 +106,25 @@ unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
+impl Mapping {
+    /// The first bytes of a file, which is at least as long.
+    pub(crate) fn of(file: &File, bytes: usize) -> io::Result<Self> {
+        // SAFETY: the system chooses a place that nothing is at.
+        let base = unsafe {
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
+            libc::mmap(ptr::null_mut(), bytes, access, flags, file.as_raw_fd(), 0)
+        };
+        match base == libc::MAP_FAILED {
+            true => Err(io::Error::last_os_error()),
+            false => Ok(Mapping { base: base.cast(), bytes }),
+        }
+    }
+}
+
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: mapped by `Shared::open`; the rings in it go with it.
+        // SAFETY: mapped by `Mapping::of`; the rings in it go with it.
         unsafe { libc::munmap(self.base.cast(), self.bytes) };
     }
 }
@@ -173,16 +189,7 @@ impl Shared {
             code => return Err(io::Error::from_raw_os_error(code)),
         }
         let identity = Identity::of(&file.metadata()?);
-        // SAFETY: the system chooses a place that nothing is at.
-        let base = unsafe {
-            let access = libc::PROT_READ | libc::PROT_WRITE;
-            let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
-            libc::mmap(ptr::null_mut(), bytes, access, flags, file.as_raw_fd(), 0)
-        };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let memory = Arc::new(Mapping { base: base.cast(), bytes });
+        let memory = Arc::new(Mapping::of(&file, bytes)?);
         Ok(Shared { memory, processes, file, identity })
     }
 

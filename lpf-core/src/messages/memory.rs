@@ -8,7 +8,7 @@ use super::transport::{Piece, SharedMemory};
 
 const ALIGN: usize = 64;
 
-/// A block of zeroed bytes, reached by pieces and, where the network is done with them, as slices.
+/// A block of bytes, zeroed unless it is shared, reached by pieces and, where the network is done with them, as slices.
 #[derive(Debug)]
 pub(super) struct Memory {
     base: NonNull<u8>,

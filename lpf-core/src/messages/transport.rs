@@ -172,7 +172,8 @@ pub unsafe trait Transport: Send + 'static {
     /// If the network is broken as a whole. `test` reports the sends and receives of a broken connection.
     fn progress(&mut self) -> Outcome<()>;
 
-    /// Memory for messages that processes of this host write here; `None` if there is not that much.
+    /// Memory for messages that processes of this host write here, with any bytes in it; `None` if there is not that
+    /// much.
     fn share(&mut self, bytes: usize) -> Option<SharedMemory> {
         let _ = bytes;
         None
