@@ -285,7 +285,7 @@ pub(crate) struct Measuring {
     #[arg(long)]
     pub(crate) csv: bool,
 
-    /// Also draw a plot into this file
+    /// Also draw a plot into this file; several plots into files beside it, with a name added
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 

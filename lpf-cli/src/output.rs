@@ -134,6 +134,19 @@ pub(crate) fn table<const N: usize>(header: [&str; N], names: usize) -> Table {
     table
 }
 
+/// A table whose rows are in groups: before some rows, by number, a line with what its group has in common.
+pub(crate) fn grouped(table: &Table, headings: &[(usize, String)]) -> String {
+    let (mut text, mut headings) = (String::new(), headings.iter().peekable());
+    for (nth, line) in table.trim_fmt().lines().enumerate() {
+        // Behind the header and the line under it.
+        if let Some((_, heading)) = headings.next_if(|(row, _)| row + 2 == nth) {
+            text = format!("{text}{heading}\n");
+        }
+        text = format!("{text}{line}\n");
+    }
+    text
+}
+
 /// Nanoseconds in the unit that leaves three digits.
 pub(crate) fn time(ns: f64) -> String {
     match ns {
@@ -144,18 +157,18 @@ pub(crate) fn time(ns: f64) -> String {
     }
 }
 
-/// Bytes in the unit that divides them.
+/// Bytes in the largest unit of which there are some: exactly, or with three digits. Up to 10,000 bytes are written as
+/// bytes if that is exact and a unit is not.
 pub(crate) fn size(bytes: usize) -> String {
-    let large = [(40, "TiB"), (30, "GiB"), (20, "MiB")];
-    match large.into_iter().find(|(power, _)| bytes >> power > 0) {
+    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    match units.into_iter().find(|(power, _)| bytes >> power > 0) {
         Some((power, unit)) if bytes.is_multiple_of(1 << power) => {
             format!("{} {unit}", bytes >> power)
         }
-        Some((power, unit)) => format!("{} {unit}", digits(bytes as f64 / (1u64 << power) as f64)),
-        None if bytes >= 1 << 10 && bytes.is_multiple_of(1 << 10) => {
-            format!("{} KiB", bytes >> 10)
+        Some((power, unit)) if bytes > 10_000 => {
+            format!("{} {unit}", digits(bytes as f64 / (1u64 << power) as f64))
         }
-        None => format!("{bytes} B"),
+        _ => format!("{bytes} B"),
     }
 }
 
@@ -209,6 +222,20 @@ mod tests {
         assert_eq!(size(128 << 20), "128 MiB");
         assert_eq!(size(4096), "4 KiB");
         assert_eq!(size(100), "100 B");
+        assert_eq!(size(8000), "8000 B");
+        assert_eq!(size(1_000_000), "977 KiB");
+        assert_eq!(size(10_000_000), "9.54 MiB");
+    }
+
+    #[test]
+    fn a_group_of_rows_has_a_heading() {
+        let mut table = table(["name", "n"], 1);
+        for row in [["a", "1"], ["b", "22"], ["c", "3"]] {
+            table.add_row(row);
+        }
+        let text = grouped(&table, &[(0, "first".into()), (2, "second".into())]);
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        assert_eq!(lines[2..], ["first", "a       1", "b      22", "second", "c       3"]);
     }
 
     #[test]

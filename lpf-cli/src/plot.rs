@@ -43,7 +43,29 @@ pub(crate) fn byte_label(bytes: &f64) -> String {
     crate::output::size(bytes.round() as usize)
 }
 
-/// 1 ns, 2 us or 3 ms beside an axis.
+/// 1 ns, 2.5 us or 30 ms beside an axis.
 pub(crate) fn time_label(ns: &f64) -> String {
-    crate::output::time(*ns)
+    if *ns == 0.0 {
+        return "0".into();
+    }
+    let text = crate::output::time(*ns);
+    match text.split_once(' ') {
+        Some((number, unit)) if number.contains('.') => {
+            let number = number.trim_end_matches('0').trim_end_matches('.');
+            format!("{number} {unit}")
+        }
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_have_no_digits_that_say_nothing() {
+        let labels = [0.0, 1.0, 10_000.0, 2_500_000.0, 100.0, 1e9].map(|ns| time_label(&ns));
+        assert_eq!(labels, ["0", "1 ns", "10 us", "2.5 ms", "100 ns", "1 s"]);
+        assert_eq!([byte_label(&8.0), byte_label(&65536.0)], ["8 B", "64 KiB"]);
+    }
 }

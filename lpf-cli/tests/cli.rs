@@ -413,6 +413,48 @@ fn every_pattern_of_the_bench_runs_beside_its_limit() {
     assert!(fs::read_to_string(plot).unwrap().contains("exchange-1000x8, p = 2"));
 }
 
+/// The lines before the one that begins with `end`, none of which is longer than a terminal is wide.
+fn table_of_80_columns<'a>(text: &'a str, end: &str) -> Vec<&'a str> {
+    assert!(text.lines().any(|line| line.starts_with(end)), "no {end}: {text}");
+    let table: Vec<_> = text.lines().take_while(|line| !line.starts_with(end)).collect();
+    for line in &table {
+        assert!(line.chars().count() <= 80 && *line == line.trim_end(), "{line}");
+    }
+    table
+}
+
+#[test]
+fn tables_of_the_benches_fit_80_columns() {
+    let place = Place::new("tables");
+    let patterns = "sync,put8,exchange-256x4096,bulk-64MiB,put-call,exec";
+    let bench = ["bench", "--quick", "--seconds", "0.1", "-p", "2", "--pattern", patterns];
+    let text = stdout(&place.run(&bench));
+    let table = table_of_80_columns(&text, "the references:");
+    assert_eq!(table.len(), 2 + 6, "{text}");
+    // Each row names its reference, and each reference that a row names is there.
+    for nth in 1.. {
+        let named = table.iter().filter(|line| line.contains(&format!("({nth})"))).count();
+        let explained = text.lines().filter(|line| line.starts_with(&format!("({nth}) "))).count();
+        assert_eq!(explained, usize::from(named > 0), "{nth} in {text}");
+        if named == 0 {
+            assert!(nth > 1, "{text}");
+            break;
+        }
+    }
+    let reduce = ["bench", "reduce", "--seconds", "0.1", "-p", "3", "--call", "reduce"];
+    let more = ["--size", "1000000", "--pattern", "one-late,none", "--delay", "2", "--error", "50"];
+    let text = stdout(&place.run(&with(&reduce, &more)));
+    let table = table_of_80_columns(&text, "*: the best");
+    let heading = "reduce of 977 KiB, p = 3, pattern one-late, delay 2.00 ms, error 50 %";
+    assert_eq!(table.iter().filter(|line| **line == heading).count(), 1, "{text}");
+    assert_eq!(table.iter().filter(|line| line.starts_with("auto (")).count(), 2, "{text}");
+    let collectives = ["bench", "collectives", "--quick", "--seconds", "0.1", "-p", "3"];
+    let more = ["--collective", "reduce,alltoall", "--size", "8,1000000,10000000"];
+    let text = stdout(&place.run(&with(&collectives, &more)));
+    let table = table_of_80_columns(&text, "time: ");
+    assert_eq!(table.iter().filter(|line| line.contains("9.54 MiB")).count(), 2, "{text}");
+}
+
 /// Of one collective and length: the algorithms both ways, the choice, and MPI's own where MPI is built in.
 fn check_collectives(rows: &[Value], backend: &str, algorithms: &[&str]) {
     let text = |row: &Value, field: &str| row[field].as_str().unwrap_or("none").to_owned();
@@ -475,9 +517,18 @@ fn bench_collectives_times_every_algorithm_of_every_collective() {
     let of_8: Vec<_> = found.iter().filter(is_short).cloned().collect();
     check_collectives(&of_8, "threads", &["doubling", "ring", "rabenseifner", "transpose"]);
     assert!(stderr(&output).contains("of the best algorithm in "), "{}", stderr(&output));
-    let svg = fs::read_to_string(plot).unwrap();
-    assert!(svg.contains("allreduce, p = 2") && svg.contains("rabenseifner"));
-    assert!(svg.contains("thin: in full supersteps"));
+    // Of several figures each has a file of its own.
+    assert!(!plot.exists() && stderr(&output).contains("10 figures, from "), "{}", stderr(&output));
+    for name in names.split(' ') {
+        let svg = fs::read_to_string(place.folder.join(format!("d-{name}-p2.svg"))).unwrap();
+        let title = format!("{name}, 2 processes, threads");
+        for text in
+            [&*title, "median time", "contribution of one process", "thin: in full supersteps"]
+        {
+            assert!(svg.contains(text), "{name}: no {text}");
+        }
+        assert_eq!(svg.contains("rabenseifner"), ["reduce", "allreduce"].contains(&name), "{name}");
+    }
 }
 
 #[test]
@@ -488,10 +539,10 @@ fn bench_collectives_for_people_says_how_often_the_choice_is_right() {
     let p = format!("2,{}", cores + 1);
     let output = place.run(&with(&base, &["--collective", "scan,broadcast", "-p", &p]));
     let text = stdout(&output);
-    let table: Vec<_> = text.lines().take_while(|line| !line.starts_with("time: ")).collect();
+    let table = table_of_80_columns(&text, "time: ");
     assert_eq!(table.iter().filter(|line| line.contains("64 B")).count(), 4, "{text}");
-    for line in table {
-        assert!(line.len() <= 100 && line == line.trim_end(), "{line}");
+    for group in ["scan, p = 2", "broadcast, p = 2"] {
+        assert_eq!(table.iter().filter(|line| **line == group).count(), 1, "{text}");
     }
     assert!(text.contains("g and l are a guess, because there is no table of threads here: "));
     assert!(text.contains("the choice is within 10 % or 300 ns of the best algorithm in "));
@@ -609,8 +660,25 @@ fn bench_reduce_takes_a_recorded_trace_draws_and_goes_between_processes() {
     for word in ["tree-dyn", "prr", "auto", "trace", "of the best algorithm in"] {
         assert!(stdout(&output).contains(word), "{word}: {}", stdout(&output));
     }
-    let plot = fs::read_to_string(plot).unwrap();
-    assert!(plot.contains("after the last arrival") && plot.contains("prr"), "{plot}");
+    for (call, algorithm) in [("reduce", "tree-dyn"), ("allreduce", "prr")] {
+        let path = place.folder.join(format!("late-{call}-p2-trace-800B.svg"));
+        let plot = fs::read_to_string(&path).unwrap();
+        let title = format!("{call} of 800 B, 2 processes, pattern trace");
+        for text in [&*title, "after the last arrival", algorithm, "auto", "median time"] {
+            assert!(plot.contains(text), "{call}: no {text} in {plot}");
+        }
+        assert!(!plot.contains("\ndelay\n"), "{call}: an axis of delays: {plot}");
+    }
+    // One figure has the name that was asked for; with several delays, time is shown against delay.
+    let one = place.folder.join("one.svg");
+    let one = one.to_str().unwrap();
+    let lines = ["--call", "reduce", "--pattern", "one-late", "--delay", "1,2", "--svg", one];
+    let output = place.run(&with(&with(&base, &lines), &["--algorithm", "auto,binomial"]));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let plot = fs::read_to_string(one).unwrap();
+    for text in ["time after the last arrival", "mean time in the call", "\ndelay\n", "2 ms"] {
+        assert!(plot.contains(text), "no {text} in {plot}");
+    }
     for (name, text, expected) in [
         ("none.json", "[]", "no repetition"),
         ("short.json", "[[0, 1], [1]]", "row 1 has 1 times for 2 processes"),

@@ -6,6 +6,7 @@
 mod batches;
 mod cases;
 mod collectives;
+mod figure;
 mod limits;
 mod measured;
 mod pace;
@@ -16,7 +17,6 @@ mod reduce;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use comfy_table::CellAlignment;
 use lpf::Pid;
 use lpf::measure::stats::Samples;
 use lpf::measure::task::unwatched;
@@ -251,23 +251,28 @@ impl<'a> Measured<'a> {
 }
 
 fn shown(out: &mut dyn Write, rows: &[BenchRow]) -> io::Result<()> {
-    let mut all =
-        table(["pattern", "p", "median", "min", "reference", "ratio", "the reference is"], 1);
-    if let Some(column) = all.column_mut(6) {
-        column.set_cell_alignment(CellAlignment::Left);
-    }
+    let mut all = table(["pattern", "p", "median", "min", "reference", "", "ratio"], 1);
+    let mut references: Vec<&str> = Vec::new();
     for row in rows {
+        let nth = references.iter().position(|&of| of == row.limit).unwrap_or_else(|| {
+            references.push(row.limit);
+            references.len() - 1
+        });
         all.add_row([
             row.pattern.to_string(),
             row.p.to_string(),
             time(row.median_ns),
             time(row.min_ns),
             time(row.limit_ns),
+            format!("({})", nth + 1),
             digits(row.median_ns / row.limit_ns),
-            row.limit.to_string(),
         ]);
     }
-    writeln!(out, "{all}")?;
+    writeln!(out, "{}", all.trim_fmt())?;
+    writeln!(out, "the references:")?;
+    for (nth, reference) in references.iter().enumerate() {
+        writeln!(out, "({}) {reference}", nth + 1)?;
+    }
     let name = |row: &BenchRow| format!("{} (p = {})", row.pattern, row.p);
     remarks::print(out, rows.iter().map(|row| (name(row), &row.remarks)))
 }

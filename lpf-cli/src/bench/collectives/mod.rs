@@ -11,7 +11,7 @@ pub(super) mod harness;
 #[cfg(feature = "mpi")]
 pub(super) mod mpi;
 pub(super) mod own;
-pub(super) mod plot;
+mod plot;
 mod points;
 pub(super) mod rival;
 mod rows;

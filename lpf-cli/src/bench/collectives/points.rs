@@ -82,7 +82,7 @@ impl Cell {
 }
 
 impl Point {
-    fn new(p: Pid, shape: Shape) -> Self {
+    pub(super) fn new(p: Pid, shape: Shape) -> Self {
         let all = shape.collective().algorithms(shape.p, shape.bytes());
         let modes = |one: &Algorithm| {
             let algorithm = Some(one.name);

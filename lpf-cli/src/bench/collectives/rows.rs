@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, Write};
 
+use comfy_table::CellAlignment;
 use lpf::Pid;
 use lpf::collectives::Mode;
 use lpf::machine::Origin;
@@ -122,45 +123,37 @@ pub(super) fn of(
     rows
 }
 
-/// A line for each point.
+/// A line for each point, in groups of one collective and number of processes: 80 columns at the most.
 pub(super) fn table(
     out: &mut dyn Write,
     points: &[Point],
     sides: Sides,
     bound: impl Fn(&Point) -> f64,
 ) -> io::Result<()> {
-    let rival = format!("/{}", sides.rival.unwrap_or("mpi"));
-    let header = [
-        "collective",
-        "chosen",
-        "best",
-        "p",
-        "bytes",
-        "time",
-        "full",
-        "/best",
-        &rival,
-        "/bound",
-        "h g + l",
-    ];
-    let mut table = output::table(header, 3);
-    // A hundred columns of text are enough.
-    table.column_iter_mut().for_each(|column| {
-        column.set_padding((0, 1));
-    });
-    for point in points {
+    let header = ["bytes", "chosen", "best", "time", "full", "/best", "/mpi", "/bound", "h g + l"];
+    let mut table = output::table(header, 0);
+    for (nth, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 0));
+        if nth == 1 || nth == 2 {
+            column.set_cell_alignment(CellAlignment::Left);
+        }
+    }
+    let mut headings: Vec<(usize, String)> = Vec::new();
+    for (nth, point) in points.iter().enumerate() {
         let (choice, best) = (point.choice(), point.best());
         let ns = choice.median();
         let theirs = (!point.mpi.samples().is_empty()).then(|| point.mpi.median());
+        let heading = format!("{}, p = {}", point.shape.collective().name(), point.p);
+        if headings.last().is_none_or(|(_, last)| *last != heading) {
+            headings.push((nth, heading));
+        }
         table.add_row([
-            point.shape.collective().name().to_string(),
+            size(point.shape.bytes()),
             point.chosen.clone(),
             match (best.algorithm.unwrap_or_default(), best.mode) {
                 (name, Some(Mode::Full)) => format!("{name}*"),
                 (name, _) => name.to_string(),
             },
-            point.p.to_string(),
-            size(point.shape.bytes()),
             time(ns),
             point.in_full().map_or("-".into(), |cell| time(cell.median())),
             digits(ns / best.median()),
@@ -169,10 +162,13 @@ pub(super) fn table(
             choice.predicted.map_or("-".into(), |predicted| time(predicted.ns)),
         ]);
     }
-    writeln!(out, "{}", table.trim_fmt())?;
+    write!(out, "{}", output::grouped(&table, &headings))?;
+    let rival = sides.rival.map_or("MPI".into(), |name| format!("MPI ({name})"));
     writeln!(
         out,
-        "time: the default choice; full: its algorithm in full supersteps (*: these are the best)\n/best, {rival}, /bound: time divided by theirs; h g + l: the prediction"
+        "time: the default choice; full: its algorithm in full supersteps\n\
+         best: the fastest algorithm (*: in full supersteps); h g + l: the prediction\n\
+         /best, /mpi, /bound: time divided by that of best, {rival}, and the bound"
     )
 }
 
@@ -207,5 +203,35 @@ impl fmt::Display for Share {
             f,
             "the choice is within 10 % or 300 ns of the best algorithm in {good} of {all} cells ({percent} %)"
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lpf::collectives::Collective;
+
+    use super::super::harness::Timed;
+    use super::super::shapes::Shape;
+    use super::*;
+
+    #[test]
+    fn the_longest_names_and_numbers_fit_80_columns() {
+        let mut point = Point::new(64, Shape::new(Collective::Allreduce, 64, 10_000_000));
+        for cell in &mut point.own {
+            let is_best = cell.algorithm == Some("rabenseifner") && cell.mode == Some(Mode::Full);
+            let ns = if is_best { 123.4e6 } else { 345.6e6 };
+            cell.note(Timed { ns: vec![ns], ..Timed::default() }, None);
+        }
+        point.mpi.note(Timed { ns: vec![34.5e9], ..Timed::default() }, None);
+        point.chosen = "rabenseifner".into();
+        let mut out = Vec::new();
+        let sides = Sides { backend: "mpi", rival: Some("openmpi") };
+        table(&mut out, &[point], sides, |_| 12.3e6).expect("memory");
+        let text = String::from_utf8(out).expect("text");
+        assert!(text.contains("9.54 MiB rabenseifner rabenseifner* "), "{text}");
+        assert!(text.contains("MPI (openmpi), and the bound"), "{text}");
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
     }
 }

@@ -20,8 +20,9 @@ use lpf::measure::task::unwatched;
 use lpf::settings::cores;
 
 pub(crate) use self::arrivals::Pattern;
+pub(super) use self::own::algorithms;
 pub(crate) use self::own::{Arriving, Wanted};
-use self::own::{OWN, Seen, algorithms};
+use self::own::{OWN, Seen};
 #[cfg(feature = "mpi")]
 pub(super) use self::own::{arrive, seen};
 use super::collectives::bound::Bound;

@@ -45,7 +45,7 @@ pub(crate) struct Seen {
 
 /// An algorithm by the name that it has here.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Algorithm {
+pub(in crate::bench) enum Algorithm {
     Auto,
     Reduce(Reduce),
     ReduceByArrival(ReduceByArrival),
@@ -64,7 +64,7 @@ pub(super) const OWN: &str = "own";
 const PERIOD: usize = 13;
 
 /// All algorithms of a call, with their names, the ordinary ones first.
-pub(super) fn algorithms(call: Collective) -> Vec<(String, Algorithm)> {
+pub(in crate::bench) fn algorithms(call: Collective) -> Vec<(String, Algorithm)> {
     let auto = (AUTO.to_string(), Algorithm::Auto);
     let mut all: Vec<(String, Algorithm)> = match call {
         Collective::Reduce => {

@@ -1,105 +1,106 @@
-//! Time against delay, a panel for each call and length: every algorithm, MPI's own and the bound.
+//! A figure for each call, number of processes, length, pattern and error: time against delay, or with one delay the
+//! time of each algorithm.
 
 use std::path::Path;
 
-use plotters::prelude::*;
-
-use super::own::OWN;
+use super::own::{AUTO, OWN};
 use super::rows::Row;
-use crate::bench::collectives::plot::COLOURS;
+use crate::bench::figure::{self, Axis, Figure, Lines, Look, Panel, Series, Times};
 use crate::failure::Result;
-use crate::plot::{axis, time_label, write};
+use crate::output::{size, time};
 
-/// Of a panel, in pixels.
-const PANEL: (u32, u32) = (620, 420);
+/// What a figure is of: the call, processes, pattern, error and length.
+type Key<'r> = (&'r str, u32, &'r str, u32, usize);
 
-type Failed = DrawingAreaErrorKind<std::io::Error>;
-type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
-
-/// What a panel is of: the call, processes, pattern, error and length.
-type Panel<'r> = (&'r str, u32, &'r str, u32, usize);
-
-fn panel(row: &Row) -> Panel<'_> {
+fn key(row: &Row) -> Key<'_> {
     (row.call, row.p, row.pattern, row.error_percent(), row.bytes())
 }
 
-/// Two panels beside each other: the time after the last arrival, and the mean elapsed time.
+/// Draws all figures.
 pub(super) fn draw(path: &Path, rows: &[Row]) -> Result<()> {
-    let mut panels: Vec<Panel<'_>> = rows.iter().map(panel).collect();
-    panels.dedup();
-    let mut seen = Vec::new();
-    panels.retain(|one| {
-        !seen.contains(one) && {
-            seen.push(*one);
-            true
+    let mut keys: Vec<Key<'_>> = Vec::new();
+    for row in rows {
+        if !keys.contains(&key(row)) {
+            keys.push(key(row));
         }
+    }
+    let figures = keys.into_iter().map(|one| {
+        let here: Vec<&Row> = rows.iter().filter(|row| key(row) == one).collect();
+        figure(one, &here)
     });
-    write(path, |text| -> std::result::Result<(), Failed> {
-        let size = (2 * PANEL.0, PANEL.1 * panels.len() as u32);
-        let area = SVGBackend::with_string(text, size).into_drawing_area();
-        area.fill(&WHITE)?;
-        let areas = area.split_evenly((panels.len(), 2));
-        for (nth, one) in panels.iter().enumerate() {
-            let here: Vec<&Row> = rows.iter().filter(|row| panel(row) == *one).collect();
-            let (call, p, pattern, error, bytes) = *one;
-            let error = if error > 0 { format!(", error {error} %") } else { String::new() };
-            let bytes = crate::output::size(bytes);
-            let title =
-                |what: &str| format!("{call} of {bytes}, p = {p}, {pattern}{error}: {what}");
-            draw_panel(&areas[2 * nth], &title("after the last arrival"), &here, |row| {
-                row.after_last_arrival_ns
-            })?;
-            draw_panel(&areas[2 * nth + 1], &title("elapsed"), &here, |row| row.avg_elapsed_ns)?;
-        }
-        area.present()
-    })
+    figure::draw(path, &figures.collect::<Vec<_>>())
 }
 
-fn draw_panel(
-    area: &Area<'_>,
-    title: &str,
-    rows: &[&Row],
-    of: fn(&Row) -> f64,
-) -> std::result::Result<(), Failed> {
-    let most = rows.iter().map(|row| row.delay_ns()).fold(1.0, f64::max);
-    let y = axis(rows.iter().flat_map(|row| [of(row), row.bound_ns.unwrap_or(0.0)]));
-    let mut chart = ChartBuilder::on(area)
-        .caption(title, ("sans-serif", 15))
-        .margin(10)
-        .x_label_area_size(38)
-        .y_label_area_size(62)
-        .build_cartesian_2d(0.0..most * 1.05, y.log_scale())?;
-    chart
-        .configure_mesh()
-        .light_line_style(TRANSPARENT)
-        .x_desc("delay")
-        .x_label_formatter(&time_label)
-        .y_label_formatter(&time_label)
-        .draw()?;
+const AFTER: &str = "time after the last arrival";
+const ELAPSED: &str = "mean time in the call";
+
+fn figure((call, p, pattern, error, bytes): Key<'_>, rows: &[&Row]) -> Figure {
+    let mut name = format!("{call}-p{p}-{pattern}-{}", size(bytes).replace(' ', ""));
+    let mut title = format!("{call} of {}, {p} processes, pattern {pattern}", size(bytes));
+    if error > 0 {
+        name = format!("{name}-error{error}");
+        title = format!("{title}, error {error} %");
+    }
+    let mut delays: Vec<f64> = rows.iter().map(|row| row.delay_ns()).collect();
+    delays.sort_by(f64::total_cmp);
+    delays.dedup();
+    let panels = match delays[..] {
+        [delay] => vec![Panel::Times(times((title, delay), rows))],
+        _ => {
+            let of = [AFTER, ELAPSED].map(|what| Panel::Lines(lines(&title, what, rows)));
+            of.into()
+        }
+    };
+    Figure { name, panels }
+}
+
+fn label(row: &Row) -> String {
+    if row.algorithm == OWN { format!("{}'s own", row.backend) } else { row.algorithm.clone() }
+}
+
+fn times((title, delay): (String, f64), rows: &[&Row]) -> Times {
+    let one = |row: &&Row| {
+        let values = [row.after_last_arrival_ns, row.avg_elapsed_ns];
+        (label(row), Look::of(&row.algorithm), values)
+    };
+    Times {
+        title,
+        x: match delay > 0.0 {
+            true => format!("median time, delay {}", time(delay)),
+            false => "median time".into(),
+        },
+        rows: rows.iter().map(one).collect(),
+        names: ["after the last arrival", "in the call, mean"],
+        bound: rows.iter().find_map(|row| row.bound_ns).filter(|&bound| bound > 0.0),
+    }
+}
+
+fn lines(title: &str, what: &'static str, rows: &[&Row]) -> Lines {
+    let of = |row: &Row| if what == AFTER { row.after_last_arrival_ns } else { row.avg_elapsed_ns };
     let mut names: Vec<&str> = Vec::new();
     for row in rows {
         if !names.contains(&row.algorithm.as_str()) {
             names.push(&row.algorithm);
         }
     }
-    for (nth, &name) in names.iter().enumerate() {
-        let line = rows.iter().filter(|row| row.algorithm == name);
-        let points: Vec<(f64, f64)> = line.map(|row| (row.delay_ns(), of(row))).collect();
-        let (style, label) = match name {
-            OWN => (BLACK.stroke_width(1), "MPI's own".to_string()),
-            "auto" => (BLACK.stroke_width(3), "auto".to_string()),
-            _ => (COLOURS[nth % COLOURS.len()].stroke_width(2), name.to_string()),
-        };
-        let dots = points.iter().map(|&point| Circle::new(point, 3, style.color.filled()));
-        chart.draw_series(dots)?;
-        let series = chart.draw_series(LineSeries::new(points, style))?;
-        series.label(label).legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
+    // On top of the others.
+    names.sort_by_key(|&name| name == AUTO);
+    let mut series: Vec<Series> = names
+        .into_iter()
+        .map(|name| {
+            let line = || rows.iter().filter(move |row| row.algorithm == name);
+            let points = line().map(|row| (row.delay_ns(), of(row))).collect();
+            let label = line().next().map_or(String::new(), |row| label(row));
+            Series { label, look: Look::of(name), points, pale: Vec::new() }
+        })
+        .collect();
+    if what == AFTER {
+        let bounds = rows.iter().filter_map(|row| Some((row.delay_ns(), row.bound_ns?)));
+        let mut points: Vec<(f64, f64)> = bounds.filter(|&(_, bound)| bound > 0.0).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        points.dedup();
+        let label = "bound".to_string();
+        series.push(Series { label, look: Look::BOUND, points, pale: Vec::new() });
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
-        .border_style(BLACK)
-        .background_style(WHITE.mix(0.8))
-        .draw()?;
-    Ok(())
+    Lines { title: title.into(), x: Axis::Time("delay"), y: what, series, note: "" }
 }

@@ -55,6 +55,30 @@ impl Row {
         format!("{} of {bytes}, {}, {delay} (p = {})", self.call, self.pattern, self.p)
     }
 
+    /// What the rows of its cell have in common.
+    fn heading(&self) -> String {
+        let mut text = format!("{} of {}, p = {}", self.call, size(self.bytes()), self.p);
+        text = format!("{text}, pattern {}", self.pattern);
+        if self.max_delay_ms > 0.0 {
+            text = format!("{text}, delay {}", time(self.delay_ns()));
+        }
+        match self.error_percent() {
+            0 => text,
+            percent => format!("{text}, error {percent} %"),
+        }
+    }
+
+    /// The algorithm in the table: of the default choice, which one that was most often, and the number of others.
+    fn shown(&self) -> String {
+        let Some(chosen) = &self.chosen else { return self.algorithm.clone() };
+        let others = chosen.matches(", ").count();
+        let most = chosen.split([' ', ',']).next().unwrap_or_default();
+        match others {
+            0 => format!("{} ({most})", self.algorithm),
+            _ => format!("{} ({most} +{others})", self.algorithm),
+        }
+    }
+
     pub(super) fn delay_ns(&self) -> f64 {
         1e6 * self.max_delay_ms
     }
@@ -181,28 +205,18 @@ pub(super) fn of(
     rows
 }
 
-/// A line for each row; the best of its cell is marked.
+/// A line for each row, in groups of one cell, in each of which the best is marked: 80 columns at the most.
 pub(super) fn table(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
-    let header = [
-        "call",
-        "pattern",
-        "algorithm",
-        "",
-        "p",
-        "bytes",
-        "delay",
-        "error",
-        "elapsed",
-        "run",
-        "after last",
-        "/bound",
-        "schedule",
-    ];
-    let mut table = output::table(header, 4);
+    let header = ["algorithm", "", "elapsed", "run", "after last", "/bound", "schedule"];
+    let mut table = output::table(header, 2);
     table.column_iter_mut().for_each(|column| {
         column.set_padding((0, 1));
     });
-    for row in rows {
+    let mut headings: Vec<(usize, String)> = Vec::new();
+    for (nth, row) in rows.iter().enumerate() {
+        if nth == 0 || rows[nth - 1].cell() != row.cell() {
+            headings.push((nth, row.heading()));
+        }
         let best = best(rows, row).map_or(0.0, Row::compared_ns);
         let mark = if row.compared_ns() <= best && row.algorithm != OWN { "*" } else { "" };
         let ratio = row
@@ -210,17 +224,8 @@ pub(super) fn table(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
             .filter(|bound| *bound > 0.0)
             .map(|bound| row.after_last_arrival_ns / bound);
         table.add_row([
-            row.call.to_string(),
-            row.pattern.into(),
-            row.algorithm.clone(),
+            row.shown(),
             mark.into(),
-            row.p.to_string(),
-            size(row.bytes()),
-            if row.max_delay_ms > 0.0 { time(row.delay_ns()) } else { String::new() },
-            match row.error_percent() {
-                0 => String::new(),
-                percent => format!("{percent} %"),
-            },
             time(row.avg_elapsed_ns),
             time(row.run_time_ns),
             time(row.after_last_arrival_ns),
@@ -228,8 +233,12 @@ pub(super) fn table(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
             row.schedule_ns.map_or(String::new(), time),
         ]);
     }
-    writeln!(out, "{table}")?;
-    writeln!(out, "*: the best of ours, by run time in a reduce, by elapsed time in an allreduce")
+    write!(out, "{}", output::grouped(&table, &headings))?;
+    writeln!(
+        out,
+        "*: the best of LPF's, by run time in a reduce, by elapsed time in an allreduce\n\
+         auto (NAME +n): the default choice was NAME most often, and n other algorithms"
+    )
 }
 
 /// Ours in a row's cell that were named.
