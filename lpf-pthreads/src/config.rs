@@ -123,7 +123,7 @@ impl Config {
 
     /// What the sections of this configuration have in common, on a machine that has room for `procs`
     /// processes.
-    fn environment(&self, procs: Pid) -> Arc<Environment> {
+    pub(crate) fn environment(&self, procs: Pid) -> Arc<Environment> {
         let _ = crate::pin::machine();
         Arc::new(Environment {
             procs: procs.max(self.procs.value),

@@ -19,7 +19,7 @@ use crate::threads::Threads;
 pub(super) fn section(processes: Pid, shape: &Shape, timeout: Option<Duration>) -> Arc<Comm> {
     // The sizes of levels say that no barrier is to be measured; the model brings its own.
     let config = Config::new().procs(processes).topology(Some(vec![1])).timeout(timeout);
-    let comm = Comm::new(processes, &config.environment(), &Pin::None).unwrap();
+    let comm = Comm::new(processes, &config.environment(processes), &Pin::None).unwrap();
     let mut comm = Arc::into_inner(comm).unwrap();
     comm.barrier = Barrier::new(processes as usize, shape, [SLEEPING; 2]);
     Arc::new(comm)
