@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::harness::{self, Pacing, Side};
 use super::own::Line;
-use crate::bench::limits::between::{Incoming, Network, Outgoing, Words, failed};
+use crate::bench::limits::between::{Incoming, Network, Outgoing, Words, broken};
 use crate::bench::limits::sockets::Sockets;
 use crate::place::Measurement;
 
@@ -118,7 +118,8 @@ impl<L: Lpf, N: Network> Side for Bytewise<'_, '_, L, N> {
 
     fn act(&mut self) -> Result<()> {
         if self.bytes == 0 {
-            return self.network.meet(&self.words.0, &mut self.words.1).map_err(failed);
+            let met = self.network.meet(&self.words.0, &mut self.words.1);
+            return met.map_err(|error| broken(self.ctx, error));
         }
         let (me, p) = (self.ctx.pid() as usize, self.ctx.nprocs() as usize);
         let (sends, receives) = (self.all || me == 0, self.all || me == 1);
@@ -131,7 +132,7 @@ impl<L: Lpf, N: Network> Side for Bytewise<'_, '_, L, N> {
             let out = sends.then_some(out).into_iter().collect();
             self.network
                 .exchange(out, receives.then_some(into).into_iter().collect())
-                .map_err(failed)?;
+                .map_err(|error| broken(self.ctx, error))?;
         }
         Ok(())
     }

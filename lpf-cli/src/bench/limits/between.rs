@@ -97,7 +97,7 @@ fn batches_of<L: Lpf, N: Network>(
     ctx.sync()?;
     let (mut rounds, mut before) = (Rounds(Batches::new(batches)), None);
     while let Some(batch) = orders.next(ctx, &mut rounds, before)? {
-        let ns = program.time(batch.repetitions).map_err(failed)?;
+        let ns = program.time(batch.repetitions).map_err(|error| broken(ctx, error))?;
         before = Some(Timed { batch, ns });
     }
     Ok(rounds.0.into_times())
@@ -106,6 +106,15 @@ fn batches_of<L: Lpf, N: Network>(
 pub(in crate::bench) fn failed(error: io::Error) -> Error {
     let (what, reason) = ("a bare program".into(), error.to_string());
     Error::refused(Cause::Refused { what, reason })
+}
+
+/// The error of a connection that is used. If it has broken, a process has most probably died: the next superstep
+/// reports which one, and how.
+pub(in crate::bench) fn broken<L: Lpf>(ctx: &mut Context<'_, L>, error: io::Error) -> Error {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    let kinds = [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof];
+    let report = if kinds.contains(&error.kind()) { ctx.sync().err() } else { None };
+    report.unwrap_or_else(|| failed(error))
 }
 
 struct Rounds(Batches);
