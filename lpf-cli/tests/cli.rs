@@ -1150,6 +1150,7 @@ fn output_that_is_not_written_is_an_error_of_every_command() {
         "run --help",
         "bench collectives --help",
         "secret",
+        "completions bash",
         "info",
         "info --json",
         "cost scan",
