@@ -113,7 +113,9 @@ pub enum Cause {
         last: Pid,
     },
     /// A slot that is not registered (any more).
-    #[error("slot {slot} is not registered (never was, or was deregistered)")]
+    #[error(
+        "slot {slot} is not registered (never was, was deregistered, or all processes have dropped its area)"
+    )]
     UnknownSlot {
         /// The slot's printed form.
         slot: String,
