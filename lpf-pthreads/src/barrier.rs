@@ -30,6 +30,8 @@
 //! with cores to spare the sleeper sees to that (`membarrier`, see `futex`), because sleeping is
 //! rare; with more processes than cores the publisher does (a fence), because sleeping is usual.
 
+use std::time::Duration;
+
 use lpf_core::wait::{LONGEST_SLEEP, Patience, Waiter};
 
 use crate::failure::Failure;
@@ -174,7 +176,13 @@ pub(crate) struct Barrier {
     patience: [Patience; 2],
     fenced: bool,
     height: usize,
+    /// The longest sleep between two looks.
+    longest_sleep: Duration,
 }
+
+/// With more processes than this, each sleeps longer between two looks: the looks of 8000 sleepers every 20 ms took
+/// all the time of two cores.
+const MANY: usize = 256;
 
 /// Who waits: an index into the patience of a barrier.
 const MEMBER: usize = 0;
@@ -208,6 +216,7 @@ impl Barrier {
             top: if floors.is_empty() { Vec::new() } else { (0..size).map(|_| lines()).collect() },
             height: floors.len(),
             floors,
+            longest_sleep: LONGEST_SLEEP * processes.div_ceil(MANY).max(1) as u32,
             fenced: patience[MEMBER].spins == 0,
             patience,
         }
@@ -389,7 +398,7 @@ impl Barrier {
         fence(Ordering::SeqCst);
         let seen = line.epoch.load(Ordering::SeqCst);
         if (seen.wrapping_sub(epoch) as i32) < 0 {
-            futex::sleep(&line.epoch, seen, LONGEST_SLEEP);
+            futex::sleep(&line.epoch, seen, self.longest_sleep);
         }
         line.sleepers.fetch_sub(1, Ordering::Relaxed);
     }

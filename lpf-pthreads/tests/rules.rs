@@ -118,3 +118,21 @@ fn room_that_all_processes_together_do_not_have_is_refused_with_numbers() {
     });
     ended.unwrap();
 }
+
+/// Many sleepers look less often, and still all learn of a failure.
+#[test]
+fn a_failure_ends_a_section_of_many_processes() {
+    let begin = std::time::Instant::now();
+    let ended = lpf_pthreads::Config::new().exec(600, lpf_core::Args::none(), |ctx, _args| {
+        ctx.sync()?;
+        if ctx.pid() == 599 {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            return Err(lpf_core::Error::program("the matrix is singular"));
+        }
+        ctx.sync()
+    });
+    let error = ended.unwrap_err();
+    assert_eq!((error.process(), error.superstep()), (Some(599), Some(1)), "{error}");
+    let bound = lpf_core::conformance::tools::allowed(std::time::Duration::from_secs(5));
+    assert!(begin.elapsed() < bound, "{:?}", begin.elapsed());
+}
