@@ -224,7 +224,7 @@ fn a_wrapper_that_closes_descriptors_does_no_harm() {
             let (out, said) = (stdout(&output), stderr(&output));
             if is_mpich(backend) {
                 // MPICH itself needs a descriptor, without which MPI_Init would end the process.
-                assert!(out.contains("it has no connection to MPI's launcher"), "{out}{said}");
+                assert!(said.contains("it has no connection to MPI's launcher"), "{out}{said}");
                 continue;
             }
             assert_eq!(output.status.code(), Some(0), "{backend}: {out}{said}");
@@ -1207,12 +1207,21 @@ fn who_ends_well_in_a_section_is_the_root_cause() {
     );
 }
 
-/// Shuts all connections of this process that are LPF's: those that neither a launcher of MPI nor its library
-/// names in the environment.
+/// What this process has inherited.
+static INHERITED: std::sync::OnceLock<Vec<i32>> = std::sync::OnceLock::new();
+
+fn open_descriptors() -> Vec<i32> {
+    let entries = std::fs::read_dir("/proc/self/fd").unwrap();
+    entries.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse().unwrap()).collect()
+}
+
+/// Shuts all connections of this process that are LPF's: those that it has not inherited of a launcher of MPI, and
+/// that are not named in the environment for MPI's library.
 fn cut_off() {
     let others = std::env::vars().filter(|(name, _)| !name.starts_with("LPF_"));
     let named: Vec<String> = others.map(|(_, value)| value).collect();
-    for descriptor in 3..256 {
+    let inherited = INHERITED.get().unwrap();
+    for descriptor in open_descriptors().into_iter().filter(|one| !inherited.contains(one)) {
         let (mut kind, mut length) = (0, size_of::<libc::c_int>() as libc::socklen_t);
         // SAFETY: the system writes one number and its length, or an address of the room that it is given; any
         // number may be asked about.
@@ -1249,6 +1258,7 @@ lpf::program! {
 #[test]
 fn is_cut_off() {
     if std::env::var_os("CUT_OFF").is_some() {
+        INHERITED.get_or_init(open_descriptors);
         let ended = lpf::run(CutOff);
         std::process::exit(if ended.is_err() { 9 } else { 0 });
     }
@@ -1257,6 +1267,7 @@ fn is_cut_off() {
 #[test]
 fn member_is_cut_off() {
     if let Ok(cut) = std::env::var("CUT_OFF") {
+        INHERITED.get_or_init(open_descriptors);
         let mut member = lpf::Member::launched().unwrap();
         let hooked = member.hook(lpf::Args::none(), |ctx, _args| {
             ctx.sync()?;
