@@ -148,6 +148,8 @@ fn forks_inside_a_section() {
                     section().unwrap();
                 });
             }
+            // The others have not contributed to the next sum before the child is forked: it would find all there.
+            ctx.sync()?;
             assert_eq!(all.allreduce_value(ctx, &Sum, 1_u32)?, 3);
             ctx.sync()
         });
