@@ -50,7 +50,7 @@ case! {
             assert_eq!(all.allreduce_value(ctx, &Sum, round)?, round * u64::from(ctx.nprocs()));
             half.broadcast(ctx, 0, &mut y)?;
             // Half of the processes drop the group last.
-            if ctx.pid() % 2 == 0 {
+            if ctx.pid().is_multiple_of(2) {
                 drop(all);
             }
             drop((x, y));
