@@ -330,6 +330,8 @@ impl Comm {
         pin: &Pin,
     ) -> Result<Arc<Self>, Error> {
         let processes = processes as usize;
+        // Asked here, because it may allocate and no superstep does.
+        let _ = crate::futex::is_registered();
         let (shape, patience) = tune::barrier(environment, processes, pin);
         let mut peers = Vec::new();
         peers.try_reserve_exact(processes).map_err(|_| {

@@ -50,24 +50,38 @@ pub(crate) fn sleep(_word: &AtomicU32, _expected: u32, time: Duration) {
 #[cfg(all(not(target_os = "linux"), not(loom)))]
 pub(crate) fn wake(_word: &AtomicU32) {}
 
+#[cfg(all(target_os = "linux", not(loom)))]
+fn membarrier(command: libc::c_int) -> bool {
+    // SAFETY: membarrier takes no memory.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+}
+
+/// Whether the system lets this process call [`barrier_everywhere`]. It has to be asked once, which takes memory: every
+/// section does so at its beginning, because a superstep allocates nothing.
+#[cfg(all(target_os = "linux", not(loom)))]
+pub(crate) fn is_registered() -> bool {
+    const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
+    static REGISTERED: lpf_core::process::PerProcess<bool> =
+        lpf_core::process::PerProcess::new(|| membarrier(REGISTER_PRIVATE_EXPEDITED));
+    *REGISTERED.get()
+}
+
 /// Makes every thread of the program pass a full fence before this returns, so that who publishes
 /// a word and then looks for sleepers needs none. False if the system has no such call: the
 /// sleeper's bounded sleep is then its only protection.
 #[cfg(all(target_os = "linux", not(loom)))]
 pub(crate) fn barrier_everywhere() -> bool {
-    use lpf_core::process::PerProcess;
-    const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
     const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
-    fn call(command: libc::c_int) -> bool {
-        // SAFETY: membarrier takes no memory.
-        unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
-    }
-    static REGISTERED: PerProcess<bool> = PerProcess::new(|| call(REGISTER_PRIVATE_EXPEDITED));
-    *REGISTERED.get() && call(PRIVATE_EXPEDITED)
+    is_registered() && membarrier(PRIVATE_EXPEDITED)
 }
 
 #[cfg(any(not(target_os = "linux"), loom))]
 pub(crate) fn barrier_everywhere() -> bool {
     crate::sync::fence(crate::sync::Ordering::SeqCst);
+    false
+}
+
+#[cfg(any(not(target_os = "linux"), loom))]
+pub(crate) fn is_registered() -> bool {
     false
 }
