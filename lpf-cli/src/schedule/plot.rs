@@ -25,6 +25,13 @@ pub(super) enum Unit {
 }
 
 impl Unit {
+    fn axis(self) -> &'static str {
+        match self {
+            Unit::Nanoseconds => "time",
+            Unit::Plain => "time, in the unit of the instance",
+        }
+    }
+
     fn label(self, time: f64) -> String {
         match self {
             Unit::Nanoseconds => crate::output::time(time),
@@ -59,12 +66,13 @@ pub(super) fn draw(
             .caption(caption, ("sans-serif", 18))
             .margin(12)
             .x_label_area_size(40)
-            .y_label_area_size(55)
+            .y_label_area_size(75)
             .build_cartesian_2d(begin - room..right, p as f64 - 0.5..-0.5)?;
         chart
             .configure_mesh()
             .disable_mesh()
-            .x_desc("time")
+            .x_desc(unit.axis())
+            .y_desc("process: above its line it receives, below it sends")
             .x_label_formatter(&|time| unit.label(*time))
             .y_labels(p.min(40))
             .y_label_formatter(&|row| {
@@ -76,7 +84,9 @@ pub(super) fn draw(
             let line = [(begin - room, row as f64), (right, row as f64)];
             chart.draw_series([PathElement::new(line, BLACK.mix(0.15))])?;
         }
-        for (colour, stored, name) in [(combines, false, "combined"), (stores, true, "stored")] {
+        for (colour, stored, name) in
+            [(combines, false, "receiver combines"), (stores, true, "receiver stores")]
+        {
             let of = || bars.iter().filter(move |bar| bar.stored == stored);
             let boxes = of().flat_map(|bar| {
                 let (from, to) = (f64::from(bar.from), f64::from(bar.to));
