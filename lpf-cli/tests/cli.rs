@@ -1409,19 +1409,22 @@ fn ctrl_c_in_a_probe_leaves_the_old_table_whole() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_in_probe_comply_and_bench_prints_what_was_measured() {
-    for backend in ["threads", "tcp"] {
-        let place = Place::new("rows");
-        // A comply measures g and l in the first eight of twenty seconds.
-        for (name, time, seconds) in [("probe", "40", 7), ("comply", "20", 13), ("bench", "60", 3)]
-        {
-            let arguments = [name, "-p", "2", "--seconds", time, "--backend", backend, "--json"];
-            let output = interrupted_after(seconds, place.command(&arguments));
-            let found = stdout(&output);
-            assert!(found.contains("\"backend\":"), "{name}, {backend}: {}", stderr(&output));
-            match name {
-                "probe" => assert!(stderr(&output).contains("not saved"), "{}", stderr(&output)),
-                _ => assert!(found.contains("interrupted, when "), "{found}"),
-            }
+    let place = Place::new("rows");
+    // A comply of ten seconds measures g and l in the first four.
+    for (name, backend, time, seconds) in [
+        ("probe", "threads", "20", 4),
+        ("probe", "tcp", "20", 4),
+        ("comply", "threads", "10", 7),
+        ("bench", "threads", "60", 3),
+        ("bench", "tcp", "60", 3),
+    ] {
+        let arguments = [name, "-p", "2", "--seconds", time, "--backend", backend, "--json"];
+        let output = interrupted_after(seconds, place.command(&arguments));
+        let found = stdout(&output);
+        assert!(found.contains("\"backend\":"), "{name}, {backend}: {}", stderr(&output));
+        match name {
+            "probe" => assert!(stderr(&output).contains("not saved"), "{}", stderr(&output)),
+            _ => assert!(found.contains("interrupted, when "), "{found}"),
         }
     }
 }
