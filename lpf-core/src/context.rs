@@ -292,7 +292,8 @@ impl<'s, L: Lpf> Context<'s, L> {
         let (base, bytes) = self.heap.place(block);
         let shape = fingerprint(bytes, size_of::<T>());
         // SAFETY: the block lives until it is retired and a full sync has returned, or until the backend returns it
-        // as abandoned: the handle is gone in both cases. User code reaches the block only through slices that borrow this context, which sync needs mutably.
+        // as abandoned: the handle is gone in both cases. User code reaches the block only through slices that
+        // borrow this context, which sync needs mutably.
         match unsafe { self.raw.register_global(base, bytes, shape) } {
             Ok(slot) => {
                 let registration = self.registration(Dropped::Global(slot, block));

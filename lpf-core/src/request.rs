@@ -28,9 +28,11 @@
 //! back no further. Each suspension of requests adds one more chunk per target and kind to the pool, as a
 //! block of its own, because the lists lead into the other blocks and may not move.
 
+mod changes;
 mod lists;
 mod recent;
 
+pub use changes::Changes;
 pub use recent::{Asked, Recent, Refusal};
 
 use lists::Lists;

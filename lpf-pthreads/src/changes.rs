@@ -10,22 +10,6 @@ use crate::memory;
 use crate::superstep::bits;
 use crate::threads::Threads;
 
-/// What a process wants of the next full sync.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Changes {
-    /// Slots or inboxes were registered or deregistered.
-    pub(crate) registered: bool,
-    /// A capacity was changed.
-    pub(crate) resized: bool,
-}
-
-impl Changes {
-    #[inline]
-    pub(crate) fn any(self) -> bool {
-        self.registered || self.resized
-    }
-}
-
 /// Capacities asked for: the user's and, on top, the libraries'.
 #[derive(Debug, Default)]
 pub(crate) struct Capacity {
@@ -142,7 +126,7 @@ impl Threads {
     /// Activates registrations and resizes at the end of a full sync.
     #[cold]
     pub(crate) fn apply_changes(&mut self, all: u32) {
-        self.changes = Changes::default();
+        self.changes.clear();
         self.slots.activate();
         self.capacity.active_inboxes = self.capacity.inboxes;
         if all & bits::RESIZED != 0 {

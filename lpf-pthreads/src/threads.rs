@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lpf_core::arrivals::{Arrival, Call, Expect, InboxShape, InboxSlot, Link, Travel};
 use lpf_core::error::AtCaller;
-use lpf_core::request::{Recent, Requests, Way};
+use lpf_core::request::{Changes, Recent, Requests, Way};
 use lpf_core::slot::SlotTable;
 use lpf_core::waits::Consult;
 use lpf_core::{
@@ -13,7 +13,7 @@ use lpf_core::{
 };
 
 use crate::board::ThreadBoard;
-use crate::changes::{Capacity, Changes};
+use crate::changes::Capacity;
 use crate::comm::{Comm, Rows};
 use crate::links::Links;
 
@@ -33,8 +33,6 @@ pub struct Threads {
     /// Calls of the barrier.
     pub(crate) epoch: u32,
     pub(crate) changes: Changes,
-    /// What waits for a full sync of each caller whose library works, the latest last.
-    suspended: Vec<Changes>,
     pub(crate) capacity: Capacity,
     pub(crate) comm: Arc<Comm>,
     pub(crate) links: Links,
@@ -62,7 +60,6 @@ impl Threads {
             meeting: 0,
             epoch: comm.barrier.epoch(pid as usize),
             changes: Changes::default(),
-            suspended: Vec::new(),
             capacity: Capacity::default(),
             links: Links::default(),
             free,
@@ -309,18 +306,11 @@ unsafe impl Lpf for Threads {
     }
 
     fn suspend(&mut self) -> Result<()> {
-        let refused = |bytes| {
+        let Threads { changes, queue, slots, recent, .. } = self;
+        changes.suspend(queue, slots, recent).map_err(|bytes| {
             let cause = Cause::OutOfMemory { what: "request lists".into(), bytes };
             Error::mitigable(self.pid, self.superstep, cause)
-        };
-        self.suspended.try_reserve(1).map_err(|_| refused(size_of::<Changes>()))?;
-        self.queue.suspend().map_err(refused)?;
-        if let Err(bytes) = self.slots.suspend() {
-            self.queue.restore();
-            return Err(refused(bytes));
-        }
-        self.suspended.push(std::mem::take(&mut self.changes));
-        self.recent = Recent::NONE;
+        })?;
         if self.checked {
             self.suspend_checks();
         }
@@ -328,12 +318,8 @@ unsafe impl Lpf for Threads {
     }
 
     fn restore(&mut self) {
-        let changes = self.suspended.pop().expect("each restore follows a suspend");
-        self.changes.registered |= changes.registered;
-        self.changes.resized |= changes.resized;
-        self.queue.restore();
-        self.slots.restore();
-        self.recent = Recent::NONE;
+        let Threads { changes, queue, slots, recent, .. } = self;
+        changes.restore(queue, slots, recent);
         if self.checked {
             self.restore_checks();
         }

@@ -6,7 +6,7 @@ use crate::Pid;
 use crate::check::{Pending, Place, Registry, Tracked, report};
 use crate::conflict::Conflicts;
 use crate::error::{AtCaller, Cause, Error, Result};
-use crate::request::{Asked, Recent, Refusal, Requests, Reserved, Way};
+use crate::request::{Asked, Changes, Recent, Refusal, Requests, Reserved, Way};
 use crate::slot::{GlobalSlot, LocalSlot, Registrant, Slot, SlotTable};
 
 /// Capacities asked for: the user's and, on top, the libraries'.
@@ -51,10 +51,7 @@ pub(super) struct Local {
     wanted: Wanted,
     /// A larger pool, for the next full sync.
     reserved: Option<Reserved>,
-    pub(super) resized: bool,
-    pub(super) registered: bool,
-    /// The two above for each caller whose library works, the latest last.
-    suspended: Vec<(bool, bool)>,
+    pub(super) changes: Changes,
     /// Inboxes registered or deregistered, and their hash.
     pub(super) inbox_calls: u64,
     pub(super) inbox_hash: u64,
@@ -74,9 +71,7 @@ impl Local {
             conflicts: Conflicts::default(),
             wanted: Wanted::default(),
             reserved: None,
-            resized: false,
-            registered: false,
-            suspended: Vec::new(),
+            changes: Changes::default(),
             inbox_calls: 0,
             inbox_hash: 0,
             checks: checked.then(Box::default),
@@ -190,7 +185,7 @@ impl Local {
         shape: u64,
     ) -> Result<GlobalSlot> {
         let slot = self.slots.register_global(base, bytes, shape, self.superstep).at_caller()?;
-        self.registered = true;
+        self.changes.registered = true;
         if let Some(checks) = &mut self.checks {
             // Only the typed layer says what shape its areas have.
             let registrant = if shape == 0 { Registrant::Caller } else { Registrant::Runtime };
@@ -207,7 +202,7 @@ impl Local {
         if let Some(checks) = &mut self.checks {
             checks.registry.deregistered(slot, Place::caller(), self.superstep);
         }
-        self.registered |= slot.is_global();
+        self.changes.registered |= slot.is_global();
         Ok(())
     }
 
@@ -227,7 +222,7 @@ impl Local {
         self.inbox_calls += 1;
         let hash = self.inbox_hash.rotate_left(9) ^ what;
         self.inbox_hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.registered = true;
+        self.changes.registered = true;
     }
 
     /// Collective registrations so far and their hash.
@@ -261,7 +256,7 @@ impl Local {
 
     fn reserve_slots(&mut self, slots: usize) -> Result<()> {
         self.slots.reserve(slots, self.superstep)?;
-        self.resized = true;
+        self.changes.resized = true;
         Ok(())
     }
 
@@ -273,7 +268,7 @@ impl Local {
         if larger.is_some() {
             self.reserved = larger;
         }
-        self.resized = true;
+        self.changes.resized = true;
         Ok(())
     }
 
@@ -324,18 +319,9 @@ impl Local {
 
     /// Suspends what is pending.
     pub(super) fn suspend(&mut self) -> Result<()> {
-        let refused = |local: &Self, bytes| local.refused("request lists", bytes);
-        if self.suspended.try_reserve(1).is_err() {
-            return Err(refused(self, size_of::<(bool, bool)>()));
-        }
-        self.queue.suspend().map_err(|bytes| refused(self, bytes))?;
-        if let Err(bytes) = self.slots.suspend() {
-            self.queue.restore();
-            return Err(refused(self, bytes));
-        }
-        self.suspended.push((self.registered, self.resized));
-        (self.registered, self.resized) = (false, false);
-        self.recent = Recent::NONE;
+        let Local { changes, queue, slots, recent, .. } = self;
+        let suspended = changes.suspend(queue, slots, recent);
+        suspended.map_err(|bytes| self.refused("request lists", bytes))?;
         if let Some(checks) = &mut self.checks {
             checks.pending.suspend();
         }
@@ -344,12 +330,8 @@ impl Local {
 
     /// What was suspended last is pending again.
     pub(super) fn restore(&mut self) {
-        let (registered, resized) = self.suspended.pop().expect("each restore follows a suspend");
-        self.queue.restore();
-        self.slots.restore();
-        self.registered |= registered;
-        self.resized |= resized;
-        self.recent = Recent::NONE;
+        let Local { changes, queue, slots, recent, .. } = self;
+        changes.restore(queue, slots, recent);
         if let Some(checks) = &mut self.checks {
             report(checks.pending.lost(self.pid));
             checks.pending.restore();
@@ -359,12 +341,11 @@ impl Local {
     /// What a full sync brings into force, where `requests` is what all agreed on.
     pub(super) fn apply(&mut self, resized: bool, requests: usize) {
         self.slots.activate();
-        self.resized = false;
+        self.changes.clear();
         if resized {
             self.slots.set_capacity(self.wanted.slots());
             // What is not in force yet waits for a sync of the caller.
-            self.resized = !self.queue.set_capacity(requests, self.reserved.take());
+            self.changes.resized = !self.queue.set_capacity(requests, self.reserved.take());
         }
-        self.registered = false;
     }
 }

@@ -255,8 +255,8 @@ impl<T: Transport> Process<T> {
         let flag = |is_so, flag| if is_so { flag } else { 0 };
         mine.flags = flag(kind == Kind::Sync && self.local.queue.used() > 0, flags::REQUESTS)
             | flag(!is_all, flags::MORE)
-            | flag(self.local.registered, flags::REGISTERED)
-            | flag(self.local.resized, flags::RESIZED)
+            | flag(self.local.changes.registered, flags::REGISTERED)
+            | flag(self.local.changes.resized, flags::RESIZED)
             | flag(!matches!(attr, SyncAttr::NoConflict), flags::CONFLICTS);
         let Process { local, links, meeting, scratch, watch, traffic, all, .. } = self;
         let free = local.queue.capacity().saturating_sub(local.queue.used());

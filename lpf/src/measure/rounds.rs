@@ -10,7 +10,7 @@ use super::conduct::{Batch, Leader, Timed};
 use super::exchange::TotalExchange;
 use super::plan::{Plan, Word};
 use super::schedule::{Schedule, cost};
-use super::stats::Samples;
+use super::stats::{FEWEST, Samples};
 
 /// One size of h, as measured.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -53,8 +53,6 @@ const LOOK_EVERY: u32 = 32;
 const SMALL_ENOUGH: usize = 48;
 /// Samples of the largest h before its interval is believed.
 const LARGE_ENOUGH: usize = 8;
-/// The fewest that have an interval.
-const FEWEST: usize = 6;
 /// Narrow: half of g's interval is at most this part of g.
 const NARROW_G: f64 = 0.01;
 /// Narrow: half of l's interval is at most this part of l.

@@ -13,7 +13,7 @@ pub struct Samples {
 }
 
 /// The fewest samples that bound a median with 95 %: all on one side has probability 2/2^6.
-const FEWEST: usize = 6;
+pub(super) const FEWEST: usize = 6;
 
 impl Samples {
     /// Adds one. O(n): kept in order.
