@@ -144,12 +144,13 @@ impl Threads {
         let reserved = &self.comm.reserved;
         let all = each.saturating_mul(self.nprocs as usize);
         // Some have it already, and so it is no longer available.
-        let missing = all.saturating_sub(reserved.fetch_add(each, Relaxed));
+        let missing = all.saturating_sub(reserved.load(Relaxed));
         let room = || format!("room for {count} {what} at each of {} processes", self.nprocs);
-        memory::check(missing, room).map_err(|error| {
-            reserved.fetch_sub(each, Relaxed);
-            Error::mitigable(self.pid, self.superstep, error.cause().clone())
-        })
+        memory::check(missing, room)
+            .map_err(|error| Error::mitigable(self.pid, self.superstep, error.cause().clone()))?;
+        // Not before: others that ask at the same time would take what is refused here for memory that is had.
+        reserved.fetch_add(each, Relaxed);
+        Ok(())
     }
 
     pub(crate) fn resize_slots(&mut self, slots: usize) -> Result<()> {
