@@ -7,7 +7,7 @@ use crate::conformance::verdict::{refused, room};
 use crate::context::Context;
 use crate::error::{Cause, Result};
 use crate::lpf::Lpf;
-use crate::typed::area::Area;
+use crate::typed::area::{Area, Local};
 
 /// Elements of an area: 64 KiB.
 const LEN: usize = 1 << 13;
@@ -106,6 +106,22 @@ case! {
     }
 }
 
+/// Puts half of each area to the next process, with values of this round, and drops both.
+fn put_and_drop<'s, L: Lpf>(
+    ctx: &mut Context<'s, L>,
+    mut x: Area<'s, u64>,
+    mut y: Local<'s, u64>,
+    round: u64,
+    result: &Area<'s, u64>,
+) -> Result<()> {
+    let me = ctx.pid();
+    ctx.write(&mut x).fill(round + u64::from(me));
+    ctx.write(&mut y).fill(1000 + round + u64::from(me));
+    let next = (me + 1) % ctx.nprocs();
+    ctx.put(&x, ..LEN / 2, next, result, 0)?;
+    ctx.put(&y, LEN / 2.., next, result, LEN / 2)
+}
+
 case! {
     /// A request that is pending when its areas are dropped is carried out.
     pub fn requests_on_dropped_areas_are_carried_out everywhere [1, 2, 4] |ctx| {
@@ -114,14 +130,9 @@ case! {
         let result = ctx.area::<u64>(LEN)?;
         ctx.sync()?;
         for round in 0..20u64 {
-            let (mut x, mut y) = (ctx.area::<u64>(LEN)?, ctx.local::<u64>(LEN)?);
+            let (x, y) = (ctx.area::<u64>(LEN)?, ctx.local::<u64>(LEN)?);
             ctx.sync()?;
-            ctx.write(&mut x).fill(round + u64::from(me));
-            ctx.write(&mut y).fill(1000 + round + u64::from(me));
-            let next = (me + 1) % p;
-            ctx.put(&x, ..LEN / 2, next, &result, 0)?;
-            ctx.put(&y, LEN / 2.., next, &result, LEN / 2)?;
-            drop((x, y));
+            put_and_drop(ctx, x, y, round, &result)?;
             ctx.sync()?;
             let left = u64::from((me + p - 1) % p);
             assert_eq!(ctx.read(&result)[LEN / 2 - 1], round + left);
@@ -143,15 +154,10 @@ case! {
         let result = ctx.area::<u64>(LEN)?;
         ctx.sync()?;
         for round in 0..5u64 {
-            let (mut x, mut y) = (ctx.area::<u64>(LEN)?, ctx.local::<u64>(LEN)?);
+            let (x, y) = (ctx.area::<u64>(LEN)?, ctx.local::<u64>(LEN)?);
             let unused = ctx.area::<u64>(LEN)?;
             ctx.sync()?;
-            ctx.write(&mut x).fill(round + u64::from(me));
-            ctx.write(&mut y).fill(1000 + round + u64::from(me));
-            let next = (me + 1) % p;
-            ctx.put(&x, ..LEN / 2, next, &result, 0)?;
-            ctx.put(&y, LEN / 2.., next, &result, LEN / 2)?;
-            drop((x, y));
+            put_and_drop(ctx, x, y, round, &result)?;
             ctx.suspended(|ctx| {
                 drop(unused);
                 for _ in 0..3 {
