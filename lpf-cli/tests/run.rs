@@ -431,14 +431,21 @@ fn a_launcher_of_mpi_that_hangs_is_ended_and_named() {
 #[test]
 fn a_launcher_of_mpi_that_may_open_too_few_files_is_not_waited_for() {
     if launchers().contains(&"mpi") {
-        // Open MPI's would wait for ever.
+        // Open MPI's would wait for ever. It has to be killed, and leaves its files then.
         let begin = Instant::now();
-        let limits = "-n 32; export LPF_MEET_TIMEOUT=3";
-        let output = limited(limits, &["-n", "8", "--backend", "mpi", "--grace", "1"]);
+        let files = std::env::temp_dir().join(format!("lpf-{}", std::process::id()));
+        std::fs::create_dir(&files).unwrap();
+        let limits = format!("-n 32; export LPF_MEET_TIMEOUT=3 TMPDIR={}", files.display());
+        let output = limited(&limits, &["-n", "8", "--backend", "mpi", "--grace", "1"]);
         let said = stderr(&output);
         assert_ne!(output.status.code(), Some(0), "{said}");
         assert!(last(&said).starts_with("lpf: "), "{said}");
         assert_in_time(begin.elapsed(), Duration::from_secs(20));
+        for host in std::fs::read_dir(&files).unwrap() {
+            let left: Vec<_> = std::fs::read_dir(host.unwrap().path()).unwrap().collect();
+            assert!(left.is_empty(), "{left:?}");
+        }
+        std::fs::remove_dir_all(&files).unwrap();
     }
 }
 

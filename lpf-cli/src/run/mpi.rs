@@ -172,6 +172,16 @@ pub(super) fn start(found: Found, job: &Job<'_>, reports: String) -> Result<Laun
     Ok(Launcher { pid: Pid::from_raw(child.id() as libc::pid_t), name, patience })
 }
 
+/// Removes the files of a launcher that was killed. Open MPI's keeps them in a folder named after its process;
+/// other launchers have none.
+pub(super) fn tidy_after(launcher: Pid) {
+    let hosts = std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+    for host in hosts.filter(|host| host.file_name().as_encoded_bytes().starts_with(b"ompi.")) {
+        // Other folders of this name are other users', or of launchers that run.
+        let _ = std::fs::remove_dir_all(host.path().join(format!("pid.{launcher}")));
+    }
+}
+
 fn command(job: &Job<'_>, reports: String, family: Family, launcher: &str) -> Result<Command> {
     let own = std::env::current_exe().map_err(super::system)?;
     let oversubscribed = job.size as usize > lpf::settings::cores();

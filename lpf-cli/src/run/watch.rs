@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 use super::descendants::{descendants, descendants_of, is_stopped, is_this_program};
 use super::desk::Desk;
 use super::milliseconds;
-use super::mpi::Launcher;
+use super::mpi::{self, Launcher};
 use super::report::Reports;
 use super::signals::{Heard, Signals};
 use super::tcp::Started;
@@ -489,6 +489,9 @@ impl Watch {
                 Dead::This(pid, status) => {
                     if self.launcher == Some(pid) {
                         self.read_reports();
+                        if status.signal() == Some(Signal::SIGKILL as i32) {
+                            mpi::tidy_after(pid);
+                        }
                         self.over.launcher = Some(status);
                         self.starting = None;
                         self.desk.close_tags();
