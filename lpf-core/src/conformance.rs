@@ -330,6 +330,7 @@ macro_rules! conformance {
                 parameters_are_positive_for_every_size,
             ]
             areas: [
+                an_owner_may_write_until_its_sync,
                 an_area_outlives_its_handle,
                 an_area_is_freed_when_the_section_ends,
                 an_area_outlives_a_process_that_fails,

@@ -13,6 +13,34 @@ use crate::conformance::verdict::room;
 use crate::conformance::{Harness, Mode};
 
 case! {
+    /// Until its sync an owner may write to its areas, also if requests name them. A put copies the old or the new
+    /// value, a get what its source holds at the sync of the owner, and both replace what the target holds.
+    pub fn an_owner_may_write_until_its_sync everywhere [1, 2, 3] |ctx| {
+        room(ctx, 3, 8)?;
+        let (me, p) = (ctx.pid(), ctx.nprocs());
+        let (next, previous) = ((me + 1) % p, (me + p - 1) % p);
+        for len in [1, 20_000] {
+            let (mut own, mut put) = (ctx.area::<u32>(len)?, ctx.area::<u32>(len)?);
+            let mut got = ctx.local::<u32>(len)?;
+            ctx.sync()?;
+            ctx.write(&mut own).fill(100 + me);
+            ctx.put(&own, .., next, &put, 0)?;
+            ctx.get(next, &own, .., &got, 0)?;
+            ctx.write(&mut own).fill(200 + me);
+            ctx.write(&mut put).fill(1);
+            ctx.write(&mut got).fill(2);
+            ctx.sync()?;
+            assert!(ctx.read(&put).iter().all(|&x| x == 100 + previous || x == 200 + previous));
+            assert!(ctx.read(&got).iter().all(|&x| x == 200 + next));
+            for area in [own, put] {
+                ctx.deregister(area).map_err(|(error, _)| error)?;
+            }
+            ctx.deregister(got).map_err(|(error, _)| error)?;
+        }
+    }
+}
+
+case! {
     /// An area whose handle one process has dropped stays while others have theirs, so what one
     /// process wrote into it, another still reads.
     pub fn an_area_outlives_its_handle everywhere [3, 5] |ctx| {
