@@ -31,19 +31,19 @@ macro_rules! ways {
 }
 
 ways! {
-    /// Ways to broadcast n bytes to p members.
+    /// Algorithms that broadcast n bytes to p members.
     Broadcast {
-        /// The root sends everything to everybody: one superstep, h = (p-1) n.
+        /// The root sends all bytes to each other member: one superstep, h = (p-1) n.
         Direct = "direct",
-        /// Whoever has it sends it on: ⌈log2 p⌉ supersteps, h = n each.
+        /// Each member that has the bytes sends them on: ⌈log2 p⌉ supersteps, h = n each.
         Binomial = "binomial",
         /// To the first of each of √p groups, then to the rest: two supersteps, h = (√p - 1) n each.
         Square = "square",
-        /// Blocks to everybody, which all gather: two supersteps, h = n (p-1)/p each.
+        /// Scatter and allgather: two supersteps, h = n (p-1)/p each.
         TwoPhase = "two-phase",
     }
 
-    /// Ways to reduce vectors of n bytes to a root.
+    /// Algorithms that reduce vectors of n bytes to a root.
     Reduce {
         /// All vectors to the root: one superstep, h = (p-1) n.
         Direct = "direct",
@@ -51,18 +51,18 @@ ways! {
         Transpose = "transpose",
         /// √p groups: two supersteps, h = (√p - 1) n each.
         Square = "square",
-        /// Pairs, pairs of pairs: ⌈log2 p⌉ supersteps, h = n each.
+        /// The members combine in pairs, then the pairs in pairs: ⌈log2 p⌉ supersteps, h = n each.
         Binomial = "binomial",
-        /// Halving, then the shares go up: 2 ⌊log2 p⌋ supersteps, h = 2 n (p-1)/p in all.
+        /// Reduce-scatter by halving, then a gather by a tree: 2 ⌊log2 p⌋ supersteps, h = 2 n (p-1)/p in all.
         Rabenseifner = "rabenseifner",
-        /// Exchanges in groups of up to 4, then the shares go up.
+        /// Reduce-scatter by exchanges in groups of up to 4, then a gather by the same groups.
         Radix = "radix-k",
         /// Blocks go around, then the root gathers: p supersteps, h = 2 n (p-1)/p in all. For commutative
         /// operators.
         Ring = "ring",
     }
 
-    /// Ways to reduce vectors of n bytes to everybody.
+    /// Algorithms that reduce vectors of n bytes to all members.
     Allreduce {
         /// Exchanges of whole vectors: ⌊log2 p⌋ supersteps, h = n each.
         Doubling = "doubling",
@@ -74,36 +74,36 @@ ways! {
         Transpose = "transpose",
     }
 
-    /// Ways to reduce vectors of n bytes to a root by members that arrive at different times.
+    /// Algorithms that reduce vectors of n bytes to a root if the members arrive at different times.
     ReduceByArrival {
-        /// Segments, each to who is there; who is late sends his own and nothing else. For commutative operators.
+        /// Segments travel between members that have arrived; a late member sends its own only. For commutative operators.
         Clairvoyant = "clairvoyant",
-        /// A binomial tree whose members take what their children have in one order, whoever is late.
+        /// A binomial tree that ignores the estimates: each member receives from its children in a fixed order.
         Binomial = "binomial-stat",
-        /// A Fibonacci tree of that kind.
+        /// A Fibonacci tree that ignores the estimates.
         Fibonacci = "fibonacci-stat",
         /// The predicted dynamic tree: pairs are formed in the predicted order of arrival.
         PredictedTree = "tree-predicted",
     }
 
-    /// Ways to reduce vectors of n bytes to everybody by members that arrive at different times. For commutative
-    /// operators, but the linear one.
+    /// Algorithms that reduce vectors of n bytes to all members if these arrive at different times. Only the linear
+    /// one is for operators that do not commute.
     AllreduceByArrival {
-        /// From member to member: to the last one, and from there on.
+        /// A chain in rank order: the sums go to the last member, and the result goes on from there, member by member.
         Linear = "linear",
         /// Segments go around twice.
         Ring = "ring",
-        /// From member to member in the order of arrival.
+        /// A chain in the order of arrival.
         SortedLinearTree = "slt",
-        /// Around in the order of arrival; who is early reduces ahead.
+        /// A ring in the order of arrival, in which early members combine segments in advance.
         PreReducedRing = "prr",
-        /// Segments, each to who is there, and on to who lacks it.
+        /// Segments travel to members that have arrived, and from there to members that lack them.
         Clairvoyant = "clairvoyant",
     }
 
-    /// Ways to gather n bytes in all at everybody.
+    /// Algorithms that gather n bytes in all at all members.
     Allgather {
-        /// Everybody to everybody: one superstep, h = n (p-1)/p.
+        /// Each member sends to each other member: one superstep, h = n (p-1)/p.
         Direct = "direct",
         /// Twice as much in every superstep: ⌈log2 p⌉ of them, h = n (p-1)/p in all.
         Bruck = "bruck",
@@ -111,23 +111,23 @@ ways! {
         Ring = "ring",
     }
 
-    /// Ways to exchange n bytes in all of every member with all others.
+    /// Algorithms that exchange n bytes of each member, in parts for all members.
     Alltoall {
-        /// Everybody to everybody: one superstep, h = n (p-1)/p.
+        /// Each member sends to each other member: one superstep, h = n (p-1)/p.
         Direct = "direct",
         /// By powers of two of the distance: ⌈log2 p⌉ supersteps, h = n/2 each. For blocks of one length.
         Bruck = "bruck",
     }
 
-    /// Ways to reduce the vectors of all members before.
+    /// Algorithms that combine the vectors of all earlier members.
     Scan {
-        /// Everybody to all behind it: one superstep, h = (p-1) n.
+        /// Each member sends to all later ones: one superstep, h = (p-1) n.
         Direct = "direct",
         /// Twice as far in every superstep: ⌈log2 p⌉ of them, h = n each; one more for an exscan.
         Tree = "tree",
     }
 
-    /// Ways to gather n bytes in all at a root, or to scatter them from it.
+    /// Algorithms that gather n bytes in all at a root, or scatter them from it.
     Gather {
         /// In one superstep, h = n (p-1)/p.
         Direct = "direct",
@@ -135,9 +135,9 @@ ways! {
         Binomial = "binomial",
     }
 
-    /// Ways to combine vectors of n bytes and leave everybody its block.
+    /// Algorithms that combine vectors of n bytes and leave each member its block.
     ReduceScatter {
-        /// Everybody to everybody: one superstep, h = n (p-1)/p.
+        /// Each member sends to each other member: one superstep, h = n (p-1)/p.
         Direct = "direct",
         /// Blocks go around: p-1 supersteps, h = n/p each. For commutative operators.
         Ring = "ring",
