@@ -6,16 +6,32 @@
 
 use std::time::{Duration, Instant};
 
-/// From one tick to the next.
+use super::hurry::Hurry;
+
+/// From one beat to the next.
 pub const BEAT: Duration = Duration::from_millis(250);
 
-/// The number of beats without a sign of life after which a process is taken for dead.
+/// A process that gives no sign of life for so long is taken for dead.
 ///
-/// An outage of 1.5 s must not be taken for a death. The first beat after it arrives up to 2.1 s after the
-/// last one before it: 0.25 s from beat to beat, and up to 0.35 s until TCP sends again (see
-/// `Wire::lives_through_outages`). A host whose own link was down looks up its neighbours once a second, so
-/// that its first beat after an outage of one second may arrive after 2.3 s.
-pub const MISSED: u32 = 10;
+/// All others must know of a death within 3 s, and an outage of 1.5 s must not be taken for one. A beat that
+/// the outage has held back arrives:
+///
+/// | the link that was down | the first beat arrives, after the last one before the outage |
+/// |---|---|
+/// | of another host, or between switches | up to 2.15 s: 0.25 s from beat to beat, 1.5 s, up to 0.4 s until TCP sends again (`Wire::lives_through_outages`) |
+/// | of this host itself | up to 2.25 s: the system forgets its neighbours, and looks them up (ARP) when the next beat is due and 1 s and 2 s after that |
+///
+/// The rest is for processes that get no core when they should.
+pub const SILENCE: Duration = Duration::from_millis(2750);
+
+/// From one tick to the next. Every second tick is a beat; silence is found at most one tick late.
+pub(crate) const TICK: Duration = Duration::from_millis(125);
+
+/// As many ticks as [`SILENCE`] takes.
+pub(crate) const MISSED: u32 = (SILENCE.as_millis() / TICK.as_millis()) as u32;
+
+/// A peer that is heard again after more than so many ticks was cut off.
+const OUTAGE: u32 = 4;
 
 /// A tick that comes this much late clears all counts.
 pub(crate) const LATE: Duration = Duration::from_millis(250);
@@ -23,7 +39,7 @@ pub(crate) const LATE: Duration = Duration::from_millis(250);
 /// Whether processes beat. Process 0 decides for all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Beats {
-    /// A process that says nothing for [`MISSED`] times [`BEAT`] is dead.
+    /// A process that says nothing for [`SILENCE`] is dead.
     #[default]
     On,
     /// Only a closed connection is a death, so that a debugger may stop a process
@@ -36,6 +52,11 @@ pub enum Beats {
 pub(crate) struct Pulse {
     beats: Beats,
     due: Instant,
+    /// Whether the latest tick on time was a beat, as every second one is.
+    is_even: bool,
+    /// Whether it is the one that has just come.
+    is_beat: bool,
+    hurry: Hurry,
     /// Of each peer, ticks without a sign of life; `None` where nobody has to give one.
     silence: Vec<Option<u32>>,
 }
@@ -43,36 +64,57 @@ pub(crate) struct Pulse {
 impl Pulse {
     /// Listens to peers 0 to `peers - 1`.
     pub(crate) fn new(beats: Beats, peers: usize, now: Instant) -> Self {
-        Pulse { beats, due: now + BEAT, silence: vec![Some(0); peers] }
+        Pulse {
+            beats,
+            due: now + TICK,
+            is_even: false,
+            is_beat: false,
+            hurry: Hurry::new(peers),
+            silence: vec![Some(0); peers],
+        }
     }
 
-    /// When the next tick is due.
+    /// When the next tick or hurried beat is due.
     pub(crate) fn due(&self) -> Instant {
-        self.due
+        self.hurry.due().map_or(self.due, |hurry| hurry.min(self.due))
     }
 
     /// Something came from a peer.
     pub(crate) fn heard(&mut self, peer: usize) {
-        if let Some(ticks) = &mut self.silence[peer] {
-            *ticks = 0;
+        if let Some(ticks) = &mut self.silence[peer]
+            && std::mem::take(ticks) > OUTAGE
+        {
+            self.hurry.begin(peer, self.due - TICK);
         }
     }
 
     /// Listens to this peer no more.
     pub(crate) fn forget(&mut self, peer: usize) {
         self.silence[peer] = None;
+        self.hurry.end(peer);
     }
 
-    /// Whether this process has to beat.
+    /// The peers to which a hurried beat is due.
+    pub(crate) fn hurried(&mut self, now: Instant) -> Vec<usize> {
+        self.hurry.beats(now)
+    }
+
+    /// Whether this process has to beat at this tick.
     pub(crate) fn beats(&self) -> bool {
-        self.beats == Beats::On
+        self.beats == Beats::On && self.is_beat
     }
 
     /// Once `due` has come, and all that has come was heard: the peers that are silent for too long.
     pub(crate) fn tick(&mut self, now: Instant) -> Vec<usize> {
+        self.is_beat = false;
+        if now < self.due {
+            return Vec::new();
+        }
         let late = now.saturating_duration_since(self.due) > LATE;
         // A tick that is a little late does not delay those that follow.
-        self.due = if late { now } else { self.due } + BEAT;
+        self.due = if late { now } else { self.due } + TICK;
+        self.is_even = late || !self.is_even;
+        self.is_beat = self.is_even;
         if self.beats == Beats::Off {
             return Vec::new();
         }
@@ -106,8 +148,52 @@ mod tests {
         }
         let declared = pulse.due();
         assert_eq!(on_time(&mut pulse), [0]);
+        // If it was heard right after the tick before, one tick more has passed.
         let silence = declared - heard;
-        assert!(silence >= MISSED * BEAT && silence < Duration::from_secs(3), "{silence:?}");
+        assert!(silence >= SILENCE, "{silence:?}");
+        assert!(silence + TICK < Duration::from_secs(3), "{silence:?}");
+    }
+
+    #[test]
+    fn every_second_tick_is_a_beat_and_so_is_a_late_one() {
+        let mut pulse = Pulse::new(Beats::On, 1, Instant::now());
+        let mut beats = || {
+            on_time(&mut pulse);
+            pulse.beats()
+        };
+        assert_eq!([beats(), beats(), beats()], [true, false, true]);
+        assert_eq!(2 * TICK, BEAT);
+        for _ in 0..2 {
+            pulse.tick(pulse.due() + LATE + Duration::from_millis(1));
+            assert!(pulse.beats());
+        }
+    }
+
+    #[test]
+    fn a_peer_that_was_cut_off_gets_hurried_beats_which_count_no_silence() {
+        let mut pulse = Pulse::new(Beats::On, 2, Instant::now());
+        let mut beats_after = |ticks: u32| {
+            for _ in 0..ticks {
+                on_time(&mut pulse);
+                pulse.heard(0);
+            }
+            pulse.heard(1);
+            let mut hurried = Vec::new();
+            let (ticks, end) = (8, pulse.due + 8 * TICK);
+            while pulse.due < end {
+                let now = pulse.due();
+                hurried.append(&mut pulse.hurried(now));
+                assert!(pulse.tick(now).is_empty());
+                pulse.heard(0);
+            }
+            assert_eq!(pulse.silence[1], Some(ticks));
+            pulse.forget(1);
+            pulse.silence[1] = Some(0);
+            hurried
+        };
+        assert_eq!(beats_after(OUTAGE), []);
+        let hurried = beats_after(OUTAGE + 1);
+        assert!(hurried.len() > 20 && hurried.iter().all(|&peer| peer == 1), "{hurried:?}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::frame::decode;
 use super::hub::Hub;
 use super::mail::Mail;
 use super::member::Member;
-use super::pulse::{BEAT, Beats, MISSED, Pulse};
+use super::pulse::{Beats, Pulse, SILENCE};
 use super::words::{Down, Up};
 
 /// One process's memory: a member's, and at process 0 the hub's too.
@@ -154,11 +154,17 @@ impl State {
         }
     }
 
-    /// What is due when a tick is.
+    /// What is due when a tick or a hurried beat is.
     pub(crate) fn tick(&mut self, now: Instant) {
+        for peer in self.pulse.hurried(now) {
+            match self.hub {
+                Some(_) => self.mail.down(peer as Rank, Down::Beat),
+                None => self.beat(),
+            }
+        }
         for silent in self.pulse.tick(now) {
-            let time = BEAT * MISSED;
-            self.lost(silent, format!("it gave no sign of life for {:.1} s", time.as_secs_f64()));
+            let time = SILENCE.as_secs_f64();
+            self.lost(silent, format!("it gave no sign of life for {time} s"));
         }
         if self.pulse.beats() {
             self.beat();

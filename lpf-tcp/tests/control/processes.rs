@@ -170,11 +170,11 @@ fn who_is_stopped_is_missed_within_three_seconds_and_learns_of_it_when_it_wakes(
     let stopped = processes.remove(1);
     let since = now();
     stopped.stop();
-    let text = "process 1, superstep 0: its process ended: it gave no sign of life for 2.5 s";
+    let text = "process 1, superstep 0: its process ended: it gave no sign of life for 2.75 s";
     all_learn(&processes, since, SILENCE, text);
     let since = now();
     stopped.signal(libc::SIGCONT);
-    all_learn(&[stopped], since, DEATH, "it gave no sign of life for 2.5 s");
+    all_learn(&[stopped], since, DEATH, "it gave no sign of life for 2.75 s");
 }
 
 #[test]
@@ -183,11 +183,11 @@ fn process_0_stopped_is_missed_within_three_seconds_and_learns_of_it_when_it_wak
     let stopped = processes.remove(0);
     let since = now();
     stopped.stop();
-    let text = "process 0, superstep 0: its process ended: it gave no sign of life for 2.5 s";
+    let text = "process 0, superstep 0: its process ended: it gave no sign of life for 2.75 s";
     all_learn(&processes, since, SILENCE, text);
     let since = now();
     stopped.signal(libc::SIGCONT);
-    all_learn(&[stopped], since, DEATH, "it gave up process 0: it gave no sign of life for 2.5 s");
+    all_learn(&[stopped], since, DEATH, "it gave up process 0: it gave no sign of life for 2.75 s");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn frozen_and_thawed_processes_accuse_nobody() {
     let processes = job("watch", 3);
     // All of them, longer than the bound on silence, as when a machine sleeps.
     processes.iter().for_each(|process| process.stop());
-    std::thread::sleep(Duration::from_millis(2500));
+    std::thread::sleep(Duration::from_millis(3200));
     processes.iter().for_each(|process| process.signal(libc::SIGCONT));
     // One of them, shorter than that.
     std::thread::sleep(Duration::from_millis(500));
@@ -214,7 +214,7 @@ fn without_heartbeats_a_stopped_process_is_waited_for_and_a_dead_one_is_not() {
     let mut processes = job_with("watch", 3, "off");
     processes.iter().for_each(|process| assert_eq!(process.hear("ready"), ""));
     processes[1].stop();
-    processes[0].says_nothing_for(Duration::from_millis(2500));
+    processes[0].says_nothing_for(Duration::from_millis(3200));
     processes[1].signal(libc::SIGCONT);
     processes[2].says_nothing_for(Duration::from_millis(300));
     let dead = processes.remove(1);

@@ -1,5 +1,6 @@
 //! What the control plane promises, one story each.
 
+use super::super::pulse::MISSED;
 use super::*;
 use crate::control::words::Decision;
 use lpf_core::waits::Doing;
@@ -170,7 +171,7 @@ fn a_silent_process_is_taken_for_dead_and_told_so() {
         job.at(0).tick(due);
     }
     job.carry();
-    let silent = "its process ended: it gave no sign of life for 2.5 s";
+    let silent = "its process ended: it gave no sign of life for 2.75 s";
     for rank in 0..3 {
         assert!(job.failure(rank).unwrap().contains(silent), "process {rank}");
     }
@@ -188,7 +189,7 @@ fn process_0_that_says_nothing_is_given_up_and_learns_why() {
         job.at(1).tick(due);
     }
     job.at(1).mail.take_closing();
-    assert!(job.failure(1).unwrap().contains("it gave no sign of life for 2.5 s"));
+    assert!(job.failure(1).unwrap().contains("it gave no sign of life for 2.75 s"));
     job.carry();
     assert!(job.failure(0).unwrap().contains("it gave up process 0"));
 }
