@@ -8,7 +8,8 @@
 #   ci/hosts.sh up N [RATE]          the same hosts until `down`
 #   ci/hosts.sh down                 ends what runs on them, and them
 #   ci/hosts.sh on HOST CMD...       CMD on HOST
-#   ci/hosts.sh link HOST up|down    plugs HOST's cable in, or pulls it
+#   ci/hosts.sh link HOST up|down|SECONDS   plugs HOST's cable in, pulls it, or pulls it for so long
+#   ci/hosts.sh lossy PERCENT        loses so many of the frames on their way to each host, at random
 #   ci/hosts.sh between HOST HOST up|down   lets what they send each other through, or loses it
 #   ci/hosts.sh mpirun SLOTS [OPTION...] -- CMD...   an Open MPI job from h1, with SLOTS processes on each host
 #   ci/hosts.sh missing              says what this machine lacks for hosts, and fails; or nothing
@@ -45,13 +46,21 @@ missing() {
     # Of a rate and a cable as they are made below.
     said=$( (apart bash -c "$(declare -f private_run)"'
         private_run && ip netns add a && ip link add s type bridge && ip link add v type veth peer name e netns a &&
-            tc qdisc add dev v root tbf rate 1mbit burst 16kb latency 50ms') 2>&1) && return
+            tc qdisc add dev v root tbf rate 1mbit burst 16kb latency 50ms && '"$(declare -f lose)"' && lose a e 1') 2>&1) && return
     if [ "$(id -u)" = 0 ]; then
         echo "network namespaces cannot be made here: $(tail -n 1 <<<"$said")"
     else
         echo "network namespaces need root, or a system that allows them to users: $(tail -n 1 <<<"$said")"
     fi
     return 1
+}
+
+# lose HOST DEVICE PERCENT: loses frames that arrive there, which their sender does not see. netem would too, but not
+# every kernel has it. The filter: load a random number of 32 bits; is it above the bound? pass : drop.
+lose() {
+    tc -n "$1" qdisc replace dev "$2" clsact
+    tc -n "$1" filter replace dev "$2" ingress pref 1 handle 1 bpf direct-action bytecode \
+        "4,32 0 0 $((0xfffff000 + 56)),53 0 1 $(($3 * 0xffffffff / 100)),6 0 0 $((0xffffffff)),6 0 0 2"
 }
 
 make_hosts() {
@@ -114,7 +123,7 @@ among() {
 
 [ $# -gt 0 ] || set -- help
 command=$1
-case "$command" in on | link | between | mpirun | agent) among "$@" ;; esac
+case "$command" in on | link | lossy | between | mpirun | agent) among "$@" ;; esac
 shift
 case "$command" in
     missing) missing ;;
@@ -147,7 +156,13 @@ case "$command" in
     link)
         is_host "$1"
         # At the switch, where the first process is: as of a cable, the host sees that there is no carrier.
-        nsenter --net=/proc/1/ns/net ip link set "$1" "$2" ;;
+        at_switch=(nsenter --net=/proc/1/ns/net)
+        case "$2" in
+            up | down) "${at_switch[@]}" ip link set "$1" "$2" ;;
+            # In one process: on a busy machine the outage takes little longer than it says.
+            *) "${at_switch[@]}" sh -c 'ip link set "$0" down; sleep "$1"; ip link set "$0" up' "$1" "$2" ;;
+        esac ;;
+    lossy) for host in $(hosts); do lose "$host" eth0 "$1"; done ;;
     between)
         is_host "$1"; is_host "$2"
         for pair in "$1 $2" "$2 $1"; do

@@ -95,8 +95,6 @@ pub struct Settings {
     pub exchange: Setting<Option<Way>>,
     /// `LPF_HEARTBEAT`: off where processes stop in a debugger.
     pub heartbeat: Setting<bool>,
-    /// `LPF_SEAL_DATA`: whether data between processes is sealed if the job has a secret.
-    pub seal_data: Setting<bool>,
     /// `LPF_MEET_TIMEOUT`: seconds that the processes of a job have to join each other; `None`: the default of the
     /// network.
     pub meet_timeout: Setting<Option<Duration>>,
@@ -104,7 +102,7 @@ pub struct Settings {
 
 /// Every variable that a part of LPF reads: those of [`Settings`], and behind them those by which
 /// processes that a launcher started find each other.
-pub const NAMES: [&str; 19] = [
+pub const NAMES: [&str; 18] = [
     "LPF_PROCS",
     "LPF_BACKEND",
     "LPF_PIN",
@@ -117,7 +115,6 @@ pub const NAMES: [&str; 19] = [
     "LPF_TABLE",
     "LPF_EXCHANGE",
     "LPF_HEARTBEAT",
-    "LPF_SEAL_DATA",
     "LPF_MEET_TIMEOUT",
     "LPF_MEET",
     "LPF_SECRET",
@@ -244,7 +241,6 @@ impl Settings {
                 "auto, direct or bruck",
             )?,
             heartbeat: read("LPF_HEARTBEAT", true, flag, "on or off")?,
-            seal_data: read("LPF_SEAL_DATA", true, flag, "0 or 1")?,
             meet_timeout: read(
                 "LPF_MEET_TIMEOUT",
                 None,

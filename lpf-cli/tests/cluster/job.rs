@@ -32,6 +32,16 @@ pub(crate) fn link(rank: u32, state: &str) {
     hosts(&["link", &format!("h{}", rank + 1), state]);
 }
 
+/// Pulls the cable of a process's host for so long.
+pub(crate) fn outage(rank: u32, time: Duration) {
+    link(rank, &time.as_secs_f64().to_string());
+}
+
+/// Loses so many percent of the frames on their way to each host.
+pub(crate) fn lossy(percent: u32) {
+    hosts(&["lossy", &percent.to_string()]);
+}
+
 /// Runs a command on a process's host.
 pub(crate) fn on(rank: u32, command: &[&str]) {
     hosts(&[&["on", &format!("h{}", rank + 1)], command].concat());
@@ -159,6 +169,20 @@ impl Job {
                 Err(error) => panic!("no folder in the temporary folder: {error}"),
             }
         }
+    }
+
+    /// Waits until all processes are there.
+    pub(crate) fn await_all(&self) {
+        (0..Self::SIZE).for_each(|rank| drop(self.hear("there", rank)));
+    }
+
+    /// Tells all to end; what a process has to say that did not end as if nothing had happened.
+    pub(crate) fn ended(&mut self) -> Result<(), String> {
+        self.tell("end");
+        let said = (0..Self::SIZE).map(|rank| (rank, self.hear("ended", rank)));
+        let complaint = said.into_iter().find(|(_, said)| said != "well");
+        self.end();
+        complaint.map_or(Ok(()), |(rank, said)| Err(format!("process {rank}: {said}")))
     }
 
     /// What a process says under a word, as soon as it does.

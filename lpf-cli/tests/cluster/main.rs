@@ -10,6 +10,7 @@ mod goes_wrong;
 mod job;
 mod measure;
 mod member;
+mod outages;
 #[path = "../faults/outcome.rs"]
 mod outcome;
 
@@ -85,23 +86,29 @@ fn assert_memory_is_quiet(job: &Job, backend: &str, ranks: impl Iterator<Item = 
 fn a_pulled_cable_is_known_on_both_sides_within_three_seconds_and_nothing_is_written_after() {
     strike("a pulled cable", SILENCE, |backend, victim| {
         let mut job = Job::start(backend, Story::Exchange);
-        (0..Job::SIZE).for_each(|rank| drop(job.hear("there", rank)));
+        // Another, whose processes call nothing that could fail.
+        let mut computing = Job::start("tcp", Story::Compute);
+        job.await_all();
+        computing.await_all();
         let since = now();
         link(victim, "down");
-        let heard: Vec<_> = (0..Job::SIZE).map(|rank| heard(&job, rank, since)).collect();
-        for (rank, _, text) in &heard {
-            match *rank == victim {
+        let mut all = Vec::new();
+        for (job, rank) in (0..Job::SIZE).flat_map(|rank| [(&job, rank), (&computing, rank)]) {
+            let (rank, after, text) = heard(job, rank, since);
+            match rank == victim {
                 // It cannot tell whether others are there still.
                 true => assert!(text.starts_with("fatal: "), "it got: {text}"),
-                false => assert_names(victim, *rank, text),
+                false => assert_names(victim, rank, &text),
             }
+            all.push((rank, after, text));
         }
         // What was under way comes now, as far as anybody still takes it.
         link(victim, "up");
         std::thread::sleep(Duration::from_secs(2));
         assert_memory_is_quiet(&job, backend, 0..Job::SIZE);
         job.end();
-        heard
+        computing.end();
+        all
     });
 }
 
@@ -112,7 +119,7 @@ fn two_hosts_that_do_not_reach_each_other_are_known_to_all() {
     const BOUND: Duration = Duration::from_secs(6);
     const APART: [u32; 2] = [1, 2];
     let mut job = Job::start("tcp", Story::Exchange);
-    (0..Job::SIZE).for_each(|rank| drop(job.hear("there", rank)));
+    job.await_all();
     let since = now();
     between(APART, "down");
     let heard: Vec<_> = (0..Job::SIZE).map(|rank| heard(&job, rank, since)).collect();
@@ -133,7 +140,7 @@ fn two_hosts_that_do_not_reach_each_other_are_known_to_all() {
 fn a_process_killed_on_another_host_is_known_to_all_within_a_second() {
     strike("a killed process", DEATH, |backend, victim| {
         let mut job = Job::start(backend, Story::Exchange);
-        (0..Job::SIZE).for_each(|rank| drop(job.hear("there", rank)));
+        job.await_all();
         let since = now();
         job.signal(victim, libc::SIGKILL);
         let survivors = || (0..Job::SIZE).filter(|&rank| rank != victim);
@@ -179,45 +186,11 @@ fn every_fault_in_every_place_is_known_on_the_other_hosts() {
 fn a_job_that_is_suspended_for_ten_seconds_goes_on() {
     for backend in BACKENDS {
         let mut job = Job::start(backend, Story::Count);
-        (0..Job::SIZE).for_each(|rank| drop(job.hear("there", rank)));
+        job.await_all();
         (0..Job::SIZE).for_each(|rank| job.signal(rank, libc::SIGSTOP));
         std::thread::sleep(Duration::from_secs(10));
         (0..Job::SIZE).for_each(|rank| job.signal(rank, libc::SIGCONT));
-        job.tell("end");
-        for rank in 0..Job::SIZE {
-            assert_eq!(job.hear("ended", rank), "well", "{backend}, process {rank}");
-        }
-        job.end();
-    }
-}
-
-/// Where a host sees it, and where packets are lost without a word.
-#[test]
-#[ignore = "needs the hosts of ci/cluster.sh"]
-fn an_outage_of_the_network_ends_no_job() {
-    type Cut<'a> = (&'a str, Duration, &'a dyn Fn(&str));
-    // A host whose own cable was pulled looks up its neighbours again, which takes up to a second.
-    let cuts: [Cut<'_>; 3] = [
-        ("the cable of process 2", Duration::from_secs(1), &|state| link(2, state)),
-        ("the cable of process 0", Duration::from_secs(1), &|state| link(0, state)),
-        ("the path of processes 0 and 2", Duration::from_millis(1500), &|state| {
-            between([0, 2], state);
-        }),
-    ];
-    for (what, outage, cut) in cuts {
-        let mut job = Job::start("tcp", Story::Count);
-        (0..Job::SIZE).for_each(|rank| drop(job.hear("there", rank)));
-        for _ in 0..3 {
-            cut("down");
-            std::thread::sleep(outage);
-            cut("up");
-            std::thread::sleep(Duration::from_secs(4));
-        }
-        job.tell("end");
-        for rank in 0..Job::SIZE {
-            assert_eq!(job.hear("ended", rank), "well", "{what}, process {rank}");
-        }
-        job.end();
+        job.ended().unwrap();
     }
 }
 
@@ -296,12 +269,8 @@ fn meets_at_a_name(happens: impl FnOnce()) {
         command.env("LPF_MEET", "meeting-place:4711");
     });
     happens();
-    (0..Job::SIZE).for_each(|rank| drop(job.hear("there", rank)));
-    job.tell("end");
-    for rank in 0..Job::SIZE {
-        assert_eq!(job.hear("ended", rank), "well", "process {rank}");
-    }
-    job.end();
+    job.await_all();
+    job.ended().unwrap();
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant, SystemTime};
 use lpf::messages::Transport;
 use lpf::tcp::control::ControlPlane;
 use lpf::tcp::rendezvous::{Meeting, Secret};
-use lpf::{Args, Context, Lpf, Member, Result};
+use lpf::{Args, Context, Error, Lpf, Member, Pid, Result};
+use lpf_core::board::{Board, Topic};
 
 use super::measure::{self, Rows};
 
@@ -20,12 +21,22 @@ pub(crate) const MEETING: Duration = Duration::from_secs(5);
 /// To each other process, in a superstep: on its way for a while.
 const BYTES: usize = 256 << 10;
 
+/// To the next process, in a superstep of steady traffic.
+const BLOCK: usize = 64 << 10;
+
+/// What processes publish in every superstep of a ring.
+const TOPIC: Topic = Topic(1);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Story {
     /// Total exchanges, until one fails.
     Exchange,
-    /// Empty supersteps, until process 0 is told to end.
+    /// Small supersteps, until process 0 is told to end.
     Count,
+    /// The same with a block from each process to the next.
+    Ring,
+    /// Processes that compute until all are told to end, then one superstep of a ring.
+    Compute,
     /// Nothing but the meeting, which fails.
     Meet,
     /// What each pattern costs.
@@ -40,8 +51,9 @@ impl Story {
     }
 
     fn of_name(name: &str) -> Story {
-        let all = [Story::Exchange, Story::Count, Story::Meet, Story::Measure, Story::Bare];
-        all.into_iter().find(|story| story.name() == name).expect("a story")
+        use Story::{Bare, Compute, Count, Exchange, Measure, Meet, Ring};
+        let mut all = [Exchange, Count, Ring, Compute, Meet, Measure, Bare].into_iter();
+        all.find(|story| story.name() == name).expect("a story")
     }
 }
 
@@ -75,6 +87,11 @@ impl Line {
         }
     }
 
+    /// When the section has failed, and with what error.
+    fn say_fatal(&self, error: &Error) {
+        self.say("fatal", &format!("{} {error}", now().as_nanos()));
+    }
+
     fn say_there(&self) {
         self.say("there", &std::process::id().to_string());
     }
@@ -96,7 +113,7 @@ fn exchange<L: Lpf>(ctx: &mut Context<'_, L>, line: &Line) -> Result<()> {
             ctx.put(&out, .., to, &into, BYTES * ctx.pid() as usize)?;
         }
         if let Err(error) = ctx.sync() {
-            line.say("fatal", &format!("{} {error}", now().as_nanos()));
+            line.say_fatal(&error);
             if is_on_mpi() {
                 // Nobody may look at this memory: MPI may be writing to it still.
                 return Err(error);
@@ -115,28 +132,59 @@ fn exchange<L: Lpf>(ctx: &mut Context<'_, L>, line: &Line) -> Result<()> {
     Ok(())
 }
 
-fn count<L: Lpf>(ctx: &mut Context<'_, L>, line: &Line) -> Result<()> {
-    ctx.resize(1, 2 * ctx.nprocs() as usize)?;
+/// What process `from` puts in a round.
+fn stamp(from: Pid, round: u64) -> u8 {
+    (round as u8).wrapping_mul(7).wrapping_add(from as u8)
+}
+
+/// Puts `bytes` to the next process in every superstep, and checks what the previous process has put.
+fn ring<L: Lpf>(ctx: &mut Context<'_, L>, line: &Line, bytes: usize) -> Result<()> {
+    let (own, processes) = (ctx.pid(), ctx.nprocs());
+    let (next, previous) = ((own + 1) % processes, (own + processes - 1) % processes);
+    ctx.resize(3, 2 * processes as usize + 2)?;
     ctx.sync()?;
     let mut words = ctx.area::<u64>(2)?;
+    let (mut out, into) = (ctx.local::<u8>(bytes)?, ctx.area::<u8>(bytes)?);
     ctx.sync()?;
     ctx.write(&mut words).copy_from_slice(&[1, 0]);
     for round in 0.. {
         if round == 10 {
             line.say_there();
         }
+        ctx.raw().board().write(TOPIC, &u64::to_le_bytes(round))?;
+        ctx.write(&mut out).fill(stamp(own, round));
+        ctx.put(&out, .., next, &into, 0)?;
         // Process 0 says when all end.
-        if ctx.pid() == 0 && line.is_told("end") {
-            for to in 0..ctx.nprocs() {
+        if own == 0 && line.is_told("end") {
+            for to in 0..processes {
                 ctx.put(&words, 0..1, to, &words, 1)?;
             }
         }
         ctx.sync()?;
+        let expected = stamp(previous, round);
+        if let Some(other) = ctx.read(&into).iter().find(|&&byte| byte != expected) {
+            let text = format!("round {round}: {other} came from {previous}, not {expected}");
+            return Err(Error::program(text));
+        }
         if ctx.read(&words)[1] > 0 {
             break;
         }
     }
     Ok(())
+}
+
+/// Computes until it is told to end, or its section has failed; then one superstep of a ring, at the least.
+fn compute<L: Lpf>(ctx: &mut Context<'_, L>, line: &Line) -> Result<()> {
+    let board = ctx.raw().board();
+    line.say_there();
+    while !line.is_told("end") {
+        std::thread::sleep(Duration::from_millis(5));
+        if let Err(error) = board.read(0, TOPIC) {
+            line.say_fatal(&error);
+            return Err(error);
+        }
+    }
+    ring(ctx, line, BLOCK)
 }
 
 /// Hooks, and process 0 says what was measured.
@@ -151,8 +199,12 @@ fn measure<T: Transport<Control = ControlPlane>>(
 
 /// Hooks, and says what came of it.
 fn play<T: Transport<Control = ControlPlane>>(mut member: Member<T>, story: Story, line: &Line) {
-    if story == Story::Count {
-        let hooked = member.hook(Args::none(), |ctx, _args| count(ctx, line));
+    if matches!(story, Story::Count | Story::Ring | Story::Compute) {
+        let hooked = member.hook(Args::none(), |ctx, _args| match story {
+            Story::Ring => ring(ctx, line, BLOCK),
+            Story::Compute => compute(ctx, line),
+            _ => ring(ctx, line, 0),
+        });
         line.say("ended", &hooked.map_or_else(|error| error.to_string(), |()| "well".into()));
         return;
     }
