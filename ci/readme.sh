@@ -12,7 +12,7 @@ block() {
     awk -v open="\`\`\`$1" '$0 == open { inside = 1; next } /^```/ { inside = 0 } inside' README.md
 }
 
-# The commands. `./test` is left out of itself: it is what runs this check.
+# The commands. `./test` is left out of itself: it is what runs this check. Some build first, on a machine that may be busy.
 failed=0
 while IFS= read -r line; do
     command="${line%%  #*}"
@@ -20,7 +20,7 @@ while IFS= read -r line; do
         "" | "./test"* | "git clone"* | "cd "*) continue ;;
     esac
     echo "\$ $command"
-    if ! timeout 300 bash -c "$command" </dev/null >"$scratch/out" 2>&1; then
+    if ! timeout 900 bash -c "$command" </dev/null >"$scratch/out" 2>&1; then
         tail -n 20 "$scratch/out"
         echo "failed: $command"
         failed=1
@@ -43,6 +43,6 @@ cp Cargo.lock "$scratch/hello/Cargo.lock"
 echo "\$ cargo run   # the program, in a package of its own"
 # --offline: what the workspace was built with is enough.
 out="$(cd "$scratch/hello" && CARGO_TARGET_DIR="$target_root/readme" \
-    timeout 300 cargo run --quiet --offline | LC_ALL=C sort)" || failed=1
+    timeout 900 cargo run --quiet --offline | LC_ALL=C sort)" || failed=1
 diff <(echo "$out") <(block text | LC_ALL=C sort) || { echo "the program printed something else"; failed=1; }
 exit "$failed"
