@@ -12,6 +12,7 @@
 #                                      messages     the suite over the protocol between processes, in memory
 #                                      together     the collectives' suite over that protocol
 #                                      tcp          the suite on processes over TCP
+#                                      sealed       a relay between two processes over TCP
 #                                      collectives  the collectives' suite on threads
 #                                      algorithms   unit tests of lpf-collectives
 #                                      mpi          unit tests of lpf-mpi, with an MPI
@@ -63,6 +64,8 @@ tests() {
             cargo test --locked -p lpf-mpi --features mpi --lib "$@" ;;
         tcp) CARGO_TARGET_DIR="$target_root/mutations/plain" \
             cargo test --locked -p lpf-tcp --test conformance "$@" ;;
+        sealed) CARGO_TARGET_DIR="$target_root/mutations/plain" \
+            cargo test --locked -p lpf-tcp --test sealed "$@" ;;
         *) echo "no kind of tests: $kind"; return 1 ;;
     esac
 }

@@ -22,4 +22,7 @@ tests() { cargo test --locked "${workspace[@]}" --no-fail-fast "$@"; }
 # The commands wait more than they compute.
 beside tests "${commands[@]}"
 beside tests "${others[@]}"
+# The network once more, on sealed connections. A hostile peer has no seal; most of the hundred MiB is to make them.
+sealed() { LPF_TEST_SEALED=1 tests --test sockets -- --skip hostile:: --skip a_hundred_mebibytes; }
+beside sealed
 all_well

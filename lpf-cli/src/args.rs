@@ -67,7 +67,8 @@ root, for few cores, and for survivors of a failure to live on. The launcher rea
 standard input, and passes it on to process 0, only if it is a terminal.
 
 Over TCP each process finds LPF_RANK, LPF_SIZE, LPF_MEET, LPF_SECRET, LPF_JOB and LPF_BACKEND in its
-environment.")]
+environment. The control plane is encrypted. Data stays on this machine and is not, unless you set
+LPF_SEAL_DATA=1.")]
     Run(Run),
 
     /// Print a random secret of 128 bits, for LPF_SECRET.

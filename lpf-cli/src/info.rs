@@ -171,6 +171,7 @@ fn settings_shown(settings: Settings, backend_shown: SettingShown) -> Vec<Settin
         table,
         exchange,
         heartbeat,
+        seal_data,
         meet_timeout,
     } = settings;
     let duration = |time: &Option<Duration>| match time {
@@ -201,6 +202,7 @@ fn settings_shown(settings: Settings, backend_shown: SettingShown) -> Vec<Settin
             None => "auto".into(),
         }),
         one("LPF_HEARTBEAT", heartbeat, |on| on_off(*on)),
+        one("LPF_SEAL_DATA", seal_data, |on| on_off(*on)),
         one("LPF_MEET_TIMEOUT", meet_timeout, |time| match time {
             Some(_) => duration(time),
             None => "30 s over TCP, 60 s on MPI".into(),

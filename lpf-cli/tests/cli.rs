@@ -1247,7 +1247,8 @@ fn a_probe_without_proc_keeps_the_table_that_is_there() {
         }
     };
     let out = stdout(&output);
-    assert!(output.status.success(), "{}", stderr(&output));
+    // AddressSanitizer's own search for leaks, after the end, fails without /proc, where its options are, too.
+    assert!(cfg!(asan) || output.status.success(), "{}", stderr(&output));
     assert!(out.contains("not saved: the processor of this machine is unknown"), "{out}");
     assert_eq!(fs::read(path).unwrap(), before);
 }
@@ -1412,16 +1413,21 @@ fn ctrl_c_in_probe_comply_and_bench_prints_what_was_measured() {
     let place = Place::new("rows");
     // A comply of ten seconds measures g and l in the first four.
     for (name, backend, time, seconds) in [
-        ("probe", "threads", "20", 4),
-        ("probe", "tcp", "20", 4),
-        ("comply", "threads", "10", 7),
-        ("bench", "threads", "60", 3),
-        ("bench", "tcp", "60", 3),
+        ("probe", "threads", 20, 4),
+        ("probe", "tcp", 20, 4),
+        ("comply", "threads", 10, 7),
+        ("bench", "threads", 60, 3),
+        ("bench", "tcp", 60, 3),
     ] {
-        let arguments = [name, "-p", "2", "--seconds", time, "--backend", backend, "--json"];
-        let output = interrupted_after(seconds, place.command(&arguments));
+        // A slow machine has measured nothing so soon: then the command runs, and is interrupted, later.
+        let found = [1, 2, 4, 8, 16].into_iter().find_map(|slow| {
+            let time = (slow * time).to_string();
+            let arguments = [name, "-p", "2", "--seconds", &time, "--backend", backend, "--json"];
+            let output = interrupted_after(slow * seconds, place.command(&arguments));
+            stdout(&output).contains("\"backend\":").then_some(output)
+        });
+        let output = found.expect("rows");
         let found = stdout(&output);
-        assert!(found.contains("\"backend\":"), "{name}, {backend}: {}", stderr(&output));
         match name {
             "probe" => assert!(stderr(&output).contains("not saved"), "{}", stderr(&output)),
             _ => assert!(found.contains("interrupted, when "), "{found}"),

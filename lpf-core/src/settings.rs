@@ -95,6 +95,8 @@ pub struct Settings {
     pub exchange: Setting<Option<Way>>,
     /// `LPF_HEARTBEAT`: off where processes stop in a debugger.
     pub heartbeat: Setting<bool>,
+    /// `LPF_SEAL_DATA`: whether data between processes is sealed if the job has a secret.
+    pub seal_data: Setting<bool>,
     /// `LPF_MEET_TIMEOUT`: seconds that the processes of a job have to join each other; `None`: the default of the
     /// network.
     pub meet_timeout: Setting<Option<Duration>>,
@@ -102,7 +104,7 @@ pub struct Settings {
 
 /// Every variable that a part of LPF reads: those of [`Settings`], and behind them those by which
 /// processes that a launcher started find each other.
-pub const NAMES: [&str; 18] = [
+pub const NAMES: [&str; 19] = [
     "LPF_PROCS",
     "LPF_BACKEND",
     "LPF_PIN",
@@ -115,6 +117,7 @@ pub const NAMES: [&str; 18] = [
     "LPF_TABLE",
     "LPF_EXCHANGE",
     "LPF_HEARTBEAT",
+    "LPF_SEAL_DATA",
     "LPF_MEET_TIMEOUT",
     "LPF_MEET",
     "LPF_SECRET",
@@ -241,6 +244,7 @@ impl Settings {
                 "auto, direct or bruck",
             )?,
             heartbeat: read("LPF_HEARTBEAT", true, flag, "on or off")?,
+            seal_data: read("LPF_SEAL_DATA", true, flag, "0 or 1")?,
             meet_timeout: read(
                 "LPF_MEET_TIMEOUT",
                 None,

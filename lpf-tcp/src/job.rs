@@ -11,7 +11,7 @@ use lpf_core::{Args, Cause, Context, Error, Pid, Program, Result, messages::Proc
 
 use crate::control::{ControlPlane, Next};
 use crate::rendezvous::Joined;
-use crate::sockets::Sockets;
+use crate::sockets::{Sockets, Stream};
 
 /// One process of a section on sockets.
 pub type TcpProcess = Process<Sockets<ControlPlane>>;
@@ -58,8 +58,8 @@ impl Job<Sockets<ControlPlane>> {
         let Joined { rank, size, control, mut streams } = joined;
         // Alone there is nobody to be connected with.
         streams.resize_with(size as usize, || None);
-        let is_near = |stream: &std::net::TcpStream| match (stream.local_addr(), stream.peer_addr())
-        {
+        let address = |stream: &Stream| (stream.tcp().local_addr(), stream.tcp().peer_addr());
+        let is_near = |stream: &Stream| match address(stream) {
             (Ok(here), Ok(there)) => here.ip() == there.ip() || there.ip().is_loopback(),
             _ => false,
         };

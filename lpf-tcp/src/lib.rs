@@ -15,6 +15,7 @@ mod job;
 pub mod rendezvous;
 mod seal;
 pub mod sockets;
+mod stream;
 
 pub use at_exit::at_exit;
 pub use job::{Job, TcpProcess, has_joined, is_forked_from_member};

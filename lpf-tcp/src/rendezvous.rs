@@ -35,7 +35,8 @@
 //! fails at once. A process that finds no listener, or gets an answer without proof of the secret, tries again until
 //! its time is up.
 //!
-//! The control plane is sealed with keys from the handshake. Data is not: use a network that you trust, or a tunnel.
+//! Every connection is sealed with keys from its handshake: those of the control plane always, those for data if the
+//! processes have a secret and process 0 does not exclude it ([`Meeting::seal_data`]).
 //!
 //! # The end
 //! When the time is up, process 0 sends the missing ranks, and what it saw of them, to all that arrived. All fail with
@@ -60,7 +61,7 @@ pub use secret::Secret;
 pub use words::By;
 
 use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -68,10 +69,12 @@ use lpf_core::messages::Rank;
 use lpf_core::settings;
 use lpf_core::wait::deadline;
 use mio::{Events, Poll, Token, Waker};
+use serde::{Deserialize, Serialize};
 
 use crate::control::wire::Wire;
 use crate::control::{Beats, ControlPlane};
 use crate::files;
+use crate::stream::Stream;
 use address::Names;
 use guest::Guest;
 use handshake::Identity;
@@ -98,6 +101,9 @@ pub struct Meeting {
     pub build: Option<Vec<u8>>,
     /// Whether processes beat; process 0 decides for all.
     pub beats: Beats,
+    /// Whether data is sealed if there is a secret; process 0 decides for all. Without a seal, processes on the path
+    /// between two hosts can read and change it.
+    pub seal_data: bool,
     /// For process 0: listen here, and not at `address`. See [`bind_first`].
     pub listener: Option<TcpListener>,
 }
@@ -113,7 +119,7 @@ pub struct Joined {
     pub control: ControlPlane,
     /// A connection to each other process, by rank, for data: non-blocking, without delay for small
     /// messages, nothing read or written yet. Empty where none were asked for.
-    pub streams: Vec<Option<TcpStream>>,
+    pub streams: Vec<Option<Stream>>,
 }
 
 /// Listens at a free port of `host`, so that the port is known before any process is started: process 0
@@ -157,7 +163,16 @@ struct Plan {
     address: String,
     time: Duration,
     deadline: Instant,
+    begin: Begin,
+}
+
+/// What process 0 decides for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Begin {
+    /// Whether processes beat.
     beats: bool,
+    /// Whether data is sealed.
+    seals: bool,
 }
 
 /// What a course ends with: connections of the control plane, and those for data.
@@ -165,7 +180,7 @@ struct Plan {
 struct Connected {
     wires: Vec<Option<Wire>>,
     streams: Vec<Option<Wire>>,
-    beats: bool,
+    begin: Begin,
 }
 
 impl Meeting {
@@ -181,6 +196,7 @@ impl Meeting {
             by: By::Member,
             build: None,
             beats: Beats::On,
+            seal_data: true,
             listener: None,
         }
     }
@@ -250,15 +266,16 @@ impl Meeting {
             1 => self.alone()?,
             _ => self.connect(streams, began)?,
         };
+        let begin = connected.begin;
         let streams = connected.streams.into_iter().map(|wire| match wire {
             None => Ok(None),
-            Some(wire) => match wire.into_stream() {
+            Some(wire) => match wire.into_stream(begin.seals) {
                 Some(stream) => Ok(Some(stream)),
                 None => Err(MeetError::Failed("a process spoke before all were there".into())),
             },
         });
         let streams = streams.collect::<Result<Vec<_>, _>>()?;
-        let beats = if connected.beats { Beats::On } else { Beats::Off };
+        let beats = if begin.beats { Beats::On } else { Beats::Off };
         let control = ControlPlane::start(rank, size, connected.wires, beats);
         Ok(Joined { rank, size, control: control.map_err(MeetError::system)?, streams })
     }
@@ -268,17 +285,23 @@ impl Meeting {
         if self.listener.is_none() {
             address::well_formed(&self.address)?;
         }
-        Ok(Connected { wires: vec![None], streams: Vec::new(), beats: self.beats == Beats::On })
+        Ok(Connected { wires: vec![None], streams: Vec::new(), begin: self.begin() })
+    }
+
+    /// What this process decides, if it is process 0.
+    fn begin(&self) -> Begin {
+        Begin { beats: self.beats == Beats::On, seals: self.seal_data && self.secret.is_some() }
     }
 
     fn connect(self, streams: bool, began: Instant) -> Result<Connected, MeetError> {
         let given = self.listener.as_ref().map(TcpListener::local_addr);
         let given = given.transpose().map_err(MeetError::system)?;
+        let begin = self.begin();
         let plan = Plan {
+            begin,
             deadline: deadline(began, self.time),
             address: given.map_or(self.address, |address| address.to_string()),
             time: self.time,
-            beats: self.beats == Beats::On,
             me: Identity {
                 rank: self.rank,
                 size: self.size,

@@ -1,23 +1,36 @@
 //! What makes a connection's bytes unreadable for others, and unchangeable: records of Noise.
 //!
-//! A record is two bytes of length, least significant first, and so many bytes of ciphertext, whose last 16
-//! are the tag. Both ends count their records: one that was changed, left out, repeated, or moved does not
-//! open. After [`PER_KEY`] records of a direction its key is replaced.
+//! A record is one or two messages of Noise. Its *head* has always [`HEAD`] bytes. Opened, these are the number of
+//! bytes in the record (two bytes, least significant first), the first [`SHORT`] of them, and zeros up to there. If
+//! the record holds more, its *tail* holds the rest. So every length is authenticated, and a process never waits for
+//! bytes that only a changed length announces.
+//!
+//! Both ends count heads and tails: one that was changed, left out, repeated, or moved does not open. After
+//! [`PER_KEY`] of a direction its key is replaced.
 
 use std::fmt;
 
 use snow::TransportState;
 
-/// Bytes of a record's length.
-pub(crate) const HEAD: usize = 2;
-
-/// Bytes of a record's tag.
+/// Bytes that each of Noise's messages has beside its contents.
 pub(crate) const TAG: usize = 16;
 
-/// The most bytes that a record holds.
-pub(crate) const MOST: usize = u16::MAX as usize - TAG;
+/// Bytes of a head: a cache line.
+pub(crate) const HEAD: usize = 64;
 
-/// So many records are sealed with one key, 64 GiB at the most: far below what AES-GCM allows.
+/// Bytes of the number in a head.
+const NUMBER: usize = 2;
+
+/// The most bytes that a head holds.
+pub(crate) const SHORT: usize = HEAD - TAG - NUMBER;
+
+/// The most bytes that a record holds.
+pub(crate) const MOST: usize = u16::MAX as usize;
+
+/// Bytes of the longest record.
+pub(crate) const LONGEST: usize = length(MOST);
+
+/// So many heads and tails are sealed with one key, 64 GiB at the most: far below what AES-GCM allows.
 const PER_KEY: u64 = 1 << 20;
 
 /// What arrived is not what was sent.
@@ -30,45 +43,78 @@ impl fmt::Display for Altered {
     }
 }
 
+impl std::error::Error for Altered {}
+
+/// Bytes of the record that holds `bytes` bytes.
+pub(crate) const fn length(bytes: usize) -> usize {
+    if bytes > SHORT { HEAD + bytes - SHORT + TAG } else { HEAD }
+}
+
 /// The keys of one connection, of both directions.
 #[derive(Debug)]
 pub(crate) struct Seal {
     keys: Box<TransportState>,
+    /// Bytes in the tail of the record whose head was opened last, until that tail is opened.
+    tail: usize,
 }
 
 impl Seal {
     pub(crate) fn new(keys: TransportState) -> Self {
-        Seal { keys: Box::new(keys) }
+        Seal { keys: Box::new(keys), tail: 0 }
     }
 
-    /// Seals up to [`MOST`] bytes into a record, whose length is returned.
-    pub(crate) fn seal(&mut self, bytes: &[u8], record: &mut [u8]) -> usize {
-        let (head, rest) = record.split_at_mut(HEAD);
-        let sealed = self.keys.write_message(bytes, rest);
-        // It fails where too many bytes are given, where the record is too short, and after 2^64 records.
-        let sealed = sealed.expect("a record has room for what it may hold");
-        head.copy_from_slice(&(sealed as u16).to_le_bytes());
+    /// Seals `first` and `rest` into one record, whose length is returned. `first` has at most [`SHORT`] bytes, and
+    /// exactly that many if there is a rest; both have at most [`MOST`].
+    pub(crate) fn seal(&mut self, first: &[u8], rest: &[u8], record: &mut [u8]) -> usize {
+        debug_assert!(first.len() == SHORT || rest.is_empty(), "{} bytes, then more", first.len());
+        let mut head = [0; HEAD - TAG];
+        head[..NUMBER].copy_from_slice(&((first.len() + rest.len()) as u16).to_le_bytes());
+        head[NUMBER..][..first.len()].copy_from_slice(first);
+        self.seal_part(&head, &mut record[..HEAD]);
+        if !rest.is_empty() {
+            self.seal_part(rest, &mut record[HEAD..]);
+        }
+        length(first.len() + rest.len())
+    }
+
+    fn seal_part(&mut self, bytes: &[u8], part: &mut [u8]) {
+        let sealed = self.keys.write_message(bytes, part);
+        // It fails where too many bytes are given, where the part is too short, and after 2^64 parts.
+        sealed.expect("a record has room for what it may hold");
         if self.keys.sending_nonce().is_multiple_of(PER_KEY) {
             self.keys.rekey_outgoing();
         }
-        HEAD + sealed
     }
 
-    /// Opens a record without its length. Of `into`, which is as long as the record, so many bytes are then
-    /// its contents.
-    pub(crate) fn open(&mut self, record: &[u8], into: &mut [u8]) -> Result<usize, Altered> {
-        let opened = self.keys.read_message(record, into).map_err(|_| Altered)?;
+    /// Bytes of what is to be opened next: a head, or a tail.
+    pub(crate) fn expected(&self) -> usize {
+        if self.tail > 0 { self.tail + TAG } else { HEAD }
+    }
+
+    /// Opens a head or a tail, of [`expected`](Self::expected) bytes. Of `into`, which is at least as long, so many
+    /// bytes are then its contents.
+    pub(crate) fn open(&mut self, part: &[u8], into: &mut [u8]) -> Result<usize, Altered> {
+        if self.tail > 0 {
+            self.open_part(part, into)?;
+            return Ok(std::mem::take(&mut self.tail));
+        }
+        let mut head = [0; HEAD];
+        self.open_part(part, &mut head)?;
+        let [low, high, first @ ..] = head;
+        let bytes: usize = u16::from_le_bytes([low, high]).into();
+        let here = bytes.min(SHORT);
+        into[..here].copy_from_slice(&first[..here]);
+        self.tail = bytes - here;
+        Ok(here)
+    }
+
+    fn open_part(&mut self, part: &[u8], into: &mut [u8]) -> Result<(), Altered> {
+        self.keys.read_message(part, into).map_err(|_| Altered)?;
         if self.keys.receiving_nonce().is_multiple_of(PER_KEY) {
             self.keys.rekey_incoming();
         }
-        Ok(opened)
+        Ok(())
     }
-}
-
-/// The first record of `bytes` that is there as a whole, without its length, and what follows it.
-pub(crate) fn first_record(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (head, rest) = bytes.split_first_chunk::<HEAD>()?;
-    rest.split_at_checked(u16::from_le_bytes(*head).into())
 }
 
 #[cfg(test)]
@@ -90,49 +136,69 @@ pub(crate) mod tests {
         (seal(caller), seal(acceptor))
     }
 
+    /// A record of bytes.
+    pub(crate) fn record(seal: &mut Seal, bytes: &[u8]) -> Vec<u8> {
+        let (first, rest) = bytes.split_at(bytes.len().min(SHORT));
+        let mut record = vec![0; length(bytes.len())];
+        assert_eq!(seal.seal(first, rest, &mut record), record.len());
+        record
+    }
+
+    /// What is in a record.
+    fn opened(seal: &mut Seal, mut record: &[u8]) -> Result<Vec<u8>, Altered> {
+        let (mut bytes, mut into) = (Vec::new(), vec![0; LONGEST]);
+        while !record.is_empty() {
+            let (part, later) = record.split_at(seal.expected());
+            let length = seal.open(part, &mut into)?;
+            bytes.extend_from_slice(&into[..length]);
+            record = later;
+        }
+        assert_eq!(seal.expected(), HEAD);
+        Ok(bytes)
+    }
+
+    #[test]
+    fn what_goes_in_comes_out_whatever_its_length() {
+        let (mut one, mut other) = pair();
+        for bytes in [0, 1, SHORT - 1, SHORT, SHORT + 1, 1000, MOST] {
+            let bytes = vec![7; bytes];
+            let record = record(&mut one, &bytes);
+            assert_eq!(opened(&mut other, &record), Ok(bytes));
+        }
+    }
+
     #[test]
     fn a_record_opens_once_in_its_turn_and_unchanged() {
         let (mut one, mut other) = pair();
-        let mut records = [vec![0; 1 << 10], vec![0; 1 << 10]];
-        for (nth, record) in records.iter_mut().enumerate() {
-            let length = one.seal(&[nth as u8; 100], record);
-            record.truncate(length);
-        }
+        let [first, second] = [0, 1].map(|nth| record(&mut one, &[nth; 100]));
         let mut into = [0; 1 << 10];
-        let [first, second] = records;
-        assert_eq!(other.open(&second[HEAD..], &mut into), Err(Altered), "not its turn");
-        for bit in 0..8 * (first.len() - HEAD) {
-            let mut changed = first[HEAD..].to_vec();
-            changed[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(other.open(&changed, &mut into), Err(Altered), "bit {bit}");
-        }
-        let (record, rest) = first_record(&first).unwrap();
-        assert!(rest.is_empty() && first_record(&first[..first.len() - 1]).is_none());
-        assert_eq!(other.open(record, &mut into), Ok(100));
-        assert_eq!(into[..100], [0; 100]);
-        assert_eq!(other.open(record, &mut into), Err(Altered), "it was opened before");
-        assert_eq!(one.open(record, &mut into), Err(Altered), "it was sealed by this side");
-        assert_eq!(other.open(&second[HEAD..], &mut into), Ok(100));
+        assert_eq!(other.open(&second[..HEAD], &mut into), Err(Altered), "not its turn");
+        let every_bit_counts = |seal: &mut Seal, part: &[u8]| {
+            for bit in 0..8 * part.len() {
+                let mut changed = part.to_vec();
+                changed[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(seal.open(&changed, &mut [0; 1 << 10]), Err(Altered), "bit {bit}");
+            }
+        };
+        every_bit_counts(&mut other, &first[..HEAD]);
+        assert_eq!(other.open(&first[..HEAD], &mut into), Ok(SHORT));
+        assert_eq!(other.expected(), first.len() - HEAD);
+        every_bit_counts(&mut other, &first[HEAD..]);
+        assert_eq!(other.open(&first[..HEAD], &mut into), Err(Altered), "it was opened before");
+        assert_eq!(other.open(&first[HEAD..], &mut into), Ok(100 - SHORT));
+        assert_eq!(into[..100 - SHORT], [0; 100 - SHORT]);
+        assert_eq!(one.open(&first[..HEAD], &mut into), Err(Altered), "it was sealed by this side");
+        assert_eq!(opened(&mut other, &second), Ok(vec![1; 100]));
     }
 
     #[test]
     fn keys_are_replaced_on_both_sides_at_once() {
         let (mut one, mut other) = pair();
-        let (mut record, mut into) = ([0; 64], [0; 64]);
+        let (mut record, mut into) = ([0; HEAD], [0; HEAD]);
         for nth in 0..PER_KEY + 3 {
-            let length = one.seal(&nth.to_le_bytes(), &mut record);
-            assert_eq!(other.open(&record[HEAD..length], &mut into), Ok(8));
+            assert_eq!(one.seal(&nth.to_le_bytes(), &[], &mut record), HEAD);
+            assert_eq!(other.open(&record, &mut into), Ok(8));
             assert_eq!(into[..8], nth.to_le_bytes());
         }
-    }
-
-    #[test]
-    fn the_longest_record_is_as_long_as_its_length_can_say() {
-        let (mut one, mut other) = pair();
-        let mut record = vec![0; HEAD + MOST + TAG];
-        assert_eq!(one.seal(&vec![3; MOST], &mut record), record.len());
-        let mut into = vec![0; MOST + TAG];
-        assert_eq!(other.open(&record[HEAD..], &mut into), Ok(MOST));
-        assert!(into[..MOST].iter().all(|&byte| byte == 3));
     }
 }

@@ -24,10 +24,15 @@
 //! socket is full makes progress while it waits for anything, so two processes that send to each
 //! other without end do not wait for each other.
 //!
+//! # Seals
+//! A connection is sealed if a rendezvous made it so: then its bytes travel in records (`seal.rs`, `sealed.rs`). What is
+//! sent together becomes one record, up to 64 KiB. A process that waits sends an empty record on each connection
+//! on which it has sent something since the last one. If a record was left out on its way, the empty one does not open.
+//!
 //! # When a connection breaks
-//! A connection breaks at its end, at an invalid frame, at a message longer than its receive, and at a message that
-//! exceeds the 64 MiB kept without a receive. It also breaks if sent bytes are not acknowledged for three seconds; a
-//! waiting process looks for that. Messages that have arrived are delivered. All other sends and receives of that
+//! A connection breaks at its end, at a record that does not open, and at an invalid frame. A message breaks it that is
+//! longer than its receive, or exceeds the 64 MiB kept without a receive. It also breaks if sent bytes are not
+//! acknowledged for three seconds; a waiting process looks for that. Messages that have arrived are delivered. All other sends and receives of that
 //! process fail. Other connections are not affected.
 
 mod connection;
@@ -40,15 +45,18 @@ mod outgoing;
 mod own;
 mod pieces;
 mod readiness;
+mod sealed;
+mod socket;
 mod system;
+mod vectors;
 
 use std::io;
-use std::net::TcpStream;
 use std::time::Duration;
 
 use lpf_core::messages::{Control, Outcome, Piece, Rank, Tag, Ticket, Transport};
 use lpf_core::wait::Patience;
 
+pub use crate::stream::Stream;
 use network::Network;
 
 /// The network of one process, on a stream to each of the others.
@@ -65,7 +73,7 @@ impl<C: Control> Sockets<C> {
     ///
     /// # Errors
     /// If a stream is missing or one is too many, and if the system refuses.
-    pub fn new(rank: Rank, streams: Vec<Option<TcpStream>>, control: C) -> io::Result<Self> {
+    pub fn new(rank: Rank, streams: Vec<Option<Stream>>, control: C) -> io::Result<Self> {
         Ok(Sockets { network: Network::new(rank, streams)?, control })
     }
 }

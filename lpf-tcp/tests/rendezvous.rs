@@ -14,6 +14,7 @@ use lpf_core::messages::Rank;
 use nix::sys::resource::Resource::RLIMIT_NOFILE;
 
 use lpf_tcp::rendezvous::{By, Joined, MeetError, Meeting, Secret, bind_first};
+use lpf_tcp::sockets::Stream;
 
 /// Longer than anything takes on a machine that does much else.
 const GENEROUS: Duration = Duration::from_secs(20);
@@ -64,7 +65,7 @@ fn speak_in_pairs(joined: &[Joined]) {
     for one in joined {
         for (rank, stream) in one.streams.iter().enumerate() {
             assert_eq!(stream.is_some(), rank as Rank != one.rank);
-            if let Some(mut stream) = stream.as_ref() {
+            if let Some(mut stream) = stream.as_ref().map(Stream::tcp) {
                 assert!(stream.nodelay().unwrap());
                 stream.set_nonblocking(false).unwrap();
                 stream.write_all(&[one.rank as u8, rank as u8]).unwrap();
@@ -73,7 +74,7 @@ fn speak_in_pairs(joined: &[Joined]) {
     }
     for one in joined {
         for (rank, stream) in one.streams.iter().enumerate() {
-            if let Some(mut stream) = stream.as_ref() {
+            if let Some(mut stream) = stream.as_ref().map(Stream::tcp) {
                 let mut said = [0; 2];
                 stream.set_read_timeout(Some(GENEROUS)).unwrap();
                 stream.read_exact(&mut said).unwrap();

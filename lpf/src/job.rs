@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use lpf_core::messages::Transport;
 use lpf_core::process::PerProcess;
-use lpf_core::settings::{Launched, Settings, by_mpi_launcher};
+use lpf_core::settings::{Launched, Settings, Source, by_mpi_launcher};
 use lpf_core::{Args, Error, Pid, Program, Result};
 use lpf_tcp::control::ControlPlane;
 use lpf_tcp::rendezvous::{By, Meeting, Secret};
@@ -121,11 +121,15 @@ pub(crate) fn meeting() -> Result<Meeting> {
     };
     claim(&launched)?;
     let mut meeting = Meeting::new(launched.meet, launched.rank, launched.size);
-    meeting.time = Settings::from_environment()?.meet_timeout.value.unwrap_or(meeting.time);
+    let settings = Settings::from_environment()?;
+    meeting.time = settings.meet_timeout.value.unwrap_or(meeting.time);
     meeting.job = launched.job;
     meeting.secret = launched.secret.map(Secret::new).transpose().map_err(Error::from)?;
     if launched.rank == 0 {
         meeting.listener = listener(&meeting.address)?;
+        // Data of a job of lpf run stays on this machine.
+        let is_told = settings.seal_data.source != Source::Default;
+        meeting.seal_data = meeting.listener.is_none() || is_told;
     }
     Ok(meeting)
 }

@@ -80,16 +80,19 @@ fn is_to_measure<L: Lpf>(ctx: &Context<'_, L>) -> bool {
 
 impl Member {
     /// Joins the other processes over TCP. All of them call this, each with its own number. There are no
-    /// heartbeats if process 0's `meeting` or its `LPF_HEARTBEAT=off` excludes them.
+    /// heartbeats if process 0's `meeting` or its `LPF_HEARTBEAT=off` excludes them. The same holds for the seal of data
+    /// and `LPF_SEAL_DATA=0`.
     ///
     /// # Errors
     /// *Misuse* for a `meeting` or a setting that cannot be used, or that another process refuses.
     /// *Mitigable* if the system refuses something, for example a port that is taken. *Fatal* if a process did
     /// not arrive in time, or ended meanwhile; the text names it. After each of these all processes may join again.
     pub fn new(mut meeting: Meeting) -> Result<Self> {
-        if beats(&Settings::from_environment()?) == Beats::Off {
+        let settings = Settings::from_environment()?;
+        if beats(&settings) == Beats::Off {
             meeting.beats = Beats::Off;
         }
+        meeting.seal_data &= settings.seal_data.value;
         tell(Report::Meets { rank: meeting.rank });
         let joined = meeting.join().map_err(Error::from)?;
         Ok(Self::joined(Job::new(joined)?, "tcp"))

@@ -8,6 +8,7 @@ use mio::{Interest, Registry, Token};
 
 use super::frame::{Inflow, TooLong};
 use crate::seal::{self, Altered, Seal};
+use crate::stream::Stream;
 
 /// Read from one connection before others have their turn.
 const TURN: usize = 256 << 10;
@@ -122,9 +123,11 @@ impl Wire {
             && self.sealed.as_deref().is_none_or(is_sealed_quiet)
     }
 
-    /// The stream itself, if nothing is under way on it.
-    pub(crate) fn into_stream(self) -> Option<std::net::TcpStream> {
-        self.is_quiet().then(|| self.stream.into())
+    /// The stream itself, if nothing is under way on it; with its seal, if what follows `is_sealed`, too.
+    pub(crate) fn into_stream(self, is_sealed: bool) -> Option<Stream> {
+        let is_quiet = self.is_quiet();
+        let seal = self.sealed.filter(|_| is_sealed).map(|sealed| sealed.seal);
+        is_quiet.then(|| Stream::new(self.stream.into(), seal))
     }
 
     /// The system says that something can be read or written.
@@ -225,15 +228,15 @@ fn write(
 }
 
 impl Sealed {
-    /// Opens what is there as whole records; whether that is any.
+    /// Opens what has arrived whole; whether that is anything.
     fn open(&mut self, came: &[u8], into: &mut Inflow) -> Result<bool, Altered> {
         self.came.extend_from_slice(came);
         let mut rest = &self.came[..];
-        while let Some((record, later)) = seal::first_record(rest) {
-            if self.opened.len() < record.len() {
-                self.opened.resize(record.len(), 0);
+        while let Some((part, later)) = rest.split_at_checked(self.seal.expected()) {
+            if self.opened.len() < part.len() {
+                self.opened.resize(part.len(), 0);
             }
-            let bytes = self.seal.open(record, &mut self.opened)?;
+            let bytes = self.seal.open(part, &mut self.opened)?;
             into.extend(&self.opened[..bytes]);
             rest = later;
         }
@@ -245,10 +248,11 @@ impl Sealed {
     /// Makes records of bytes, where all earlier ones have left.
     fn take(&mut self, bytes: &[u8]) {
         let pieces = bytes.chunks(seal::MOST);
-        self.records.resize(bytes.len() + pieces.len() * (seal::HEAD + seal::TAG), 0);
+        self.records.resize(pieces.clone().map(|piece| seal::length(piece.len())).sum(), 0);
         let mut length = 0;
         for piece in pieces {
-            length += self.seal.seal(piece, &mut self.records[length..]);
+            let (first, rest) = piece.split_at(piece.len().min(seal::SHORT));
+            length += self.seal.seal(first, rest, &mut self.records[length..]);
         }
         self.sent = 0;
     }

@@ -14,7 +14,7 @@ use super::words::{
     Hello, LONGEST_ANSWER, LONGEST_PLACE, MOST_ADDRESSES, Place, Purpose, ToGuest, ToHost,
     already_there, printable, short,
 };
-use super::{Connected, MeetError, Plan, names, sleep, taken};
+use super::{Begin, Connected, MeetError, Plan, names, sleep, taken};
 use crate::control::frame::{decode, encode};
 use crate::control::wire::{Filled, Wire};
 
@@ -82,7 +82,7 @@ impl<'a> Guest<'a> {
         loop {
             match self.step() {
                 Ok(None) => {}
-                Ok(Some(beats)) => return self.go(beats),
+                Ok(Some(begin)) => return self.go(begin),
                 Err(error) => return Err(self.fail(error)),
             }
             let until = self.due();
@@ -121,8 +121,8 @@ impl<'a> Guest<'a> {
         }
     }
 
-    /// Takes what came. When process 0 says so, all begin together; whether with heartbeats.
-    fn step(&mut self) -> Result<Option<bool>, MeetError> {
+    /// Takes what came. When process 0 says so, all begin together, as it has decided.
+    fn step(&mut self) -> Result<Option<Begin>, MeetError> {
         let now = Instant::now();
         if self.host.is_none() && (self.names.look(now) || !self.call.has_addresses()) {
             let (found, secret) = (self.names.found(), self.plan.me.secret.as_ref());
@@ -130,8 +130,8 @@ impl<'a> Guest<'a> {
             self.call.change_addresses(found, now);
         }
         self.call_host(now)?;
-        if let Some(beats) = self.hear_host(now)? {
-            return Ok(Some(beats));
+        if let Some(begin) = self.hear_host(now)? {
+            return Ok(Some(begin));
         }
         self.receive_callers(now);
         self.call_others(now)?;
@@ -192,7 +192,7 @@ impl<'a> Guest<'a> {
         Ok(())
     }
 
-    fn hear_host(&mut self, now: Instant) -> Result<Option<bool>, MeetError> {
+    fn hear_host(&mut self, now: Instant) -> Result<Option<Begin>, MeetError> {
         let Some(wire) = &mut self.host else { return Ok(None) };
         if let Err(reason) = wire.flush() {
             return Err(MeetError::Ended { rank: 0, reason });
@@ -209,7 +209,7 @@ impl<'a> Guest<'a> {
                 Err(_) => None,
             };
             match word {
-                Some(ToGuest::Go { beats }) if self.ready => return Ok(Some(beats)),
+                Some(ToGuest::Go(begin)) if self.ready => return Ok(Some(begin)),
                 Some(ToGuest::Roster(places)) if !self.has_roster => self.call_all(&places, now)?,
                 Some(ToGuest::Missing { mut ranks, notes }) => {
                     ranks.truncate(self.plan.me.size as usize);
@@ -365,14 +365,14 @@ impl<'a> Guest<'a> {
         error
     }
 
-    fn go(mut self, beats: bool) -> Result<Connected, MeetError> {
+    fn go(mut self, begin: Begin) -> Result<Connected, MeetError> {
         if let Some(wire) = &mut self.host {
             wire.deregister(self.poll.registry()).map_err(MeetError::system)?;
         }
         if !self.plan.me.streams {
             self.streams.clear();
         }
-        Ok(Connected { wires: vec![self.host], streams: self.streams, beats })
+        Ok(Connected { wires: vec![self.host], streams: self.streams, begin })
     }
 }
 

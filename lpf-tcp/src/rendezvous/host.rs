@@ -305,12 +305,12 @@ impl<'a> Host<'a> {
 
     /// All begin together.
     fn go(mut self) -> Result<Connected, MeetError> {
-        let beats = self.plan.beats;
+        let begin = self.plan.begin;
         let mut wires: Vec<Option<Wire>> = Vec::new();
         for guest in self.guests {
             let wire = guest.map(|guest| {
                 let mut wire = guest.wire;
-                wire.out().extend_from_slice(&encode(&ToGuest::Go { beats }));
+                wire.out().extend_from_slice(&encode(&ToGuest::Go(begin)));
                 // What does not leave now, or cannot, is the control plane's to send or to find out.
                 let _ = wire.flush();
                 wire.deregister(self.poll.registry()).map(|()| wire)
@@ -320,7 +320,7 @@ impl<'a> Host<'a> {
         if !self.plan.me.streams {
             self.streams.clear();
         }
-        Ok(Connected { wires, streams: self.streams, beats })
+        Ok(Connected { wires, streams: self.streams, begin })
     }
 
     /// The meeting is over: those who came are told why.

@@ -2,7 +2,7 @@
 //! that are let in and do not keep to the course.
 
 use std::io::Read;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::thread;
 
 use super::error::names;
@@ -17,6 +17,8 @@ use lpf_core::conformance::tools::allowed;
 
 /// Byte strings for each of the places where a stranger is listened to.
 const STRINGS: usize = 100_000;
+
+const BEGIN: Begin = Begin { beats: true, seals: false };
 
 fn me(rank: Rank) -> Identity {
     let secret = Some(Secret::new("correct horse battery staple").unwrap());
@@ -56,8 +58,8 @@ fn shake(hello: &Hello, caller: &Identity, acceptor: &Identity) -> Result<(), St
         Err(Fault::Refused(reason) | Fault::Stranger(reason)) => return Err(reason),
     };
     let (mut record, mut into) = ([0; 64], [0; 64]);
-    let length = other.seal(&[], &mut record);
-    assert_eq!(one.open(&record[2..length], &mut into), Ok(0), "both have the same keys");
+    assert_eq!(other.seal(&[], &[], &mut record), record.len());
+    assert_eq!(one.open(&record, &mut into), Ok(0), "both have the same keys");
     let Heard::Proven(heard) = accepts.hear(&[], acceptor)? else { panic!("it was shown") };
     assert_eq!(&heard, hello);
     fits(&heard, acceptor)?;
@@ -233,7 +235,7 @@ fn words_after_the_handshake_are_read_or_refused() {
         ToGuest::Roster(vec![places]),
         ToGuest::Missing { ranks: vec![1, 2], notes: "so".into() },
         ToGuest::Failed("so".into()),
-        ToGuest::Go { beats: true },
+        ToGuest::Go(BEGIN),
     ];
     let hosts = [ToHost::Ready, ToHost::Who, ToHost::GaveUp("so".into())];
     let payload = |frame: Vec<u8>| frame[4..].to_vec();
@@ -429,7 +431,7 @@ fn a_process_0_that_does_not_keep_to_the_course_is_left() {
     assert_eq!(with_a_host(time, |mut stream| stream.write(b"nonsense")), garbled);
     let word =
         |word: ToGuest| with_a_host(time, move |mut stream| stream.write_all(&encode(&word)));
-    assert_eq!(word(ToGuest::Go { beats: true }), garbled, "before anybody is connected");
+    assert_eq!(word(ToGuest::Go(BEGIN)), garbled, "before anybody is connected");
     assert_eq!(word(ToGuest::Roster(Vec::new())), garbled, "without anybody on it");
     let closed = "process 0 ended during the rendezvous: its connection was closed";
     assert_eq!(with_a_host(time, drop), closed);
@@ -464,7 +466,7 @@ fn who_is_in_and_then_speaks_nonsense_is_dead_to_the_others_who_go_on() {
     let mut third = enter_for(address, 2, false);
     assert!(matches!(decode(&third.read()), Some(ToGuest::Roster(_))));
     third.write_all(&encode(&ToHost::Ready));
-    assert_eq!(decode(&third.read()), Some(ToGuest::Go { beats: true }));
+    assert_eq!(decode(&third.read()), Some(ToGuest::Go(BEGIN)));
     let planes = processes.map(|process| process.join().unwrap().unwrap().control);
     let mut random = Random::new(4);
     let nonsense: Vec<u8> = (0..1 << 20).map(|_| random.next() as u8).collect();

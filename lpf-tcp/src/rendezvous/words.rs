@@ -6,8 +6,10 @@ use std::net::{IpAddr, SocketAddr};
 use lpf_core::messages::Rank;
 use serde::{Deserialize, Serialize};
 
+use super::Begin;
+
 /// The version of this protocol and of what follows it, the control plane and the data network.
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
 
 /// The longest frame of a handshake.
 pub(super) const LONGEST_GREETING: usize = 512;
@@ -112,7 +114,7 @@ pub(super) enum ToGuest {
     /// The meeting is over, for all.
     Failed(String),
     /// All are connected. This is the last word; what follows is the control plane's.
-    Go { beats: bool },
+    Go(Begin),
 }
 
 /// To process 0, once let in.

@@ -7,13 +7,12 @@ use std::io;
 use std::net::Shutdown;
 
 use lpf_core::messages::{Broken, Outcome, Piece, Rank};
-use mio::net::TcpStream;
 
 use super::frame::Header;
 use super::incoming::{Incoming, Read, Scratch};
 use super::matching::Matching;
 use super::outgoing::{Outgoing, Written};
-use super::system;
+use super::socket::Socket;
 
 /// Frames up to this length are put together before they are sent: copying so little costs less
 /// than the system's work on a list of two pieces.
@@ -22,13 +21,16 @@ const SHORT: usize = 4 << 10;
 pub(super) struct Connection {
     peer: Rank,
     /// `None` to oneself, and where it is broken.
-    pub(super) stream: Option<TcpStream>,
+    pub(super) socket: Option<Socket>,
     pub(super) incoming: Incoming,
     pub(super) outgoing: Outgoing,
     /// Why nothing comes any more, and nothing goes.
     broken: Option<String>,
     /// Why nothing goes any more.
     unsendable: Option<String>,
+    /// What was changed on its way. It stays open: else the other process, too, would report a connection that was
+    /// closed, perhaps before this one reports the reason.
+    altered: Option<Socket>,
     /// There may be something to read; it is read until the system says that nothing is there.
     pub(super) readable: bool,
     pub(super) to_the_end: bool,
@@ -40,14 +42,15 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(peer: Rank, stream: Option<TcpStream>) -> Self {
+    pub(super) fn new(peer: Rank, socket: Option<Socket>) -> Self {
         Connection {
             peer,
-            stream,
+            socket,
             incoming: Incoming::new(peer),
             outgoing: Outgoing::default(),
             broken: None,
             unsendable: None,
+            altered: None,
             readable: false,
             to_the_end: false,
             writable: true,
@@ -78,13 +81,23 @@ impl Connection {
 
     /// Whether a read or write may find something to do.
     pub(super) fn has_more(&self) -> bool {
-        self.stream.is_some() && (self.readable || self.writable && !self.outgoing.is_empty())
+        self.socket.is_some() && (self.readable || self.writable && self.has_unsent())
+    }
+
+    /// Whether the system has not taken everything.
+    pub(super) fn has_unsent(&self) -> bool {
+        !self.outgoing.is_empty() || self.socket.as_ref().is_some_and(Socket::has_unsent)
+    }
+
+    /// Whether there is something to read of which the system does not know.
+    pub(super) fn has_unread(&self) -> bool {
+        self.readable && self.socket.as_ref().is_some_and(Socket::has_unread)
     }
 
     /// Reads what is there.
     pub(super) fn read(&mut self, matching: &mut Matching, scratch: &mut Scratch) {
-        let Some(stream) = &self.stream else { return };
-        match self.incoming.read(stream, self.to_the_end, matching, scratch) {
+        let Some(socket) = &mut self.socket else { return };
+        match self.incoming.read(socket, self.to_the_end, matching, scratch) {
             Ok(Read::More) => self.readable = true,
             Ok(Read::Nothing) => {
                 self.readable = false;
@@ -98,8 +111,8 @@ impl Connection {
 
     /// Writes what is queued, as far as there is room.
     pub(super) fn write(&mut self, matching: &mut Matching, scratch: &mut Scratch) {
-        let Some(stream) = &self.stream else { return };
-        match self.outgoing.flush(stream, &mut matching.operations, &mut scratch.vectors) {
+        let Some(socket) = &mut self.socket else { return };
+        match self.outgoing.flush(socket, &mut matching.operations, &mut scratch.vectors) {
             Ok(written) => self.writable = written != Written::Full,
             Err(error) => self.cannot_send(&error),
         }
@@ -109,7 +122,7 @@ impl Connection {
     pub(super) fn send_copy(&mut self, header: Header, bytes: &[u8], scratch: &mut Scratch) {
         let header = header.encode();
         let mut out = 0;
-        if let Some(stream) = &self.stream
+        if let Some(socket) = &mut self.socket
             && self.outgoing.is_empty()
         {
             let Scratch { vectors, buffer } = scratch;
@@ -122,11 +135,11 @@ impl Connection {
                 let _ = vectors.push(Piece::of(&header)) && vectors.push(Piece::of(bytes));
             }
             // SAFETY: what is sent lives through the call.
-            match unsafe { system::send(stream, vectors) } {
+            match unsafe { socket.send(vectors) } {
                 Ok(sent) => out = sent.unwrap_or(0),
                 Err(error) => return self.cannot_send(&error),
             }
-            self.writable = out == header.len() + bytes.len();
+            self.writable = out == header.len() + bytes.len() && !socket.has_unsent();
         }
         self.outgoing.copy(header.get(out..).unwrap_or_default());
         self.outgoing.copy(&bytes[out.saturating_sub(header.len())..]);
@@ -143,9 +156,13 @@ impl Connection {
         self.incoming.abandon(matching);
         self.outgoing.abandon();
         self.broken.get_or_insert(reason);
-        if let Some(stream) = self.stream.take() {
-            // So that the other side notices too; it may have closed already.
-            let _ = stream.shutdown(Shutdown::Both);
+        match self.socket.take() {
+            Some(socket) if socket.is_altered() => self.altered = Some(socket),
+            Some(socket) => {
+                // So that the other side notices too; it may have closed already.
+                let _ = socket.shutdown(Shutdown::Both);
+            }
+            None => {}
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use std::io::Read;
 use std::net::Shutdown;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
 use mio::net::TcpStream;
@@ -37,10 +37,10 @@ impl Drop for Network {
             system::wait(Some(descriptor), true, end.saturating_duration_since(Instant::now()));
         }
         for connection in &self.connections {
-            if let Some(stream) = &connection.stream {
+            if let Some(socket) = &connection.socket {
                 // It may be closed already.
-                let _ = stream.shutdown(Shutdown::Write);
-                throw_away(stream, &mut self.scratch.buffer);
+                let _ = socket.shutdown(Shutdown::Write);
+                throw_away(socket.stream(), &mut self.scratch.buffer);
             }
         }
     }
@@ -51,15 +51,15 @@ impl Network {
     fn flush(&mut self) -> Option<RawFd> {
         let mut full = None;
         for connection in &mut self.connections {
-            if !connection.outgoing.is_empty() {
+            if connection.has_unsent() {
                 connection.write(&mut self.matching, &mut self.scratch);
             }
-            if let Some(stream) = &connection.stream
-                && !connection.outgoing.is_empty()
+            if let Some(socket) = &connection.socket
+                && connection.has_unsent()
             {
                 // The other side may not read before it has written.
-                throw_away(stream, &mut self.scratch.buffer);
-                full = Some(stream.as_raw_fd());
+                throw_away(socket.stream(), &mut self.scratch.buffer);
+                full = Some(socket.descriptor());
             }
         }
         full

@@ -6,11 +6,12 @@
 //! connection keeps nothing but a piece of a header.
 
 use lpf_core::messages::{Piece, Rank, Tag};
-use mio::net::TcpStream;
 
 use super::frame::{HEADER, Header, Kind, NO_TAG, no_frame};
 use super::matching::{Matching, Place, Stage};
-use super::system::{self, Vectors};
+use super::sealed::Received;
+use super::socket::Socket;
+use super::vectors::Vectors;
 
 /// Length of the shared buffer. Longer ones save reads where many short messages come together, and
 /// copy more of every long message; at this length both are small beside the system call.
@@ -77,7 +78,7 @@ impl Incoming {
     /// Why nothing more can come.
     pub(super) fn read(
         &mut self,
-        stream: &TcpStream,
+        socket: &mut Socket,
         to_the_end: bool,
         matching: &mut Matching,
         scratch: &mut Scratch,
@@ -87,22 +88,21 @@ impl Incoming {
                 return Ok(Read::Nothing);
             }
             let straight = self.aim(matching, scratch);
-            let room = scratch.vectors.bytes();
             // SAFETY: the memory is the buffer's, a waiting message's, or that of a receive that is
             // neither finished nor cancelled (`give_up` is called where it is): valid by the promise
             // of who posted it.
-            let read = unsafe { system::receive(stream, &scratch.vectors) };
-            let bytes = match read {
+            let received = unsafe { socket.receive(&scratch.vectors) };
+            let Received { bytes, is_all } = match received {
                 Ok(None) => return Ok(Read::Nothing),
-                Ok(Some(0)) => return Err(self.ended()),
-                Ok(Some(bytes)) => bytes,
+                Ok(Some(Received { bytes: 0, .. })) => return Err(self.ended()),
+                Ok(Some(received)) => received,
                 Err(error) => {
                     return Err(format!("the connection to process {} broke: {error}", self.from));
                 }
             };
             self.landed(bytes.min(straight), matching);
             self.take(&scratch.buffer[..bytes.saturating_sub(straight)], matching)?;
-            if bytes < room && !to_the_end {
+            if is_all && !to_the_end {
                 return Ok(Read::Nothing);
             }
         }

@@ -1,22 +1,20 @@
 //! The network of one process: all its connections, and what sends and receives do to them.
 
 use std::io;
-use std::net;
-use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use lpf_core::messages::network::Pace;
 use lpf_core::messages::{Broken, Outcome, Piece, Rank, Tag, Ticket};
 use lpf_core::process::Maker;
-use mio::net::TcpStream;
-use socket2::SockRef;
 
 use super::connection::Connection;
 use super::frame::{Header, Kind, LONG, LONGEST};
 use super::incoming::Scratch;
 use super::matching::{Matching, Stage};
 use super::readiness::Readiness;
+use super::socket::Socket;
 use super::system;
+use crate::stream::Stream;
 
 /// So often a process that waits asks for connections that let nothing through, and these are given up after
 /// so long: what an outage of 1.5 s has lost is sent again after 3 s.
@@ -39,7 +37,7 @@ pub(super) struct Network {
 }
 
 impl Network {
-    pub(super) fn new(rank: Rank, streams: Vec<Option<net::TcpStream>>) -> io::Result<Self> {
+    pub(super) fn new(rank: Rank, streams: Vec<Option<Stream>>) -> io::Result<Self> {
         let size = streams.len();
         let expected = |(peer, stream): (Rank, &Option<_>)| stream.is_some() == (peer != rank);
         if size <= rank as usize || !(0..).zip(&streams).all(expected) {
@@ -48,7 +46,7 @@ impl Network {
         }
         let mut connections = Vec::with_capacity(size);
         for (peer, stream) in (0..).zip(streams) {
-            connections.push(Connection::new(peer, stream.map(prepare).transpose()?));
+            connections.push(Connection::new(peer, stream.map(Socket::new).transpose()?));
         }
         let several = size > 2;
         Ok(Network {
@@ -261,7 +259,7 @@ impl Network {
         }
         for connection in &mut self.connections {
             connection.read(matching, scratch);
-            if !connection.outgoing.is_empty() {
+            if connection.has_unsent() {
                 connection.write(matching, scratch);
             }
         }
@@ -288,52 +286,38 @@ impl Network {
                 }
             }
             None => {
-                let alone = self.connections.iter().find(|connection| connection.stream.is_some());
-                let descriptor = alone.and_then(|one| Some(one.stream.as_ref()?.as_raw_fd()));
-                let writes = alone.is_some_and(|one| !one.outgoing.is_empty());
-                system::wait(descriptor, writes, time);
+                let alone = self.connections.iter().find(|connection| connection.socket.is_some());
+                if !alone.is_some_and(Connection::has_unread) {
+                    let descriptor = alone.and_then(|one| Some(one.socket.as_ref()?.descriptor()));
+                    system::wait(descriptor, alone.is_some_and(Connection::has_unsent), time);
+                }
             }
         }
-        self.give_up_unanswered();
+        self.doubt();
     }
 
-    /// Breaks off what lets nothing through. A process that dies, or is not heard of by process 0, is told of
+    /// Looks for connections that let nothing through, or not everything. A process that dies, or is not heard of by process 0, is told of
     /// by the control plane; what lies between two others only they can see.
-    fn give_up_unanswered(&mut self) {
+    fn doubt(&mut self) {
         let now = Instant::now();
         if now.duration_since(self.asked) < ASKED {
             return;
         }
         self.asked = now;
         for peer in 0..self.connections.len() {
-            let stream = self.connections[peer].stream.as_ref();
-            if stream.is_some_and(|stream| system::is_unanswered(stream, UNANSWERED)) {
+            let Some(socket) = &mut self.connections[peer].socket else { continue };
+            if system::is_unanswered(socket.stream(), UNANSWERED) {
                 let text = format!(
                     "nothing that is sent to process {peer} arrives: for {:.1} s its host has acknowledged nothing; is there a firewall between the hosts, or a link down?",
                     UNANSWERED.as_secs_f64()
                 );
                 self.break_off(peer as Rank, text);
+            } else if socket.prove().is_ok() {
+                // What is wrong with waiting for events the next look tells.
+                let _ = self.wrote(peer as Rank);
             }
         }
     }
-}
-
-/// A stream as it is used here.
-///
-/// The sizes of its buffers are left to the system, which grows them as the traffic asks for (to
-/// megabytes, `tcp_rmem` and `tcp_wmem`); a size that is set stays, and was never faster here. So is the
-/// control of congestion, unless it is BBR, which is made for long paths: it probes for their length with
-/// more than the queues of a switch hold. Four hosts with 100 Mbit/s each exchange 1 MiB per pair in 302 ms
-/// with it and in 272 with CUBIC; what the links can do is 263.
-fn prepare(stream: net::TcpStream) -> io::Result<TcpStream> {
-    stream.set_nodelay(true)?;
-    stream.set_nonblocking(true)?;
-    let socket = SockRef::from(&stream);
-    if socket.tcp_congestion().is_ok_and(|name| name.starts_with(b"bbr")) {
-        // The second may be set everywhere, the first often by root alone.
-        let _ = socket.set_tcp_congestion(b"cubic").or_else(|_| socket.set_tcp_congestion(b"reno"));
-    }
-    Ok(TcpStream::from_std(stream))
 }
 
 /// An error that is about no connection.

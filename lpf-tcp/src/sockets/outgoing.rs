@@ -8,11 +8,11 @@ use std::io;
 
 use lpf_core::messages::Piece;
 use lpf_core::messages::network::Slab;
-use mio::net::TcpStream;
 
 use super::frame::{HEADER, given_up, has_end};
 use super::matching::{Operation, Stage};
-use super::system::{self, Vectors};
+use super::socket::Socket;
+use super::vectors::Vectors;
 
 /// Writes in a row to one connection, before others have their turn.
 const WRITES: usize = 4;
@@ -40,6 +40,8 @@ pub(super) struct Outgoing {
     copies: VecDeque<u8>,
     /// Bytes of its header and of its end that are out, where the first part is a message.
     headers_out: usize,
+    /// Sends that are sealed, and whose records the socket has not taken. Their memory is not read any more.
+    sealed: Vec<u32>,
 }
 
 /// What is left to write.
@@ -55,7 +57,7 @@ pub(super) enum Written {
 
 impl Outgoing {
     pub(super) fn is_empty(&self) -> bool {
-        self.parts.is_empty()
+        self.parts.is_empty() && self.sealed.is_empty()
     }
 
     /// Queues bytes, the caller's again on return.
@@ -81,22 +83,28 @@ impl Outgoing {
     /// Where nothing can be written any more.
     pub(super) fn flush(
         &mut self,
-        stream: &TcpStream,
+        socket: &mut Socket,
         operations: &mut Slab<Operation>,
         vectors: &mut Vectors,
     ) -> io::Result<Written> {
         for _ in 0..WRITES {
+            if !socket.flush()? {
+                return Ok(Written::Full);
+            }
+            for send in self.sealed.drain(..) {
+                operations[send].stage = Stage::Finished;
+            }
             if self.parts.is_empty() {
                 return Ok(Written::All);
             }
             self.gather(operations, vectors);
             // SAFETY: the memory is that of copies, of headers, of zeros, or of sends that are
             // neither finished nor cancelled: valid by the promise of who made them.
-            let Some(bytes) = (unsafe { system::send(stream, vectors)? }) else {
+            let Some(bytes) = (unsafe { socket.send(vectors)? }) else {
                 return Ok(Written::Full);
             };
-            self.out(bytes, operations);
-            if bytes < vectors.bytes() {
+            self.out(bytes, socket.has_unsent(), operations);
+            if bytes < vectors.bytes() || socket.has_unsent() {
                 return Ok(Written::Full);
             }
         }
@@ -139,8 +147,8 @@ impl Outgoing {
         }
     }
 
-    /// So many bytes are out.
-    fn out(&mut self, mut bytes: usize, operations: &mut Slab<Operation>) {
+    /// So many bytes are out, or sealed if the socket has not taken all.
+    fn out(&mut self, mut bytes: usize, is_full: bool, operations: &mut Slab<Operation>) {
         while bytes > 0
             && let Some(part) = self.parts.front_mut()
         {
@@ -151,8 +159,8 @@ impl Outgoing {
                     (*count, bytes) = (*count - now, bytes - now);
                     *count == 0
                 }
-                Part::Message(send) => {
-                    let send = &mut operations[*send];
+                &mut Part::Message(place) => {
+                    let send = &mut operations[place];
                     let header = bytes.min(HEADER.saturating_sub(self.headers_out));
                     self.headers_out += header;
                     let now = (bytes - header).min(send.pieces.left());
@@ -165,7 +173,10 @@ impl Outgoing {
                     bytes -= ended;
                     let is_headed = self.headers_out >= HEADER;
                     let done = is_headed && send.pieces.left() == 0 && ended == end;
-                    send.stage = if done { Stage::Finished } else { Stage::Moving };
+                    send.stage = if done && !is_full { Stage::Finished } else { Stage::Moving };
+                    if done && is_full {
+                        self.sealed.push(place);
+                    }
                     done
                 }
                 Part::Filler(count) => {
@@ -184,13 +195,13 @@ impl Outgoing {
         }
     }
 
-    /// A send is cancelled: its memory is not read any more. If none of its frame is out, none will
+    /// A send is cancelled: its memory is not read any more. What is sealed leaves. If none of its frame is out, none will
     /// be; else the rest must follow, or the receiver would be out of step: a copy of it, or zeros and an
     /// end that says so.
     pub(super) fn withdraw(&mut self, send: u32, operations: &Slab<Operation>) {
         let found =
             self.parts.iter().position(|part| matches!(part, Part::Message(s) if *s == send));
-        let Some(nth) = found else { return };
+        let Some(nth) = found else { return self.sealed.retain(|&place| place != send) };
         if nth > 0 || self.headers_out == 0 {
             self.parts.remove(nth);
             return;
@@ -228,6 +239,7 @@ impl Outgoing {
 
     /// Cancels all sends.
     pub(super) fn withdraw_all(&mut self, operations: &Slab<Operation>) {
+        self.sealed.clear();
         for nth in (0..self.parts.len()).rev() {
             if let Some(Part::Message(send)) = self.parts.get(nth) {
                 self.withdraw(*send, operations);

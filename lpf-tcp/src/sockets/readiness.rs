@@ -32,8 +32,8 @@ impl Readiness {
     pub(super) fn new(connections: &mut [Connection]) -> io::Result<Self> {
         let poll = Poll::new()?;
         for (number, connection) in connections.iter_mut().enumerate() {
-            if let Some(stream) = &mut connection.stream {
-                poll.registry().register(stream, Token(number), Interest::READABLE)?;
+            if let Some(socket) = &mut connection.socket {
+                poll.registry().register(socket.stream_mut(), Token(number), Interest::READABLE)?;
             }
         }
         let listed = Vec::with_capacity(connections.len());
@@ -102,13 +102,13 @@ fn list(listed: &mut Vec<usize>, number: usize, connection: &mut Connection) {
 
 /// Watches writing exactly while something is to be written.
 fn watch(poll: &Poll, number: usize, connection: &mut Connection) -> io::Result<()> {
-    let wanted = !connection.outgoing.is_empty();
+    let wanted = connection.has_unsent();
     if wanted == connection.watched {
         return Ok(());
     }
     connection.watched = wanted;
-    let Some(stream) = &mut connection.stream else { return Ok(()) };
+    let Some(socket) = &mut connection.socket else { return Ok(()) };
     let interest =
         if wanted { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
-    poll.registry().reregister(stream, Token(number), interest)
+    poll.registry().reregister(socket.stream_mut(), Token(number), interest)
 }

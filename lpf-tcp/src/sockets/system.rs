@@ -4,82 +4,9 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
-use lpf_core::messages::Piece;
 use mio::net::TcpStream;
 
-/// The most pieces that one call takes: `UIO_MAXIOV` of Linux, `IOV_MAX` elsewhere.
-const MOST: usize = 1024;
-
-/// The most bytes that one call is offered: more than a socket's buffers hold, and little enough
-/// that other connections have their turn.
-const MOST_BYTES: usize = 8 << 20;
-
-/// The pieces of one call.
-pub(super) struct Vectors {
-    list: Vec<libc::iovec>,
-    bytes: usize,
-}
-
-// SAFETY: addresses are only numbers; who may touch the memory is said where they are used.
-unsafe impl Send for Vectors {}
-
-impl Vectors {
-    pub(super) fn new() -> Self {
-        Vectors { list: Vec::with_capacity(MOST), bytes: 0 }
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.list.clear();
-        self.bytes = 0;
-    }
-
-    /// Bytes of all pieces.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// Adds a piece, or as much of it as one call may take; false where that is not all.
-    pub(super) fn push(&mut self, piece: Piece) -> bool {
-        let bytes = piece.bytes.min(MOST_BYTES - self.bytes);
-        if bytes > 0 && self.list.len() < MOST {
-            self.list.push(libc::iovec { iov_base: piece.base.cast(), iov_len: bytes });
-            self.bytes += bytes;
-            return bytes == piece.bytes;
-        }
-        piece.bytes == 0
-    }
-
-    /// The first `bytes` bytes of the pieces.
-    ///
-    /// # Safety
-    /// They are valid for reads.
-    #[cfg(test)]
-    pub(super) unsafe fn read(&self, bytes: usize) -> Vec<u8> {
-        let mut read = Vec::new();
-        for piece in &self.list {
-            let length = piece.iov_len.min(bytes - read.len());
-            // SAFETY: the caller's promise.
-            read.extend(unsafe { std::slice::from_raw_parts(piece.iov_base.cast::<u8>(), length) });
-        }
-        read
-    }
-
-    /// Adds the first `bytes` bytes of pieces; false where that was not all.
-    pub(super) fn extend(&mut self, pieces: impl Iterator<Item = Piece>, bytes: usize) -> bool {
-        let mut left = bytes;
-        for piece in pieces {
-            let piece = Piece { bytes: piece.bytes.min(left), ..piece };
-            left -= piece.bytes;
-            if !self.push(piece) {
-                return false;
-            }
-            if left == 0 {
-                break;
-            }
-        }
-        true
-    }
-}
+use super::vectors::Vectors;
 
 /// Calls again what a signal interrupted; `None` where it would have to wait.
 fn unless_blocked(mut call: impl FnMut() -> isize) -> io::Result<Option<usize>> {
@@ -102,7 +29,7 @@ fn unless_blocked(mut call: impl FnMut() -> isize) -> io::Result<Option<usize>> 
 /// The pieces are valid for writes.
 pub(super) unsafe fn receive(stream: &TcpStream, vectors: &Vectors) -> io::Result<Option<usize>> {
     let descriptor = stream.as_raw_fd();
-    unless_blocked(|| match vectors.list[..] {
+    unless_blocked(|| match vectors.list()[..] {
         // The plain call is quicker by a tenth of a microsecond.
         // SAFETY: the caller's promise.
         [piece] => unsafe { libc::recv(descriptor, piece.iov_base, piece.iov_len, 0) },
@@ -123,7 +50,7 @@ pub(super) unsafe fn send(stream: &TcpStream, vectors: &Vectors) -> io::Result<O
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     const FLAGS: libc::c_int = 0;
     let descriptor = stream.as_raw_fd();
-    if let [piece] = vectors.list[..] {
+    if let [piece] = vectors.list()[..] {
         // SAFETY: the caller's promise.
         return unless_blocked(|| unsafe {
             libc::send(descriptor, piece.iov_base, piece.iov_len, FLAGS)
@@ -131,8 +58,8 @@ pub(super) unsafe fn send(stream: &TcpStream, vectors: &Vectors) -> io::Result<O
     }
     // SAFETY: all zero is a message header without name, pieces and control data.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    message.msg_iov = vectors.list.as_ptr().cast_mut();
-    message.msg_iovlen = vectors.list.len() as _;
+    message.msg_iov = vectors.list().as_ptr().cast_mut();
+    message.msg_iovlen = vectors.list().len() as _;
     // SAFETY: the header names the list's pieces, which the caller promises to be valid for reads;
     // none of them is written.
     unless_blocked(|| unsafe { libc::sendmsg(descriptor, &raw const message, FLAGS) })

@@ -167,7 +167,7 @@ fn calls_that_cannot_be_answered_are_refused() {
 
 #[test]
 fn a_network_needs_a_stream_to_each_of_the_others() {
-    let stream = || Some(pair(&listener()).0);
+    let stream = || Some(pair(&listener()).0.into());
     for (rank, streams) in [
         (0, vec![]),
         (1, vec![None]),

@@ -93,7 +93,7 @@ impl Victim {
         let (own, peer) = pair(listener);
         forgettable(&own);
         forgettable(&peer);
-        let net = Sockets::new(0, vec![None, Some(own)], NoControl).unwrap();
+        let net = Sockets::new(0, vec![None, Some(own.into())], NoControl).unwrap();
         Victim { net, peer, posted: Vec::new() }
     }
 

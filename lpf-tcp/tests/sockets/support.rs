@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 pub(crate) use lpf_core::conformance::NoControl;
 use lpf_core::messages::{Broken, Outcome, Piece, Rank, Tag, Ticket, Transport};
-use lpf_tcp::sockets::Sockets;
+use lpf_tcp::rendezvous::{Meeting, Secret, bind_first};
+use lpf_tcp::sockets::{Sockets, Stream};
 
 /// Nothing here waits longer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -27,23 +28,57 @@ pub(crate) fn listener() -> TcpListener {
     TcpListener::bind("127.0.0.1:0").unwrap()
 }
 
+/// The variable that makes the connections of [`networks`] sealed ones.
+const SEALED: &str = "LPF_TEST_SEALED";
+
 /// The networks of `p` processes.
 pub(crate) fn networks(p: usize) -> Vec<Net> {
+    let streams = match std::env::var_os(SEALED) {
+        Some(_) => sealed(p),
+        None => unsealed(p),
+    };
+    let network = |(rank, streams)| Sockets::new(rank, streams, NoControl).unwrap();
+    (0..).zip(streams).map(network).collect()
+}
+
+fn unsealed(p: usize) -> Vec<Vec<Option<Stream>>> {
     let listener = listener();
     // Every process that is added has a stream to each of those before it.
-    let mut streams: Vec<Vec<Option<TcpStream>>> = Vec::new();
+    let mut streams: Vec<Vec<Option<Stream>>> = Vec::new();
     for _ in 0..p {
         let mut own = Vec::new();
         for low in &mut streams {
             let (one, other) = pair(&listener);
-            low.push(Some(one));
-            own.push(Some(other));
+            low.push(Some(one.into()));
+            own.push(Some(other.into()));
         }
         own.push(None);
         streams.push(own);
     }
-    let network = |(rank, streams)| Sockets::new(rank, streams, NoControl).unwrap();
-    (0..).zip(streams).map(network).collect()
+    streams
+}
+
+/// As a rendezvous with a secret makes them.
+fn sealed(p: usize) -> Vec<Vec<Option<Stream>>> {
+    let listener = bind_first("127.0.0.1").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let mut listener = Some(listener);
+    let joining: Vec<_> = (0..p as Rank)
+        .map(|rank| {
+            let mut meeting = Meeting::new(&address, rank, p as Rank);
+            meeting.secret = Some(Secret::new("a secret of these tests").unwrap());
+            meeting.listener = listener.take();
+            std::thread::spawn(|| meeting.join().unwrap())
+        })
+        .collect();
+    let joined = joining.into_iter().map(|joining| joining.join().unwrap());
+    let joined: Vec<_> = joined.collect();
+    let streams = joined.into_iter().map(|mut joined| {
+        joined.streams.resize_with(p, || None);
+        assert!(joined.streams.iter().flatten().all(Stream::is_sealed));
+        joined.streams
+    });
+    streams.collect()
 }
 
 /// The network of process 0, and the bare ends of the others' streams.
@@ -52,7 +87,7 @@ pub(crate) fn against_bare(p: usize) -> (Net, Vec<TcpStream>) {
     let (mut own, mut bare) = (vec![None], Vec::new());
     for _ in 1..p {
         let (one, other) = pair(&listener);
-        own.push(Some(one));
+        own.push(Some(one.into()));
         bare.push(other);
     }
     (Sockets::new(0, own, NoControl).unwrap(), bare)

@@ -45,7 +45,7 @@ impl Sender {
         let bytes = bytes.min(self.vectors.bytes());
         // SAFETY: all messages live longer than the sender.
         self.stream.extend(unsafe { self.vectors.read(bytes) });
-        self.outgoing.out(bytes, &mut self.operations);
+        self.outgoing.out(bytes, false, &mut self.operations);
     }
 }
 

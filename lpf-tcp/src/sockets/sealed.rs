@@ -1,0 +1,294 @@
+//! A sealed connection between its frames and its socket: bytes become records, and records bytes.
+//!
+//! # Sending
+//! Bytes are sealed as soon as the socket has taken all earlier records, at most [`AT_ONCE`] records at a time. What
+//! the socket does not take stays here. The memory of what is sealed is not read again.
+//!
+//! # Receiving
+//! What the socket has is read into a buffer, and opened from there: into its place if it fits there, else into a
+//! second buffer. A process that does not take more than it has asked for leaves the rest in the socket, as
+//! without a seal.
+//!
+//! # Memory
+//! A connection begins with 8 KiB for what it sends and 16 KiB for what it receives. Once it carries long messages it
+//! has five records (320 KiB) for what it sends, four (256 KiB) for what it receives, and one that is opened and not
+//! taken. Each is allocated when it is needed first. If the memory is refused, the connection breaks.
+
+use std::io::{self, Read, Write};
+
+use mio::net::TcpStream;
+
+use super::vectors::{Vectors, Walk};
+use crate::seal::{self, HEAD, LONGEST, MOST, SHORT, Seal};
+
+/// Records that are sealed before the first of them is written.
+const AT_ONCE: usize = 4;
+
+/// The room for what is received: at first, and once a longer record has arrived.
+const ROOM: (usize, usize) = (16 << 10, 4 * LONGEST);
+
+/// Bytes to send for which a small buffer is enough, and its length: one record, and what is gathered for it.
+const FEW: usize = 3 << 10;
+const SMALL: usize = 8 << 10;
+
+/// A piece so long ends a record: the next one is sealed from where it is, instead of from a copy.
+const LONG: usize = 8 << 10;
+
+/// What a read brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Received {
+    /// So many bytes; 0 at the end of the stream.
+    pub(super) bytes: usize,
+    /// The socket is taken to be empty.
+    pub(super) is_all: bool,
+}
+
+/// The seal of a connection, and what is under way.
+pub(super) struct Sealed {
+    seal: Seal,
+    /// Records, of which the first `sent` bytes have left, and those behind `made` are none.
+    records: Vec<u8>,
+    sent: usize,
+    made: usize,
+    /// Whether anything was sent since the last empty record.
+    is_unproven: bool,
+    /// What has arrived: opened up to `begin`, and to be opened up to `end`.
+    came: Vec<u8>,
+    begin: usize,
+    end: usize,
+    /// What is opened and found no room: from `taken` to `length`.
+    opened: Vec<u8>,
+    taken: usize,
+    length: usize,
+    is_altered: bool,
+}
+
+impl Sealed {
+    pub(super) fn new(seal: Seal) -> Self {
+        Sealed {
+            seal,
+            records: Vec::new(),
+            sent: 0,
+            made: 0,
+            is_unproven: false,
+            came: Vec::new(),
+            begin: 0,
+            end: 0,
+            opened: Vec::new(),
+            taken: 0,
+            length: 0,
+            is_altered: false,
+        }
+    }
+
+    /// Whether anything did not open.
+    pub(super) fn is_altered(&self) -> bool {
+        self.is_altered
+    }
+
+    /// Whether records have not left.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.sent < self.made
+    }
+
+    /// Whether something has arrived that can be taken though the socket is empty.
+    pub(super) fn has_unread(&self) -> bool {
+        self.taken < self.length || self.end - self.begin >= self.seal.expected()
+    }
+
+    /// Writes what is sealed; whether all of it has left.
+    pub(super) fn flush(&mut self, mut stream: &TcpStream) -> io::Result<bool> {
+        if self.has_unsent() {
+            let written = unless_blocked(|| stream.write(&self.records[self.sent..self.made]))?;
+            self.sent += written.unwrap_or(0);
+        }
+        Ok(!self.has_unsent())
+    }
+
+    /// Seals and writes as many bytes as the socket takes, and how many these are. Some of their records may
+    /// remain to be [flushed](Self::flush).
+    ///
+    /// # Safety
+    /// The pieces are valid for reads.
+    pub(super) unsafe fn send(
+        &mut self,
+        stream: &TcpStream,
+        vectors: &Vectors,
+    ) -> io::Result<Option<usize>> {
+        let mut from = Walk::new(vectors);
+        while self.flush(stream)? && from.left() > 0 {
+            // SAFETY: the caller's promise.
+            unsafe { self.make_records(&mut from)? };
+        }
+        let bytes = vectors.bytes() - from.left();
+        Ok((bytes > 0).then_some(bytes))
+    }
+
+    /// Sends an empty record if anything was sent since the last one. If a record was left out on its way, this one
+    /// does not open.
+    pub(super) fn prove(&mut self, stream: &TcpStream) -> io::Result<()> {
+        if self.is_unproven && self.flush(stream)? {
+            reserve(&mut self.records, HEAD)?;
+            (self.sent, self.made) = (0, self.seal.seal(&[], &[], &mut self.records));
+            self.is_unproven = false;
+            self.flush(stream)?;
+        }
+        Ok(())
+    }
+
+    /// Seals some of the pieces, where all earlier records have left.
+    ///
+    /// # Safety
+    /// The pieces are valid for reads.
+    unsafe fn make_records(&mut self, from: &mut Walk<'_>) -> io::Result<()> {
+        let few = from.left() <= FEW;
+        reserve(&mut self.records, if few { SMALL } else { (AT_ONCE + 1) * LONGEST })?;
+        (self.sent, self.made, self.is_unproven) = (0, 0, true);
+        for _ in 0..AT_ONCE {
+            let mut first = [0; SHORT];
+            // SAFETY: the caller's promise; what was allocated here is behind no piece.
+            let length = unsafe { from.read(&mut first) };
+            if length == 0 {
+                break;
+            }
+            let (rest, next) = (from.left().min(MOST - SHORT), from.next());
+            let (record, beyond) =
+                self.records[self.made..].split_at_mut(seal::length(length + rest));
+            let rest = if next.bytes >= rest.min(LONG) {
+                let bytes = rest.min(next.bytes);
+                from.advance(bytes);
+                match bytes {
+                    0 => &[],
+                    // SAFETY: so many bytes are next and contiguous, valid by the caller's promise.
+                    _ => unsafe { std::slice::from_raw_parts(next.base, bytes) },
+                }
+            } else {
+                // SAFETY: as above.
+                let gathered = unsafe { from.read(&mut beyond[..rest]) };
+                &beyond[..gathered]
+            };
+            self.made += self.seal.seal(&first[..length], rest, record);
+        }
+        Ok(())
+    }
+
+    /// Reads what is there into the pieces; `None` if nothing is there.
+    ///
+    /// # Errors
+    /// The system's, and [`Altered`](seal::Altered).
+    ///
+    /// # Safety
+    /// The pieces are valid for writes.
+    pub(super) unsafe fn receive(
+        &mut self,
+        stream: &TcpStream,
+        vectors: &Vectors,
+    ) -> io::Result<Option<Received>> {
+        let mut into = Walk::new(vectors);
+        let mut is_empty = false;
+        loop {
+            // SAFETY: the caller's promise; what was allocated here is behind no piece.
+            self.taken += unsafe { into.write(&self.opened[self.taken..self.length]) };
+            let bytes = vectors.bytes() - into.left();
+            if into.left() == 0 {
+                return Ok(Some(Received { bytes, is_all: false }));
+            }
+            if self.has_unread() {
+                // SAFETY: the caller's promise.
+                match unsafe { self.open(&mut into, bytes > 0) } {
+                    Ok(true) => {}
+                    Ok(false) => return Ok(Some(Received { bytes, is_all: false })),
+                    Err(error) => {
+                        self.is_altered |= error.kind() == io::ErrorKind::InvalidData;
+                        // What has arrived before is delivered. The rest does not open the next time, either.
+                        let delivered = (bytes > 0).then_some(Received { bytes, is_all: false });
+                        return delivered.map_or(Err(error), |before| Ok(Some(before)));
+                    }
+                }
+            } else if is_empty {
+                return Ok((bytes > 0).then_some(Received { bytes, is_all: true }));
+            } else {
+                match self.fill(stream)? {
+                    Some(0) => return Ok(Some(Received { bytes, is_all: true })),
+                    Some(_) => is_empty = self.end < self.came.len(),
+                    None => is_empty = true,
+                }
+            }
+        }
+    }
+
+    /// Opens the next head or tail. If it does not fit into what is next and `or_not`, it is left for a read into
+    /// another place; whether it was opened.
+    ///
+    /// # Safety
+    /// The pieces are valid for writes.
+    unsafe fn open(&mut self, into: &mut Walk<'_>, or_not: bool) -> io::Result<bool> {
+        let expected = self.seal.expected();
+        let part = &self.came[self.begin..self.begin + expected];
+        let next = into.next();
+        if next.bytes >= expected {
+            // SAFETY: so many bytes are next and contiguous, valid for writes by the caller's promise. They may not
+            // have been written yet, so they are first.
+            let place = unsafe {
+                next.base.write_bytes(0, expected);
+                std::slice::from_raw_parts_mut(next.base, expected)
+            };
+            into.advance(self.seal.open(part, place).map_err(altered)?);
+        } else if or_not && expected > HEAD {
+            return Ok(false);
+        } else {
+            reserve(&mut self.opened, expected)?;
+            (self.taken, self.length) =
+                (0, self.seal.open(part, &mut self.opened).map_err(altered)?);
+        }
+        self.begin += expected;
+        Ok(true)
+    }
+
+    /// Reads what is there; 0 bytes at the end of the stream.
+    fn fill(&mut self, mut stream: &TcpStream) -> io::Result<Option<usize>> {
+        let expected = self.seal.expected();
+        reserve(&mut self.came, if expected > ROOM.0 { ROOM.1 } else { ROOM.0 })?;
+        if self.begin == self.end {
+            (self.begin, self.end) = (0, 0);
+        } else if self.came.len() - self.begin < expected {
+            self.came.copy_within(self.begin..self.end, 0);
+            (self.begin, self.end) = (0, self.end - self.begin);
+        }
+        let bytes = unless_blocked(|| stream.read(&mut self.came[self.end..]))?;
+        self.end += bytes.unwrap_or(0);
+        Ok(bytes)
+    }
+}
+
+/// Makes a buffer at least so long.
+fn reserve(buffer: &mut Vec<u8>, length: usize) -> io::Result<()> {
+    if let Some(missing) = length.checked_sub(buffer.len())
+        && missing > 0
+    {
+        buffer.try_reserve_exact(missing).map_err(|_| {
+            io::Error::new(
+                io::ErrorKind::OutOfMemory,
+                format!("{length} bytes for records are refused"),
+            )
+        })?;
+        buffer.resize(length, 0);
+    }
+    Ok(())
+}
+
+fn altered(altered: seal::Altered) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, altered)
+}
+
+/// Calls again what a signal interrupted; `None` where it would have to wait.
+fn unless_blocked(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<Option<usize>> {
+    loop {
+        match call() {
+            Ok(bytes) => return Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

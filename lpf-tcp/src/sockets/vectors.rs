@@ -1,0 +1,156 @@
+//! The memory that one call reads or writes: pieces of it, in order.
+
+use lpf_core::messages::Piece;
+
+/// The most pieces that one call takes: `UIO_MAXIOV` of Linux, `IOV_MAX` elsewhere.
+const MOST: usize = 1024;
+
+/// The most bytes that one call is offered: more than a socket's buffers hold, and little enough
+/// that other connections have their turn.
+const MOST_BYTES: usize = 8 << 20;
+
+/// The pieces of one call.
+pub(super) struct Vectors {
+    list: Vec<libc::iovec>,
+    bytes: usize,
+}
+
+// SAFETY: addresses are only numbers; who may touch the memory is said where they are used.
+unsafe impl Send for Vectors {}
+
+impl Vectors {
+    pub(super) fn new() -> Self {
+        Vectors { list: Vec::with_capacity(MOST), bytes: 0 }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.list.clear();
+        self.bytes = 0;
+    }
+
+    pub(super) fn list(&self) -> &[libc::iovec] {
+        &self.list
+    }
+
+    /// Bytes of all pieces.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Adds a piece, or as much of it as one call may take; false where that is not all.
+    pub(super) fn push(&mut self, piece: Piece) -> bool {
+        let bytes = piece.bytes.min(MOST_BYTES - self.bytes);
+        if bytes > 0 && self.list.len() < MOST {
+            self.list.push(libc::iovec { iov_base: piece.base.cast(), iov_len: bytes });
+            self.bytes += bytes;
+            return bytes == piece.bytes;
+        }
+        piece.bytes == 0
+    }
+
+    /// The first `bytes` bytes of the pieces.
+    ///
+    /// # Safety
+    /// They are valid for reads.
+    #[cfg(test)]
+    pub(super) unsafe fn read(&self, bytes: usize) -> Vec<u8> {
+        let mut read = Vec::new();
+        for piece in &self.list {
+            let length = piece.iov_len.min(bytes - read.len());
+            // SAFETY: the caller's promise.
+            read.extend(unsafe { std::slice::from_raw_parts(piece.iov_base.cast::<u8>(), length) });
+        }
+        read
+    }
+
+    /// Adds the first `bytes` bytes of pieces; false where that was not all.
+    pub(super) fn extend(&mut self, pieces: impl Iterator<Item = Piece>, bytes: usize) -> bool {
+        let mut left = bytes;
+        for piece in pieces {
+            let piece = Piece { bytes: piece.bytes.min(left), ..piece };
+            left -= piece.bytes;
+            if !self.push(piece) {
+                return false;
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        true
+    }
+}
+
+/// A walk over the pieces of a call.
+pub(super) struct Walk<'a> {
+    list: &'a [libc::iovec],
+    /// Bytes of the first piece that are behind the walk, and bytes that are ahead.
+    offset: usize,
+    left: usize,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(vectors: &'a Vectors) -> Self {
+        Walk { list: &vectors.list, offset: 0, left: vectors.bytes }
+    }
+
+    /// Bytes that are ahead.
+    pub(super) fn left(&self) -> usize {
+        self.left
+    }
+
+    /// The bytes that are next and contiguous; of length 0 at the end.
+    pub(super) fn next(&self) -> Piece {
+        let Some(piece) = self.list.first() else {
+            return Piece { base: std::ptr::null_mut(), bytes: 0 };
+        };
+        let base = piece.iov_base.cast::<u8>().wrapping_add(self.offset);
+        Piece { base, bytes: piece.iov_len - self.offset }
+    }
+
+    /// Goes on by so many bytes, at most to the end of the [`next`](Self::next) ones.
+    pub(super) fn advance(&mut self, bytes: usize) {
+        self.offset += bytes;
+        self.left -= bytes;
+        if let Some(piece) = self.list.first()
+            && self.offset == piece.iov_len
+        {
+            (self.list, self.offset) = (&self.list[1..], 0);
+        }
+    }
+
+    /// Copies the next bytes into `to`, as many as there is room for; how many.
+    ///
+    /// # Safety
+    /// The pieces are valid for reads, and do not overlap with `to`.
+    pub(super) unsafe fn read(&mut self, to: &mut [u8]) -> usize {
+        let mut done = 0;
+        while let from = self.next()
+            && let bytes = from.bytes.min(to.len() - done)
+            && bytes > 0
+        {
+            // SAFETY: `bytes` is no more than either has, and `to` is behind no piece: the caller's promise.
+            unsafe { lpf_core::copy::copy(from.base, to[done..].as_mut_ptr(), bytes) };
+            self.advance(bytes);
+            done += bytes;
+        }
+        done
+    }
+
+    /// Copies bytes of `from` into what is next, as many as there is room for; how many.
+    ///
+    /// # Safety
+    /// The pieces are valid for writes, and do not overlap with `from`.
+    pub(super) unsafe fn write(&mut self, from: &[u8]) -> usize {
+        let mut done = 0;
+        while let to = self.next()
+            && let bytes = to.bytes.min(from.len() - done)
+            && bytes > 0
+        {
+            // SAFETY: `bytes` is no more than either has, and `from` is behind no piece: the caller's promise.
+            unsafe { lpf_core::copy::copy(from[done..].as_ptr(), to.base, bytes) };
+            self.advance(bytes);
+            done += bytes;
+        }
+        done
+    }
+}

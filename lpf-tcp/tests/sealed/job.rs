@@ -1,0 +1,130 @@
+//! A job of two processes, the second of which finds the first by a relay.
+
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lpf_core::conformance::{Mode, NoControl};
+use lpf_core::messages::{Piece, Tag, Transport, Way};
+use lpf_core::{Args, Context, Lpf, Result};
+use lpf_tcp::Job;
+use lpf_tcp::rendezvous::{Joined, Meeting, Secret};
+use lpf_tcp::sockets::Sockets;
+
+use crate::PATIENCE;
+use crate::relay::{Direction, Relay};
+
+/// What a process sends to the other in a superstep, and what that is made of.
+pub(crate) const BYTES: usize = 256 << 10;
+pub(crate) const PATTERN: &[u8; 16] = b"0 a pattern of 0";
+
+/// The error of a process that has received something else.
+pub(crate) const DIFFERS: &str = "what was received differs from what was sent";
+
+/// What the processes say of sealing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sealed {
+    ByDefault,
+    UnlessFirstSaysNo,
+    UnlessOtherSaysNo,
+}
+
+/// How one process ended.
+pub(crate) type Outcome = std::result::Result<(), String>;
+
+/// Runs a job by a relay: so many supersteps, or until one fails.
+pub(crate) fn run(relay: &Relay, sealed: Sealed, supersteps: Option<u32>) -> [Outcome; 2] {
+    let joined = join(relay, sealed);
+    let ended = joined.map(|joined| {
+        let (ends, ended) = channel();
+        thread::spawn(move || ends.send(process(joined, supersteps)));
+        ended
+    });
+    ended.map(|ended| ended.recv_timeout(PATIENCE).expect("the job hangs"))
+}
+
+/// The processes of a job, which have just joined.
+fn join(relay: &Relay, sealed: Sealed) -> [Joined; 2] {
+    let first = relay.listener();
+    let mut meetings = [0, 1].map(|rank| {
+        let mut meeting = Meeting::new(relay.address.to_string(), rank, 2);
+        meeting.secret = Some(Secret::new("a secret of these tests").unwrap());
+        meeting
+    });
+    meetings[0].listener = Some(first);
+    match sealed {
+        Sealed::ByDefault => {}
+        Sealed::UnlessFirstSaysNo => meetings[0].seal_data = false,
+        Sealed::UnlessOtherSaysNo => meetings[1].seal_data = false,
+    }
+    let joining = meetings.map(|meeting| thread::spawn(|| meeting.join()));
+    let joined = joining.map(|joining| joining.join().unwrap().unwrap());
+    relay.arm();
+    joined
+}
+
+/// One process sends the other a single message, and both wait for more: the error of the receiver.
+pub(crate) fn last_message(relay: &Relay, direction: Direction) -> String {
+    let joined = join(relay, Sealed::ByDefault);
+    let network = |joined: Joined| Sockets::new(joined.rank, joined.streams, NoControl).unwrap();
+    let [first, other] = joined.map(network);
+    let (mut sender, mut receiver) = match direction {
+        Direction::ToFirst => (other, first),
+        Direction::FromFirst => (first, other),
+    };
+    let (to, from) = (receiver.rank(), sender.rank());
+    let tag = Tag { context: 1, channel: 1 };
+    sender.send_copy(to, tag, b"short").unwrap();
+    let mut bytes = [0; 5];
+    // SAFETY: the bytes live longer than the receiver, and are not touched.
+    let ticket = unsafe { receiver.receive(from, tag, &[Piece::of_mut(&mut bytes)]) }.unwrap();
+    let began = Instant::now();
+    while began.elapsed() < PATIENCE {
+        for waiting in [&mut sender, &mut receiver] {
+            waiting.idle(Duration::from_millis(10));
+            waiting.progress().unwrap();
+        }
+        match receiver.test(&ticket) {
+            Ok(None) => {}
+            Ok(Some(_)) => return "the message has arrived".into(),
+            Err(broken) => return broken.reason,
+        }
+    }
+    "nothing has happened".into()
+}
+
+fn process(joined: Joined, supersteps: Option<u32>) -> Outcome {
+    let mut job = Job::new(joined).unwrap();
+    let environment = Mode::default().between_processes(Way::Direct);
+    let mut is_right = true;
+    let exchanged = job.hook(environment, Args::none(), |ctx, _args| {
+        is_right = exchange(ctx, supersteps)?;
+        Ok(())
+    });
+    job.leave();
+    match exchanged {
+        Err(error) => Err(error.to_string()),
+        Ok(()) if is_right => Ok(()),
+        Ok(()) => Err(DIFFERS.into()),
+    }
+}
+
+/// Each process sends the other the pattern in every superstep; whether that has arrived.
+fn exchange<L: Lpf>(ctx: &mut Context<'_, L>, supersteps: Option<u32>) -> Result<bool> {
+    ctx.resize(2, 2)?;
+    ctx.sync()?;
+    let (mut own, other) = (ctx.local::<u8>(BYTES)?, ctx.area::<u8>(BYTES)?);
+    ctx.sync()?;
+    let pattern = PATTERN.repeat(BYTES / PATTERN.len());
+    ctx.write(&mut own).copy_from_slice(&pattern);
+    let (mut is_right, began) = (true, Instant::now());
+    for superstep in 0.. {
+        if supersteps.is_some_and(|last| superstep == last) || began.elapsed() > PATIENCE / 2 {
+            break;
+        }
+        ctx.put(&own, .., 1 - ctx.pid(), &other, 0)?;
+        ctx.sync()?;
+        is_right &= ctx.read(&other) == pattern;
+    }
+    Ok(is_right)
+}

@@ -1,0 +1,108 @@
+//! A relay between the two processes of a job: what it reads, and what comes of what it changes. Each process is a
+//! thread here.
+
+mod job;
+mod relay;
+
+use std::time::Duration;
+
+use job::{Outcome, PATTERN, Sealed, run};
+use relay::{Change, Direction, Fault, Relay};
+
+const DIRECTIONS: [Direction; 2] = [Direction::ToFirst, Direction::FromFirst];
+
+/// Bits of a head: of its number, of its contents, of its tag.
+const OF_A_HEAD: [usize; 6] = [0, 15, 16, 8 * 30 + 3, 8 * 48, 8 * 64 - 1];
+
+/// Bytes of a head, which is the whole of a short record.
+const HEAD: usize = 64;
+
+/// Both processes have an error, and one of them has found why.
+#[track_caller]
+fn assert_found(fault: &Fault, outcomes: [Outcome; 2]) {
+    let errors = outcomes.map(|outcome| outcome.expect_err("the job is well"));
+    let is_named = |error: &String| {
+        error.contains("a message was altered on its way") && error.contains("process ")
+    };
+    assert!(errors.iter().any(is_named), "{fault:?}: {errors:?}");
+}
+
+fn every_change(connection: usize, changes: &[Change]) {
+    for direction in DIRECTIONS {
+        for &change in changes {
+            let fault = Fault { connection, direction, change };
+            let outcomes = run(&Relay::start(Some(fault)), Sealed::ByDefault, None);
+            assert_found(&fault, outcomes);
+        }
+    }
+}
+
+#[test]
+fn a_bit_that_is_changed_in_a_head_ends_the_job_data() {
+    every_change(relay::DATA, &OF_A_HEAD.map(Change::Flip));
+}
+
+#[test]
+fn a_bit_that_is_changed_in_a_head_ends_the_job_control() {
+    every_change(relay::CONTROL, &OF_A_HEAD.map(Change::Flip));
+}
+
+#[test]
+fn a_bit_that_is_changed_in_a_long_message_ends_the_job() {
+    let places = [HEAD, 100, 5000, 65_535, 65_600, 70_000];
+    every_change(relay::DATA, &places.map(|byte| Change::Flip(8 * byte + 5)));
+}
+
+#[test]
+fn a_record_that_is_left_out_repeated_or_moved_ends_the_job() {
+    for connection in [relay::CONTROL, relay::DATA] {
+        every_change(
+            connection,
+            &[Change::LeaveOut(HEAD), Change::Repeat(HEAD), Change::Exchange(HEAD)],
+        );
+    }
+}
+
+#[test]
+fn what_is_left_out_is_found_though_nothing_follows() {
+    for direction in DIRECTIONS {
+        let fault = Fault { connection: relay::DATA, direction, change: Change::LeaveOut(HEAD) };
+        let error = job::last_message(&Relay::start(Some(fault)), direction);
+        assert!(error.contains("a message was altered on its way"), "{error}");
+    }
+}
+
+#[test]
+fn with_a_secret_a_relay_reads_nothing() {
+    let relay = Relay::start(None);
+    for outcome in run(&relay, Sealed::ByDefault, Some(3)) {
+        outcome.expect("nothing was changed");
+    }
+    assert!(relay.bytes() > 3 * job::BYTES as u64, "{} bytes went by", relay.bytes());
+    assert!(!relay.has_seen(PATTERN));
+}
+
+#[test]
+fn process_0_decides_whether_data_is_sealed() {
+    for (sealed, is_read) in [(Sealed::UnlessFirstSaysNo, true), (Sealed::UnlessOtherSaysNo, false)]
+    {
+        let relay = Relay::start(None);
+        for outcome in run(&relay, sealed, Some(3)) {
+            outcome.expect("nothing was changed");
+        }
+        assert_eq!(relay.has_seen(PATTERN), is_read, "{sealed:?}");
+    }
+}
+
+#[test]
+fn what_is_changed_in_data_that_is_not_sealed_is_found_by_nobody() {
+    // The proof that the relay changes what it is meant to change.
+    let change = Change::Flip(8 * 5000);
+    let fault = Fault { connection: relay::DATA, direction: Direction::ToFirst, change };
+    let relay = Relay::start(Some(fault));
+    let [first, _] = run(&relay, Sealed::UnlessFirstSaysNo, Some(3));
+    assert_eq!(first, Err(job::DIFFERS.into()));
+}
+
+/// A job that has not ended after so long hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
