@@ -119,11 +119,11 @@ pub(crate) struct Team {
 
 impl Team {
     /// Starts `size - 1` members and joins them as number 0.
-    pub(crate) fn start(size: Pid, role: Role) -> (Team, Job) {
+    pub(crate) fn start(size: Pid, role: Role, is_sealed: bool) -> (Team, Job) {
         let first = told(FIRST).unwrap_or("127.0.0.1".into());
         let listener = bind_first(&first).expect("a port");
         let address = listener.local_addr().expect("its address").to_string();
-        let secret = are_apart().then(|| Secret::random().expect("random bytes"));
+        let secret = (is_sealed || are_apart()).then(|| Secret::random().expect("random bytes"));
         let asked = |rank| Asked {
             address: address.clone(),
             secret: secret.as_ref().map(|secret| secret.text().into()),
@@ -134,6 +134,7 @@ impl Team {
         let children = (1..size).map(|rank| member(asked(rank), &role)).collect();
         let mut meeting = Meeting::new(address, 0, size);
         meeting.secret = secret;
+        meeting.seal_data = is_sealed;
         meeting.listener = Some(listener);
         let job = Job::new(meeting.join().expect("the members come")).expect("a network");
         (Team { children }, job)
