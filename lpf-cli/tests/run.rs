@@ -271,6 +271,52 @@ fn a_job_by_hand_inside_of_a_job_listens_itself() {
     assert!(stdout(&output).contains("counted 2"), "{}{}", stdout(&output), stderr(&output));
 }
 
+/// The program of the next tests, which start this one alone.
+#[test]
+fn says_whether_its_data_is_sealed() {
+    if std::env::var_os("LPF_RANK").is_some() {
+        let mut member = lpf::Member::launched().unwrap();
+        member.hook(lpf::Args::none(), |ctx, _args| ctx.sync()).unwrap();
+        println!(
+            "{}",
+            if format!("{member:?}").contains("is_sealed: true") { "sealed" } else { "bare" }
+        );
+    }
+}
+
+#[test]
+fn the_data_of_a_job_on_one_machine_is_sealed_if_the_user_says_so() {
+    for (setting, expected) in [(None, "bare"), (Some("0"), "bare"), (Some("1"), "sealed")] {
+        let mut command = again(&["-n", "2"], "says_whether_its_data_is_sealed");
+        let output = command.envs(setting.map(|value| ("LPF_SEAL_DATA", value))).output().unwrap();
+        let out = stdout(&output);
+        assert_eq!(out.matches(expected).count(), 2, "{setting:?}: {out}{}", stderr(&output));
+    }
+}
+
+#[test]
+fn the_data_of_a_job_by_hand_is_sealed_unless_process_0_says_no() {
+    for (first, other, expected) in [("", "", "sealed"), ("=0", "", "bare"), ("", "=0", "sealed")] {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let setting = |value: &str| match value {
+            "" => String::new(),
+            value => format!("LPF_SEAL_DATA{value}"),
+        };
+        // Inside of a job of lpf run, whose data is bare.
+        let script = format!(
+            "[ $LPF_RANK = 0 ] || exit 0; export LPF_MEET={free} LPF_SIZE=2
+            p='{program} --exact says_whether_its_data_is_sealed --nocapture --quiet'
+            {other} LPF_RANK=1 $p & {first} LPF_RANK=0 $p; wait",
+            program = std::env::current_exe().unwrap().display(),
+            first = setting(first),
+            other = setting(other),
+        );
+        let output = shell("1", &script);
+        let out = stdout(&output);
+        assert_eq!(out.matches(expected).count(), 2, "{first} {other}: {out}{}", stderr(&output));
+    }
+}
+
 #[test]
 fn the_status_is_that_of_process_0() {
     assert_eq!(shell("3", "exit 0").status.code(), Some(0));

@@ -62,6 +62,12 @@ impl Network {
         })
     }
 
+    /// Whether its connections are sealed.
+    pub(super) fn is_sealed(&self) -> bool {
+        let mut sockets = self.connections.iter().filter_map(|one| one.socket.as_ref());
+        sockets.any(Socket::is_sealed)
+    }
+
     pub(super) fn connection(&mut self, peer: Rank) -> Outcome<&mut Connection> {
         let size = self.connections.len();
         self.connections.get_mut(peer as usize).ok_or_else(|| Broken {

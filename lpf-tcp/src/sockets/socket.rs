@@ -24,6 +24,10 @@ impl Socket {
         Ok(Socket { stream: prepare(stream)?, sealed })
     }
 
+    pub(super) fn is_sealed(&self) -> bool {
+        self.sealed.is_some()
+    }
+
     /// What the system knows.
     pub(super) fn stream(&self) -> &TcpStream {
         &self.stream
