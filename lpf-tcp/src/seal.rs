@@ -1,8 +1,8 @@
 //! What makes a connection's bytes unreadable for others, and unchangeable: records of Noise.
 //!
 //! A record is one or two messages of Noise. Its *head* has always [`HEAD`] bytes. Opened, these are the number of
-//! bytes in the record (two bytes, least significant first), the first [`SHORT`] of them, and zeros up to there. If
-//! the record holds more, its *tail* holds the rest. So every length is authenticated, and a process never waits for
+//! bytes in the record (least significant first), the first [`SHORT`] of them, and zeros up to there. If the record
+//! holds more, its *tail* holds the rest. So every length is authenticated, and a process never waits for
 //! bytes that only a changed length announces.
 //!
 //! Both ends count heads and tails: one that was changed, left out, repeated, or moved does not open. After
@@ -15,17 +15,19 @@ use snow::TransportState;
 /// Bytes that each of Noise's messages has beside its contents.
 pub(crate) const TAG: usize = 16;
 
-/// Bytes of a head: a cache line.
-pub(crate) const HEAD: usize = 64;
+/// Bytes of the number in a head. Four would do; so the bytes of a message keep their places in blocks of 16, in which
+/// memory is copied and sealed.
+const NUMBER: usize = 16;
 
-/// Bytes of the number in a head.
-const NUMBER: usize = 2;
+/// The most bytes that a head holds: a word and its frame, with room for what a superstep adds.
+pub(crate) const SHORT: usize = 48;
 
-/// The most bytes that a head holds.
-pub(crate) const SHORT: usize = HEAD - TAG - NUMBER;
+/// Bytes of a head.
+pub(crate) const HEAD: usize = NUMBER + SHORT + TAG;
 
-/// The most bytes that a record holds.
-pub(crate) const MOST: usize = u16::MAX as usize;
+/// The most bytes that a record holds: whole pages, so that all records of a long message are copied between the same
+/// places in pages. (Noise's messages have at most 65535 bytes.)
+pub(crate) const MOST: usize = 1 << 16;
 
 /// Bytes of the longest record.
 pub(crate) const LONGEST: usize = length(MOST);
@@ -68,7 +70,7 @@ impl Seal {
     pub(crate) fn seal(&mut self, first: &[u8], rest: &[u8], record: &mut [u8]) -> usize {
         debug_assert!(first.len() == SHORT || rest.is_empty(), "{} bytes, then more", first.len());
         let mut head = [0; HEAD - TAG];
-        head[..NUMBER].copy_from_slice(&((first.len() + rest.len()) as u16).to_le_bytes());
+        head[..NUMBER].copy_from_slice(&((first.len() + rest.len()) as u128).to_le_bytes());
         head[NUMBER..][..first.len()].copy_from_slice(first);
         self.seal_part(&head, &mut record[..HEAD]);
         if !rest.is_empty() {
@@ -100,8 +102,9 @@ impl Seal {
         }
         let mut head = [0; HEAD];
         self.open_part(part, &mut head)?;
-        let [low, high, first @ ..] = head;
-        let bytes: usize = u16::from_le_bytes([low, high]).into();
+        let (number, first) = head.split_first_chunk::<NUMBER>().expect("a head has a number");
+        let bytes = u128::from_le_bytes(*number);
+        let bytes = usize::try_from(bytes).ok().filter(|&bytes| bytes <= MOST).ok_or(Altered)?;
         let here = bytes.min(SHORT);
         into[..here].copy_from_slice(&first[..here]);
         self.tail = bytes - here;

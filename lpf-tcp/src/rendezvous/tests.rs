@@ -57,7 +57,7 @@ fn shake(hello: &Hello, caller: &Identity, acceptor: &Identity) -> Result<(), St
         Ok(Called::Welcome) => panic!("nothing was shown"),
         Err(Fault::Refused(reason) | Fault::Stranger(reason)) => return Err(reason),
     };
-    let (mut record, mut into) = ([0; 64], [0; 64]);
+    let (mut record, mut into) = ([0; crate::seal::HEAD], [0; crate::seal::HEAD]);
     assert_eq!(other.seal(&[], &[], &mut record), record.len());
     assert_eq!(one.open(&record, &mut into), Ok(0), "both have the same keys");
     let Heard::Proven(heard) = accepts.hear(&[], acceptor)? else { panic!("it was shown") };

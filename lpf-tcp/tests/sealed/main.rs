@@ -12,10 +12,10 @@ use relay::{Change, Direction, Fault, Relay};
 const DIRECTIONS: [Direction; 2] = [Direction::ToFirst, Direction::FromFirst];
 
 /// Bits of a head: of its number, of its contents, of its tag.
-const OF_A_HEAD: [usize; 6] = [0, 15, 16, 8 * 30 + 3, 8 * 48, 8 * 64 - 1];
+const OF_A_HEAD: [usize; 6] = [0, 15, 8 * 12, 8 * 30 + 3, 8 * 64, 8 * HEAD - 1];
 
 /// Bytes of a head, which is the whole of a short record.
-const HEAD: usize = 64;
+const HEAD: usize = 80;
 
 /// Both processes have an error, and one of them has found why.
 #[track_caller]
