@@ -36,10 +36,12 @@
 //! # Deaths
 //! A closed connection is a death at once. So are [`SILENCE`] without a message, and words that break the
 //! protocol. The listener counts its own ticks, and a late tick clears all counts: a process that was stopped, or
-//! got no core, accuses no other. After an outage beats come faster for a while (`hurry.rs`). Process 0 reports a death to every process, and ends every section that expects the
-//! dead process or has it inside. It informs the dead process too, and closes its connection: if that process wakes
-//! up, every section of its own has failed. A process that hears nothing from process 0 takes it for dead. Then all
-//! its sections fail, because no failure could be reported any more.
+//! got no core, accuses no other. After an outage beats come faster for a while (`hurry.rs`).
+//!
+//! Process 0 reports a death to every process, and ends every section that expects the dead process or has it inside.
+//! It informs the dead process too, and closes its connection: if that process wakes up, every section of its own has
+//! failed. A process that hears nothing from process 0 takes it for dead. Then all its sections fail, because no failure
+//! could be reported any more.
 //!
 //! # Why nothing hangs
 //! - The helper never blocks: sockets are non-blocking, what they do not take waits in queues, and a

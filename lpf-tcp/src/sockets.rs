@@ -36,6 +36,7 @@
 //! process fail. Other connections are not affected.
 
 mod connection;
+mod doubt;
 mod farewell;
 mod frame;
 mod incoming;

@@ -8,6 +8,7 @@ use std::net::Shutdown;
 
 use lpf_core::messages::{Broken, Outcome, Piece, Rank};
 
+use super::doubt::Doubt;
 use super::frame::Header;
 use super::incoming::{Incoming, Read, Scratch};
 use super::matching::Matching;
@@ -39,6 +40,7 @@ pub(super) struct Connection {
     /// See [`Readiness`](super::readiness::Readiness): is it listed there, is its writing watched.
     pub(super) listed: bool,
     pub(super) watched: bool,
+    pub(super) doubt: Doubt,
 }
 
 impl Connection {
@@ -56,6 +58,7 @@ impl Connection {
             writable: true,
             listed: false,
             watched: false,
+            doubt: Doubt::default(),
         }
     }
 

@@ -16,10 +16,8 @@ use super::socket::Socket;
 use super::system;
 use crate::stream::Stream;
 
-/// So often a process that waits asks for connections that let nothing through, and these are given up after
-/// so long: what an outage of 1.5 s has lost is sent again after 3 s.
+/// So often a process that waits asks for connections that let nothing through.
 const ASKED: Duration = Duration::from_millis(500);
-const UNANSWERED: Duration = Duration::from_millis(3500);
 
 pub(super) struct Network {
     pub(super) rank: Rank,
@@ -311,11 +309,12 @@ impl Network {
         }
         self.asked = now;
         for peer in 0..self.connections.len() {
-            let Some(socket) = &mut self.connections[peer].socket else { continue };
-            if system::is_unanswered(socket.stream(), UNANSWERED) {
+            let connection = &mut self.connections[peer];
+            let Some(socket) = &mut connection.socket else { continue };
+            if let Some(time) = connection.doubt.silence(socket.stream()) {
                 let text = format!(
                     "nothing that is sent to process {peer} arrives: for {:.1} s its host has acknowledged nothing; is there a firewall between the hosts, or a link down?",
-                    UNANSWERED.as_secs_f64()
+                    time.as_secs_f64()
                 );
                 self.break_off(peer as Rank, text);
             } else if socket.prove().is_ok() {
