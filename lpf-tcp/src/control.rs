@@ -36,7 +36,7 @@
 //! # Deaths
 //! A closed connection is a death at once. So are [`SILENCE`] without a message, and words that break the
 //! protocol. The listener counts its own ticks, and a late tick clears all counts: a process that was stopped, or
-//! got no core, accuses no other. After an outage beats come faster for a while (`hurry.rs`).
+//! got no core, accuses no other. After an outage beats may come faster for a while (`hurry.rs`).
 //!
 //! Process 0 reports a death to every process, and ends every section that expects the dead process or has it inside.
 //! It informs the dead process too, and closes its connection: if that process wakes up, every section of its own has

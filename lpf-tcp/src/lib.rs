@@ -16,6 +16,7 @@ pub mod rendezvous;
 mod seal;
 pub mod sockets;
 mod stream;
+mod tcp_info;
 
 pub use at_exit::at_exit;
 pub use job::{Job, TcpProcess, has_joined, is_forked_from_member};

@@ -109,9 +109,21 @@ impl Helper {
             .collect()
     }
 
+    /// When a tick is due: after how long each connection's system would send again.
+    fn paths(&self) -> Vec<(usize, Duration)> {
+        if Instant::now() < self.shared.look(|state| state.pulse.due()) {
+            return Vec::new();
+        }
+        let wires = self.wires.iter().enumerate();
+        wires
+            .filter_map(|(connection, wire)| Some((connection, wire.as_ref()?.time_out()?)))
+            .collect()
+    }
+
     /// Understands what came, does what is due, and takes what is to be sent. Returns whether the
     /// helper ends, and the connections to be closed.
     fn hear(&mut self, came: Vec<Came>) -> (bool, Vec<usize>) {
+        let paths = self.paths();
         let wires = &mut self.wires;
         self.shared.change_as_helper(|state| {
             let mut closing = Vec::new();
@@ -128,6 +140,9 @@ impl Helper {
             }
             let now = Instant::now();
             if now >= state.pulse.due() {
+                for (connection, time_out) in paths {
+                    state.pulse.note_path(connection, time_out, now);
+                }
                 state.tick(now);
             }
             state.give_up_overflown();

@@ -1,43 +1,50 @@
-//! Beats in quick succession, which follow an outage of a link.
+//! Beats in quick succession, while TCP takes a path for longer than it is.
 //!
-//! What a process sends while its system looks up its neighbours arrives up to 2 s late, and TCP takes that for the
-//! length of the path. In the next outage TCP would send again only after as much: at four beats a second it needs
-//! five seconds to forget. Each beat that arrives in time makes its error smaller by about a quarter.
+//! What a process sends while its system looks up its neighbours arrives up to 2 s late, when a job begins and after an
+//! outage of its link, and TCP takes that for the length of the path. What is lost then would be sent again only after
+//! as much, and four beats a second need five seconds to correct it. Each beat that is acknowledged in time makes the
+//! error smaller by about a quarter.
 
 use std::time::{Duration, Instant};
 
 /// From one hurried beat to the next.
 const STEP: Duration = Duration::from_millis(20);
 
-/// For so long: the look-up takes up to 1 s after the outage, so at least 30 beats arrive in time.
-const TIME: Duration = Duration::from_millis(1600);
+/// So many in a row: on a path that is as long as TCP says, more would not change it.
+const BEATS: u32 = 80;
+
+/// Beats are hurried when TCP sends again after more than this. On short paths it does so after 0.2 s.
+const LONG: Duration = Duration::from_millis(400);
 
 /// The hurried beats that are left for each peer.
 #[derive(Debug)]
 pub(crate) struct Hurry {
     left: Vec<u32>,
+    /// Whether the path to it was too long, as TCP said last.
+    is_long: Vec<bool>,
     /// When the next ones are due; `None` if no peer needs any.
     due: Option<Instant>,
 }
 
 impl Hurry {
     pub(crate) fn new(peers: usize) -> Self {
-        Hurry { left: vec![0; peers], due: None }
+        Hurry { left: vec![0; peers], is_long: vec![false; peers], due: None }
     }
 
     pub(crate) fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// A peer was cut off, and its first hurried beat is due.
-    pub(crate) fn begin(&mut self, peer: usize, due: Instant) {
-        self.left[peer] = (TIME.as_millis() / STEP.as_millis()) as u32;
-        self.due.get_or_insert(due);
-    }
-
-    /// A peer needs no beats any more.
-    pub(crate) fn end(&mut self, peer: usize) {
-        self.left[peer] = 0;
+    /// TCP would send again to a peer after `time_out`.
+    pub(crate) fn note(&mut self, peer: usize, time_out: Duration, now: Instant) {
+        let is_long = time_out > LONG;
+        let was_long = std::mem::replace(&mut self.is_long[peer], is_long);
+        if !is_long {
+            self.left[peer] = 0;
+        } else if !was_long {
+            self.left[peer] = BEATS;
+            self.due.get_or_insert(now);
+        }
     }
 
     /// The peers to which a beat is due now.
@@ -57,11 +64,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_peer_gets_its_beats_and_then_none_are_due() {
+    fn each_peer_on_a_long_path_gets_its_beats_and_then_none_are_due() {
         let mut hurry = Hurry::new(3);
-        assert_eq!(hurry.due(), None);
         let begin = Instant::now();
-        hurry.begin(1, begin);
+        hurry.note(0, LONG, begin);
+        assert_eq!(hurry.due(), None);
+        hurry.note(1, 2 * LONG, begin);
         let mut counts = [0; 3];
         let mut last = begin;
         while let Some(due) = hurry.due() {
@@ -70,15 +78,26 @@ mod tests {
                 counts[peer] += 1;
                 last = due;
             }
-            if counts == [0, 10, 0] {
-                hurry.begin(2, due);
+            hurry.note(1, 2 * LONG, due);
+            if counts[1] >= 10 {
+                hurry.note(2, 2 * LONG, due);
             }
         }
-        assert_eq!(counts, [0, 80, 80]);
-        assert_eq!(last - begin, 89 * STEP);
-        hurry.begin(0, begin);
-        hurry.end(0);
-        assert_eq!(hurry.beats(begin), []);
-        assert_eq!(hurry.due(), None);
+        assert_eq!(counts, [0, BEATS, BEATS]);
+        assert_eq!(last - begin, (BEATS + 9) * STEP);
+    }
+
+    #[test]
+    fn beats_end_when_the_path_is_short_and_begin_when_it_is_long_again() {
+        let mut hurry = Hurry::new(1);
+        let now = Instant::now();
+        for _ in 0..2 {
+            hurry.note(0, 2 * LONG, now);
+            assert_eq!(hurry.due(), Some(now));
+            assert_eq!(hurry.beats(now), [0]);
+            hurry.note(0, LONG / 2, now);
+            assert_eq!(hurry.beats(now + STEP), []);
+            assert_eq!(hurry.due(), None);
+        }
     }
 }

@@ -30,9 +30,6 @@ pub(crate) const TICK: Duration = Duration::from_millis(125);
 /// As many ticks as [`SILENCE`] takes.
 pub(crate) const MISSED: u32 = (SILENCE.as_millis() / TICK.as_millis()) as u32;
 
-/// A peer that is heard again after more than so many ticks was cut off.
-const OUTAGE: u32 = 4;
-
 /// A tick that comes this much late clears all counts.
 pub(crate) const LATE: Duration = Duration::from_millis(250);
 
@@ -81,17 +78,22 @@ impl Pulse {
 
     /// Something came from a peer.
     pub(crate) fn heard(&mut self, peer: usize) {
-        if let Some(ticks) = &mut self.silence[peer]
-            && std::mem::take(ticks) > OUTAGE
-        {
-            self.hurry.begin(peer, self.due - TICK);
+        if let Some(ticks) = &mut self.silence[peer] {
+            *ticks = 0;
+        }
+    }
+
+    /// What is sent to a peer now and gets lost, TCP sends again after `time_out`.
+    pub(crate) fn note_path(&mut self, peer: usize, time_out: Duration, now: Instant) {
+        if self.beats == Beats::On && self.silence[peer].is_some() {
+            self.hurry.note(peer, time_out, now);
         }
     }
 
     /// Listens to this peer no more.
     pub(crate) fn forget(&mut self, peer: usize) {
         self.silence[peer] = None;
-        self.hurry.end(peer);
+        self.hurry.note(peer, Duration::ZERO, self.due);
     }
 
     /// The peers to which a hurried beat is due.
@@ -170,30 +172,23 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_was_cut_off_gets_hurried_beats_which_count_no_silence() {
+    fn hurried_beats_count_no_silence() {
         let mut pulse = Pulse::new(Beats::On, 2, Instant::now());
-        let mut beats_after = |ticks: u32| {
-            for _ in 0..ticks {
-                on_time(&mut pulse);
-                pulse.heard(0);
-            }
-            pulse.heard(1);
-            let mut hurried = Vec::new();
-            let (ticks, end) = (8, pulse.due + 8 * TICK);
-            while pulse.due < end {
-                let now = pulse.due();
-                hurried.append(&mut pulse.hurried(now));
-                assert!(pulse.tick(now).is_empty());
-                pulse.heard(0);
-            }
-            assert_eq!(pulse.silence[1], Some(ticks));
-            pulse.forget(1);
-            pulse.silence[1] = Some(0);
-            hurried
-        };
-        assert_eq!(beats_after(OUTAGE), []);
-        let hurried = beats_after(OUTAGE + 1);
+        let mut now = pulse.due();
+        pulse.note_path(1, Duration::from_secs(2), now);
+        let mut hurried = Vec::new();
+        let end = pulse.due + 8 * TICK;
+        while pulse.due < end {
+            now = pulse.due();
+            hurried.append(&mut pulse.hurried(now));
+            assert!(pulse.tick(now).is_empty());
+        }
+        assert_eq!(pulse.silence, [Some(8); 2]);
         assert!(hurried.len() > 20 && hurried.iter().all(|&peer| peer == 1), "{hurried:?}");
+        pulse.note_path(1, Duration::from_millis(200), now);
+        pulse.note_path(1, Duration::from_secs(2), now);
+        pulse.forget(1);
+        assert_eq!(pulse.hurried(now + TICK), []);
     }
 
     #[test]

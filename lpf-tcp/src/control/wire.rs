@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
@@ -9,6 +10,7 @@ use mio::{Interest, Registry, Token};
 use super::frame::{Inflow, TooLong};
 use crate::seal::{self, Altered, Seal};
 use crate::stream::Stream;
+use crate::tcp_info::TcpInfo;
 
 /// Read from one connection before others have their turn.
 const TURN: usize = 256 << 10;
@@ -93,6 +95,11 @@ impl Wire {
         // Where the system refuses, or has no such option, a shorter outage is taken for a death.
         #[cfg(target_os = "linux")]
         let _ = socket2::SockRef::from(&self.stream).set_tcp_thin_linear_timeouts(true);
+    }
+
+    /// What is sent now and gets lost, the system sends again after so long. Not known while it does.
+    pub(crate) fn time_out(&self) -> Option<Duration> {
+        TcpInfo::of(&self.stream).filter(|info| info.again == 0).map(|info| info.time_out)
     }
 
     pub(crate) fn deregister(&mut self, registry: &Registry) -> io::Result<()> {

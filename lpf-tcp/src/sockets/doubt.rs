@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use mio::net::TcpStream;
 
-use super::system::{self, Unanswered};
+use crate::tcp_info::TcpInfo;
 
 /// A host is called when the system has sent so often again.
 const DOUBTED: u8 = 3;
@@ -36,17 +36,17 @@ pub(super) struct Doubt {
 impl Doubt {
     /// How long nothing has been acknowledged, if that is the end of this connection. Is asked twice a second.
     pub(super) fn silence(&mut self, stream: &TcpStream) -> Option<Duration> {
-        let unanswered = system::unanswered(stream).filter(|found| found.again >= DOUBTED);
-        let Some(Unanswered { time, again }) = unanswered else {
+        let doubtful = |info: &TcpInfo| info.is_unanswered && info.again >= DOUBTED;
+        let Some(TcpInfo { silent, again, .. }) = TcpInfo::of(stream).filter(doubtful) else {
             *self = Doubt::default();
             return None;
         };
         if let Some(call) = self.call.take() {
             self.missed = if is_answered(&call) { 0 } else { self.missed + 1 };
         }
-        let is_silent = time >= SILENT && again >= AGAIN && self.missed >= CALLS;
+        let is_silent = silent >= SILENT && again >= AGAIN && self.missed >= CALLS;
         if is_silent || again >= HOPELESS {
-            return Some(time);
+            return Some(silent);
         }
         match stream.peer_addr().and_then(TcpStream::connect) {
             Ok(call) => self.call = Some(call),

@@ -65,38 +65,6 @@ pub(super) unsafe fn send(stream: &TcpStream, vectors: &Vectors) -> io::Result<O
     unless_blocked(|| unsafe { libc::sendmsg(descriptor, &raw const message, FLAGS) })
 }
 
-/// What was sent and is not acknowledged.
-pub(super) struct Unanswered {
-    /// Nothing has come from the other side for so long.
-    pub(super) time: Duration,
-    /// So often the system has sent it again since.
-    pub(super) again: u8,
-}
-
-/// Whether something that was sent is not acknowledged. The other side's system acknowledges whatever its program does,
-/// stopped or not; so after some time nothing comes through.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) fn unanswered(stream: &TcpStream) -> Option<Unanswered> {
-    // SAFETY: all zero is a valid value of its numbers.
-    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
-    let mut length = size_of_val(&info) as libc::socklen_t;
-    // SAFETY: there is room for so many bytes.
-    let asked = unsafe {
-        let room = (&raw mut info).cast();
-        let descriptor = stream.as_raw_fd();
-        libc::getsockopt(descriptor, libc::IPPROTO_TCP, libc::TCP_INFO, room, &raw mut length)
-    };
-    let time = Duration::from_millis(info.tcpi_last_ack_recv.into());
-    let is_any = asked == 0 && info.tcpi_unacked > 0;
-    is_any.then_some(Unanswered { time, again: info.tcpi_retransmits })
-}
-
-/// Elsewhere the system itself gives up, later.
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) fn unanswered(_stream: &TcpStream) -> Option<Unanswered> {
-    None
-}
-
 /// Sleeps until the descriptor is readable, or writable if `writable`, for `time` at most. Without
 /// a descriptor it only sleeps. May return early.
 pub(super) fn wait(descriptor: Option<RawFd>, writable: bool, time: Duration) {
