@@ -22,9 +22,10 @@
 //! 1. Process 0 listens at all addresses that its name stands for. The others call it repeatedly until it answers, open a
 //!    listener of their own, and say hello.
 //! 2. Each connection is authenticated in both directions (`handshake.rs`).
-//! 3. When all processes have arrived, process 0 sends each the addresses of all, as it sees them itself. A process on the
-//!    machine of process 0 has the address by which process 0 was found.
-//! 4. Each process calls all of lower rank, and reports when it is connected to all.
+//! 3. When all processes have arrived, process 0 sends each the addresses of all, as it sees them itself, and random
+//!    bytes. A process on the machine of process 0 has the address by which process 0 was found.
+//! 4. Each process calls all of lower rank, and reports when it is connected to all. A caller without these bytes is of
+//!    another job, and a stranger.
 //! 5. When all have reported, all begin together.
 //!
 //! # Strangers
@@ -310,6 +311,7 @@ impl Meeting {
                 secret: self.secret,
                 build: self.build,
                 streams,
+                occasion: secret::random()?,
             },
         };
         if let Some(address) = given {

@@ -259,8 +259,11 @@ impl Call {
         }
         match filled {
             Filled::Closed(_) => {
-                let text = "the connection was closed there; is it process 0 of this job, and LPF_SECRET the same?";
-                self.fail(text.into(), now)
+                let text = format!(
+                    "the connection was closed there; is it process {} of this job, and LPF_SECRET the same?",
+                    self.wanted
+                );
+                self.fail(text, now)
             }
             _ if now >= due => self.fail("the process there says nothing".into(), now),
             _ => {

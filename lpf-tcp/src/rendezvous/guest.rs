@@ -1,6 +1,6 @@
 //! The course of every process but 0: find process 0, be let in, connect to all others.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
 use lpf_core::messages::Rank;
@@ -8,11 +8,11 @@ use mio::{Events, Poll, Token};
 
 use super::address::{Names, address_of, announced, listen_for_pairs, may_use};
 use super::call::{Call, Progress};
-use super::handshake::Refusal;
+use super::handshake::{Identity, Refusal};
 use super::reception::{Arrival, Reception};
 use super::words::{
-    Hello, LONGEST_ANSWER, LONGEST_PLACE, MOST_ADDRESSES, Place, Purpose, ToGuest, ToHost,
-    already_there, printable, short,
+    Hello, LONGEST_ANSWER, LONGEST_PLACE, MOST_ADDRESSES, Occasion, Place, Purpose, ToGuest,
+    ToHost, already_there, printable, short,
 };
 use super::{Begin, Connected, MeetError, Plan, names, sleep, taken};
 use crate::control::frame::{decode, encode};
@@ -42,10 +42,13 @@ pub(super) struct Guest<'a> {
     host: Option<Wire>,
     /// How process 0 was reached.
     address: Option<SocketAddr>,
+    /// Where those of higher rank will call, until process 0 tells them to.
+    listener: Option<TcpListener>,
     reception: Option<Reception>,
     port: Option<u16>,
-    /// Calls to processes of lower rank.
+    /// Calls to processes of lower rank, and on which occasion.
     calls: Vec<Call>,
+    occasion: Occasion,
     streams: Vec<Option<Wire>>,
     has_roster: bool,
     ready: bool,
@@ -65,9 +68,11 @@ impl<'a> Guest<'a> {
             poll,
             host: None,
             address: None,
+            listener: None,
             reception: None,
             port: None,
             calls: Vec::new(),
+            occasion: plan.me.occasion,
             streams: (0..plan.me.size).map(|_| None).collect(),
             has_roster: false,
             ready: false,
@@ -165,7 +170,7 @@ impl<'a> Guest<'a> {
         match self.call.step(self.poll.registry(), now) {
             Progress::Pending => {}
             Progress::Connected(local) => {
-                self.open_reception(local)?;
+                self.listen(local)?;
                 self.call.greet(&self.hello(Purpose::Control), self.plan.me.secret.as_ref(), now);
                 return self.call_host(now);
             }
@@ -179,16 +184,14 @@ impl<'a> Guest<'a> {
     }
 
     /// Listens for those of higher rank, once.
-    fn open_reception(&mut self, local: SocketAddr) -> Result<(), MeetError> {
+    fn listen(&mut self, local: SocketAddr) -> Result<(), MeetError> {
         let me = &self.plan.me;
-        if self.reception.is_some() || !me.streams || me.rank + 1 == me.size {
+        if self.port.is_some() || !me.streams || me.rank + 1 == me.size {
             return Ok(());
         }
         let listener = listen_for_pairs(local, me.secret.as_ref())?;
         self.port = Some(listener.local_addr().map_err(MeetError::system)?.port());
-        let mut reception = Reception::new(me.clone());
-        reception.open(listener, self.poll.registry())?;
-        self.reception = Some(reception);
+        self.listener = Some(listener);
         Ok(())
     }
 
@@ -210,7 +213,9 @@ impl<'a> Guest<'a> {
             };
             match word {
                 Some(ToGuest::Go(begin)) if self.ready => return Ok(Some(begin)),
-                Some(ToGuest::Roster(places)) if !self.has_roster => self.call_all(&places, now)?,
+                Some(ToGuest::Roster(occasion, places)) if !self.has_roster => {
+                    self.connect(occasion, &places, now)?;
+                }
                 Some(ToGuest::Missing { mut ranks, notes }) => {
                     ranks.truncate(self.plan.me.size as usize);
                     let (address, time) = (self.plan.address.clone(), self.plan.time);
@@ -232,12 +237,22 @@ impl<'a> Guest<'a> {
         }
     }
 
-    /// Calls all of lower rank.
-    fn call_all(&mut self, places: &[Vec<Place>], now: Instant) -> Result<(), MeetError> {
+    /// Calls all of lower rank, and hears those of higher rank.
+    fn connect(
+        &mut self,
+        occasion: Occasion,
+        places: &[Vec<Place>],
+        now: Instant,
+    ) -> Result<(), MeetError> {
         let me = &self.plan.me;
-        self.has_roster = true;
+        (self.has_roster, self.occasion) = (true, occasion);
         if !me.streams {
             return Ok(());
+        }
+        if let Some(listener) = self.listener.take() {
+            let mut reception = Reception::new(Identity { occasion, ..me.clone() });
+            reception.open(listener, self.poll.registry())?;
+            self.reception = Some(reception);
         }
         self.complains = Some((now + COMPLAINT, String::new()));
         let Some(host) = self.address.filter(|_| places.len() as u32 == me.size - 1) else {
@@ -263,7 +278,7 @@ impl<'a> Guest<'a> {
             let secret = self.plan.me.secret.as_ref();
             let mut progress = call.step(self.poll.registry(), now);
             if let Progress::Connected(_) = progress {
-                call.greet(&self.hello(Purpose::Data), secret, now);
+                call.greet(&self.hello(Purpose::Data(self.occasion)), secret, now);
                 progress = call.step(self.poll.registry(), now);
             }
             match progress {
@@ -378,7 +393,7 @@ impl<'a> Guest<'a> {
 
 /// Whether one who knows the secret is waited for.
 fn admit(hello: &Hello, rank: Rank, streams: &[Option<Wire>]) -> Result<(), Refusal> {
-    if hello.purpose != Purpose::Data || hello.rank < rank {
+    if hello.purpose == Purpose::Control || hello.rank < rank {
         return Err("only processes of higher rank call here, for data".into());
     }
     match taken(&streams[hello.rank as usize]) {

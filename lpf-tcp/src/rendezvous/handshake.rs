@@ -21,7 +21,8 @@ use snow::{Builder, HandshakeState};
 
 use super::secret::{Secret, key};
 use super::words::{
-    By, Hello, LONGEST_GREETING, Purpose, Reply, Unread, already_there, printable, read, written,
+    By, Hello, LONGEST_GREETING, Occasion, Purpose, Reply, Unread, already_there, printable, read,
+    written,
 };
 use crate::seal::Seal;
 
@@ -81,6 +82,7 @@ pub(super) struct Identity {
     pub(super) secret: Option<Secret>,
     pub(super) build: Option<Vec<u8>>,
     pub(super) streams: bool,
+    pub(super) occasion: Occasion,
 }
 
 /// The acceptor's side of one handshake.
@@ -105,6 +107,12 @@ impl Acceptor {
                 let word =
                     word.map_err(|_| "it does not prove that it knows the secret".to_owned())?;
                 match read::<Hello>(&word) {
+                    // It has called the wrong address, or was led astray: it may try another one.
+                    Ok(Hello { purpose: Purpose::Data(occasion), .. })
+                        if occasion != me.occasion =>
+                    {
+                        Err("it is of another job, which has the same secret".into())
+                    }
                     Ok(hello) => {
                         let reply = written(&Reply::Challenge { rank: me.rank });
                         let answer = say(&mut noise, &reply).map_err(own)?;

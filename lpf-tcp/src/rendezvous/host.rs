@@ -267,7 +267,7 @@ impl<'a> Host<'a> {
     fn receive(&mut self, Arrival { hello, mut wire }: Arrival) -> std::io::Result<()> {
         let (rank, registry) = (hello.rank as usize, self.poll.registry());
         match hello.purpose {
-            Purpose::Data => {
+            Purpose::Data(_) => {
                 wire.deregister(registry)?;
                 self.streams[rank] = Some(wire);
             }
@@ -299,7 +299,7 @@ impl<'a> Host<'a> {
                 .flatten()
                 .map(|guest| places(guest.seen, guest.port, &guest.addresses, by))
                 .collect();
-            self.tell(to, &ToGuest::Roster(places));
+            self.tell(to, &ToGuest::Roster(self.plan.me.occasion, places));
         }
     }
 
@@ -357,8 +357,10 @@ fn admit(
     let at = hello.rank as usize;
     let is_taken = match hello.purpose {
         Purpose::Control => guests[at].is_some(),
-        Purpose::Data if !complete => return Err("pairs are connected when all are there".into()),
-        Purpose::Data => taken(&streams[at]),
+        Purpose::Data(_) if !complete => {
+            return Err("pairs are connected when all are there".into());
+        }
+        Purpose::Data(_) => taken(&streams[at]),
     };
     match is_taken {
         true => Err(already_there(hello.rank)),

@@ -39,10 +39,7 @@ impl Secret {
     /// # Errors
     /// Where the system has no random numbers.
     pub fn random() -> Result<Self, MeetError> {
-        let mut bytes = [0_u8; 16];
-        let filled = getrandom::fill(&mut bytes);
-        filled.map_err(|error| MeetError::System(format!("no random numbers: {error}")))?;
-        Ok(Secret(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+        Ok(Secret(random()?.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
     /// The text, to be passed to the other processes.
@@ -55,6 +52,14 @@ impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(..)")
     }
+}
+
+/// 128 random bits.
+pub(super) fn random() -> Result<[u8; 16], MeetError> {
+    let mut bytes = [0; 16];
+    let filled = getrandom::fill(&mut bytes);
+    filled.map_err(|error| MeetError::System(format!("no random numbers: {error}")))?;
+    Ok(bytes)
 }
 
 /// The key that both ends of a handshake have to have. Without a secret it is one that everybody knows.

@@ -8,7 +8,9 @@ use std::thread;
 use super::error::names;
 use super::handshake::{Acceptor, Called, Caller, Fault, Heard, begin, fits, say, understand};
 use super::reception::{HANDSHAKE, Reception};
-use super::words::{Hello, Place, Purpose, Reply, ToGuest, ToHost, VERSION, read, written};
+use super::words::{
+    Hello, Occasion, Place, Purpose, Reply, ToGuest, ToHost, VERSION, read, written,
+};
 use super::*;
 use crate::control::frame::{append, decode, encode};
 use crate::control::tests::hostile::Random;
@@ -18,12 +20,23 @@ use lpf_core::conformance::tools::allowed;
 /// Byte strings for each of the places where a stranger is listened to.
 const STRINGS: usize = 100_000;
 
+const OCCASION: Occasion = *b"this rendezvous.";
+
 const BEGIN: Begin = Begin { beats: true, seals: false };
 
 fn me(rank: Rank) -> Identity {
     let secret = Some(Secret::new("correct horse battery staple").unwrap());
     let build = Some(b"build".to_vec());
-    Identity { rank, size: 4, job: 9, by: By::Member, secret, build, streams: true }
+    Identity {
+        rank,
+        size: 4,
+        job: 9,
+        by: By::Member,
+        secret,
+        build,
+        streams: true,
+        occasion: OCCASION,
+    }
 }
 
 fn hello() -> Hello {
@@ -105,7 +118,18 @@ fn whatever_does_not_fit_is_named() {
 #[test]
 fn the_last_process_needs_no_port_and_for_data_none_does() {
     shake(&Hello { rank: 3, port: None, ..hello() }, &me(3), &me(0)).unwrap();
-    shake(&Hello { purpose: Purpose::Data, port: None, ..hello() }, &me(2), &me(0)).unwrap();
+    shake(&Hello { purpose: Purpose::Data(OCCASION), port: None, ..hello() }, &me(2), &me(0))
+        .unwrap();
+}
+
+#[test]
+fn data_of_another_occasion_is_not_taken() {
+    let purpose = Purpose::Data(*b"that rendezvous.");
+    assert_eq!(
+        refusal(Hello { purpose, ..hello() }),
+        "it is of another job, which has the same secret"
+    );
+    shake(&Hello { purpose: Purpose::Data(OCCASION), ..hello() }, &me(2), &me(0)).unwrap();
 }
 
 #[test]
@@ -232,7 +256,7 @@ fn words_after_the_handshake_are_read_or_refused() {
     let mut random = Random::new(3);
     let places = vec![Place::At("fd00::2".parse().unwrap(), 5), Place::WithHost(6)];
     let guests = [
-        ToGuest::Roster(vec![places]),
+        ToGuest::Roster(OCCASION, vec![places]),
         ToGuest::Missing { ranks: vec![1, 2], notes: "so".into() },
         ToGuest::Failed("so".into()),
         ToGuest::Go(BEGIN),
@@ -326,7 +350,7 @@ fn with_a_third(time: Duration, what: impl FnOnce(Line)) -> [MeetError; 2] {
     };
     let processes = [start(0, Some(listener)), start(1, None)];
     let mut third = enter(address, 2);
-    assert!(matches!(decode(&third.read()), Some(ToGuest::Roster(_))));
+    assert!(matches!(decode(&third.read()), Some(ToGuest::Roster(..))));
     what(third);
     processes.map(|process| process.join().unwrap().map(|joined| joined.rank).unwrap_err())
 }
@@ -432,12 +456,12 @@ fn a_process_0_that_does_not_keep_to_the_course_is_left() {
     let word =
         |word: ToGuest| with_a_host(time, move |mut stream| stream.write_all(&encode(&word)));
     assert_eq!(word(ToGuest::Go(BEGIN)), garbled, "before anybody is connected");
-    assert_eq!(word(ToGuest::Roster(Vec::new())), garbled, "without anybody on it");
+    assert_eq!(word(ToGuest::Roster(OCCASION, Vec::new())), garbled, "without anybody on it");
     let closed = "process 0 ended during the rendezvous: its connection was closed";
     assert_eq!(with_a_host(time, drop), closed);
     let place = Place::At("10.1.2.3".parse().unwrap(), 4000);
     let roster = |mut stream: Line| {
-        stream.write_all(&encode(&ToGuest::Roster(vec![vec![place]])));
+        stream.write_all(&encode(&ToGuest::Roster(OCCASION, vec![vec![place]])));
     };
     // Roster and end may come in one piece, and with the welcome.
     let began = Instant::now();
@@ -464,7 +488,7 @@ fn who_is_in_and_then_speaks_nonsense_is_dead_to_the_others_who_go_on() {
     };
     let processes = [start(0, Some(listener)), start(1, None)];
     let mut third = enter_for(address, 2, false);
-    assert!(matches!(decode(&third.read()), Some(ToGuest::Roster(_))));
+    assert!(matches!(decode(&third.read()), Some(ToGuest::Roster(..))));
     third.write_all(&encode(&ToHost::Ready));
     assert_eq!(decode(&third.read()), Some(ToGuest::Go(BEGIN)));
     let planes = processes.map(|process| process.join().unwrap().unwrap().control);

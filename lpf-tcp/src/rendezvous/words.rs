@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Begin;
 
 /// The version of this protocol and of what follows it, the control plane and the data network.
-pub(super) const VERSION: u32 = 4;
+pub(super) const VERSION: u32 = 5;
 
 /// The longest frame of a handshake.
 pub(super) const LONGEST_GREETING: usize = 512;
@@ -29,13 +29,16 @@ const LONGEST_NOTES: usize = 4 * LONGEST_REASON;
 /// The longest word of process 0 to who was let in, but for what it says of each process.
 pub(super) const LONGEST_ANSWER: usize = 64 + LONGEST_NOTES;
 
+/// Random bytes of process 0, which tell this rendezvous from all others of processes that know the same secret.
+pub(super) type Occasion = [u8; 16];
+
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Purpose {
     /// The control plane, at process 0.
     Control,
-    /// The data of a pair.
-    Data,
+    /// The data of a pair, which process 0 has told to connect.
+    Data(Occasion),
 }
 
 /// How a process takes part in its job. All must use the same. If one process waits for orders and another for all to do
@@ -107,8 +110,8 @@ pub(super) const LONGEST_PLACE: usize = 24;
 /// From process 0 to those that it let in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum ToGuest {
-    /// All are there; by rank, process 0 apart, each with the places where it may be found.
-    Roster(Vec<Vec<Place>>),
+    /// All are there, on this occasion; by rank, process 0 apart, each with the places where it may be found.
+    Roster(Occasion, Vec<Vec<Place>>),
     /// These have not come, and what was seen of them. The meeting is over, for you at least.
     Missing { ranks: Vec<Rank>, notes: String },
     /// The meeting is over, for all.

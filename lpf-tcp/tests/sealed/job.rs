@@ -1,14 +1,14 @@
 //! A job of two processes, the second of which finds the first by a relay.
 
 use std::sync::mpsc::channel;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use lpf_core::conformance::{Mode, NoControl};
 use lpf_core::messages::{Piece, Tag, Transport, Way};
 use lpf_core::{Args, Context, Lpf, Result};
 use lpf_tcp::Job;
-use lpf_tcp::rendezvous::{Joined, Meeting, Secret};
+use lpf_tcp::rendezvous::{Joined, MeetError, Meeting, Secret};
 use lpf_tcp::sockets::Sockets;
 
 use crate::PATIENCE;
@@ -45,9 +45,21 @@ pub(crate) fn run(relay: &Relay, sealed: Sealed, supersteps: Option<u32>) -> [Ou
 
 /// The processes of a job, which have just joined.
 fn join(relay: &Relay, sealed: Sealed) -> [Joined; 2] {
+    let joined = joining(relay, sealed, PATIENCE).map(|joining| joining.join().unwrap().unwrap());
+    relay.arm();
+    joined
+}
+
+/// The processes of a job join until the time is up.
+pub(crate) fn joining(
+    relay: &Relay,
+    sealed: Sealed,
+    time: Duration,
+) -> [JoinHandle<std::result::Result<Joined, MeetError>>; 2] {
     let first = relay.listener();
     let mut meetings = [0, 1].map(|rank| {
         let mut meeting = Meeting::new(relay.address.to_string(), rank, 2);
+        meeting.time = time;
         meeting.secret = Some(Secret::new("a secret of these tests").unwrap());
         meeting
     });
@@ -57,10 +69,7 @@ fn join(relay: &Relay, sealed: Sealed) -> [Joined; 2] {
         Sealed::UnlessFirstSaysNo => meetings[0].seal_data = false,
         Sealed::UnlessOtherSaysNo => meetings[1].seal_data = false,
     }
-    let joining = meetings.map(|meeting| thread::spawn(|| meeting.join()));
-    let joined = joining.map(|joining| joining.join().unwrap().unwrap());
-    relay.arm();
-    joined
+    meetings.map(|meeting| thread::spawn(|| meeting.join()))
 }
 
 /// One process sends the other a single message, and both wait for more: the error of the receiver.

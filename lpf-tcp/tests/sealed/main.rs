@@ -73,6 +73,19 @@ fn what_is_left_out_is_found_though_nothing_follows() {
 }
 
 #[test]
+fn pairs_of_two_jobs_with_one_secret_are_not_crossed() {
+    let relays = [Relay::start(None), Relay::start(None)];
+    Relay::cross(&relays[0], &relays[1]);
+    let time = Duration::from_secs(3);
+    let jobs = relays.each_ref().map(|relay| job::joining(relay, Sealed::ByDefault, time));
+    for joining in jobs.into_iter().flatten() {
+        let joined = joining.join().unwrap().map(|joined| joined.rank);
+        let error = joined.expect_err("it has the data of another job").to_string();
+        assert!(error.contains("process 1 was not connected"), "{error}");
+    }
+}
+
+#[test]
 fn with_a_secret_a_relay_reads_nothing() {
     let relay = Relay::start(None);
     for outcome in run(&relay, Sealed::ByDefault, Some(3)) {

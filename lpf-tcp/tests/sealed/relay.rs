@@ -43,12 +43,14 @@ pub(crate) struct Relay {
     listener: Mutex<Option<TcpListener>>,
     /// Where process 0 is told to be,
     pub(crate) address: SocketAddr,
-    /// and the listener at which it is.
+    /// and where it is.
     shared: Arc<Shared>,
 }
 
 struct Shared {
     first: SocketAddr,
+    /// Where data goes: to process 0, too, or to that of another job.
+    data: Mutex<SocketAddr>,
     fault: Option<Fault>,
     is_armed: AtomicBool,
     bytes: AtomicU64,
@@ -59,8 +61,10 @@ impl Relay {
     pub(crate) fn start(fault: Option<Fault>) -> Relay {
         let (first, here) = (bind_first("127.0.0.1").unwrap(), bind_first("127.0.0.1").unwrap());
         let address = here.local_addr().unwrap();
+        let at = first.local_addr().unwrap();
         let shared = Arc::new(Shared {
-            first: first.local_addr().unwrap(),
+            first: at,
+            data: Mutex::new(at),
             fault,
             is_armed: AtomicBool::new(false),
             bytes: AtomicU64::new(0),
@@ -69,7 +73,8 @@ impl Relay {
         let relay = Arc::clone(&shared);
         thread::spawn(move || {
             for (nth, caller) in here.incoming().take(2).enumerate() {
-                let (caller, first) = (caller.unwrap(), TcpStream::connect(relay.first).unwrap());
+                let to = if nth == DATA { *relay.data.lock().unwrap() } else { relay.first };
+                let (caller, first) = (caller.unwrap(), TcpStream::connect(to).unwrap());
                 for (from, to, direction) in [
                     (caller.try_clone(), first.try_clone(), Direction::ToFirst),
                     (first.try_clone(), caller.try_clone(), Direction::FromFirst),
@@ -86,6 +91,12 @@ impl Relay {
     /// The listener of process 0, once.
     pub(crate) fn listener(&self) -> TcpListener {
         self.listener.lock().unwrap().take().unwrap()
+    }
+
+    /// Connects each of two jobs with process 0 of the other for data.
+    pub(crate) fn cross(one: &Relay, other: &Relay) {
+        *one.shared.data.lock().unwrap() = other.shared.first;
+        *other.shared.data.lock().unwrap() = one.shared.first;
     }
 
     /// The processes have joined.
