@@ -204,8 +204,10 @@ impl Sealed {
                 return Ok(Some(Received { bytes, is_all: false }));
             }
             if self.has_unread() {
+                // A read into another place may go straight there, if nothing but the last piece is left of this one.
+                let or_not = bytes > 0 && into.is_last();
                 // SAFETY: the caller's promise.
-                match unsafe { self.open(&mut into, bytes > 0) } {
+                match unsafe { self.open(&mut into, or_not) } {
                     Ok(true) => {}
                     Ok(false) => return Ok(Some(Received { bytes, is_all: false })),
                     Err(error) => {

@@ -98,6 +98,11 @@ impl<'a> Walk<'a> {
         self.left
     }
 
+    /// Whether it is in the last piece.
+    pub(super) fn is_last(&self) -> bool {
+        self.list.len() == 1
+    }
+
     /// The bytes that are next and contiguous; of length 0 at the end.
     pub(super) fn next(&self) -> Piece {
         let Some(piece) = self.list.first() else {
