@@ -10,7 +10,7 @@ use mio::{Interest, Registry, Token};
 use super::frame::{Inflow, TooLong};
 use crate::seal::{self, Altered, Seal};
 use crate::stream::Stream;
-use crate::tcp_info::TcpInfo;
+use crate::tcp_info::{self, TcpInfo};
 
 /// Read from one connection before others have their turn.
 const TURN: usize = 256 << 10;
@@ -94,7 +94,10 @@ impl Wire {
     pub(crate) fn lives_through_outages(&self) {
         // Where the system refuses, or has no such option, a shorter outage is taken for a death.
         #[cfg(target_os = "linux")]
-        let _ = socket2::SockRef::from(&self.stream).set_tcp_thin_linear_timeouts(true);
+        {
+            let _ = socket2::SockRef::from(&self.stream).set_tcp_thin_linear_timeouts(true);
+            tcp_info::limit_time_out(&self.stream);
+        }
     }
 
     /// What is sent now and gets lost, the system sends again after so long. Not known while it does.
