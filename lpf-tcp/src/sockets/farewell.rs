@@ -1,8 +1,8 @@
 //! The end of a network: what was copied still leaves.
 //!
 //! A message that was copied has been sent, as far as its sender can tell, and who has sent its
-//! last one may go. So what the sockets have not taken yet is given a second. What has come is read
-//! and thrown away: a socket that is closed with unread bytes resets the connection, and loses what
+//! last one may go. So what the sockets have not taken yet, and what was not acknowledged, is given a second. What has
+//! come is read and thrown away: a socket that is closed with unread bytes resets the connection, and loses what
 //! it has not sent yet. Sends that are not finished are cancelled.
 
 use std::io::Read;
@@ -14,9 +14,13 @@ use mio::net::TcpStream;
 
 use super::network::Network;
 use super::system;
+use crate::tcp_info::TcpInfo;
 
 /// How long the last messages have to leave.
 const LINGER: Duration = Duration::from_secs(1);
+
+/// From one look at what is acknowledged to the next.
+const STEP: Duration = Duration::from_millis(1);
 
 /// What is read and thrown away at most, in buffers: more than a socket holds.
 const BUFFERS: usize = 1 << 12;
@@ -35,6 +39,9 @@ impl Drop for Network {
             && Instant::now() < end
         {
             system::wait(Some(descriptor), true, end.saturating_duration_since(Instant::now()));
+        }
+        while self.is_unanswered() && Instant::now() < end {
+            std::thread::sleep(STEP);
         }
         for connection in &self.connections {
             if let Some(socket) = &connection.socket {
@@ -63,6 +70,16 @@ impl Network {
             }
         }
         full
+    }
+
+    /// Whether something that was sent may have been lost. What comes to a closed socket resets the connection, and what
+    /// was lost is not sent again then.
+    fn is_unanswered(&mut self) -> bool {
+        let mut sockets = self.connections.iter().filter_map(|one| one.socket.as_ref());
+        sockets.any(|socket| {
+            throw_away(socket.stream(), &mut self.scratch.buffer);
+            TcpInfo::of(socket.stream()).is_some_and(|info| info.is_unanswered)
+        })
     }
 }
 
