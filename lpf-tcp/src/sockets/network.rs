@@ -248,10 +248,15 @@ impl Network {
             }
         }
         self.matching.forget(context);
+        // This process may wait outside of sections now, where it does not look at the network.
+        for peer in 0..self.connections.len() {
+            self.prove(peer);
+        }
     }
 
     pub(super) fn progress(&mut self) -> Outcome<()> {
         self.pace.looked();
+        self.doubt();
         self.look()
     }
 
@@ -317,10 +322,19 @@ impl Network {
                     time.as_secs_f64()
                 );
                 self.break_off(peer as Rank, text);
-            } else if socket.prove().is_ok() {
-                // What is wrong with waiting for events the next look tells.
-                let _ = self.wrote(peer as Rank);
+            } else {
+                self.prove(peer);
             }
+        }
+    }
+
+    /// Lets a process find out whether something that was sent to it was left out on its way.
+    fn prove(&mut self, peer: usize) {
+        if let Some(socket) = &mut self.connections[peer].socket
+            && socket.prove().is_ok()
+        {
+            // What is wrong with waiting for events the next look tells.
+            let _ = self.wrote(peer as Rank);
         }
     }
 }

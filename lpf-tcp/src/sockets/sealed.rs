@@ -60,8 +60,8 @@ pub(super) struct Sealed {
     records: Vec<u8>,
     sent: usize,
     made: usize,
-    /// Whether anything was sent since the last empty record.
-    is_unproven: bool,
+    /// So many bytes a receiver may wait for if some were left out on their way: none that it waits for are longer.
+    unproven: usize,
     /// What has arrived: opened up to `begin`, and to be opened up to `end`.
     came: Vec<u8>,
     begin: usize,
@@ -80,7 +80,7 @@ impl Sealed {
             records: Vec::new(),
             sent: 0,
             made: 0,
-            is_unproven: false,
+            unproven: 0,
             came: Vec::new(),
             begin: 0,
             end: 0,
@@ -134,14 +134,16 @@ impl Sealed {
         Ok((bytes > 0).then_some(bytes))
     }
 
-    /// Sends an empty record if anything was sent since the last one. If a record was left out on its way, this one
-    /// does not open.
+    /// Sends empty records if anything was sent since the last ones. If a part of that was left out on its way, the
+    /// receiver waits for a head or tail that these fill up, and that does not open.
     pub(super) fn prove(&mut self, stream: &TcpStream) -> io::Result<()> {
-        if self.is_unproven && self.flush(stream)? {
-            reserve(&mut self.records, ASIDE + HEAD)?;
-            let made = self.seal.seal(&[], &[], &mut self.records[ASIDE..]);
-            (self.sent, self.made) = (ASIDE, ASIDE + made);
-            self.is_unproven = false;
+        if self.unproven > 0 && self.flush(stream)? {
+            let empty = self.unproven.div_ceil(HEAD);
+            reserve(&mut self.records, ASIDE + empty * HEAD)?;
+            (self.sent, self.made, self.unproven) = (ASIDE, ASIDE, 0);
+            for _ in 0..empty {
+                self.made += self.seal.seal(&[], &[], &mut self.records[self.made..]);
+            }
             self.flush(stream)?;
         }
         Ok(())
@@ -155,7 +157,7 @@ impl Sealed {
         let (room, gathered) = if from.left() <= FEW { SMALL } else { LARGE };
         reserve(&mut self.records, ASIDE + room + gathered)?;
         let (records, beyond) = self.records.split_at_mut(ASIDE + room);
-        (self.sent, self.made, self.is_unproven) = (ASIDE, ASIDE, true);
+        (self.sent, self.made) = (ASIDE, ASIDE);
         for _ in 0..AT_ONCE {
             let mut first = [0; SHORT];
             // SAFETY: the caller's promise; what was allocated here is behind no piece.
@@ -177,7 +179,9 @@ impl Sealed {
                 let gathered = unsafe { from.read(&mut beyond[..rest]) };
                 &beyond[..gathered]
             };
-            self.made += self.seal.seal(&first[..length], rest, &mut records[self.made..]);
+            let record = self.seal.seal(&first[..length], rest, &mut records[self.made..]);
+            self.made += record;
+            self.unproven = record.max(self.unproven.saturating_sub(record));
         }
         Ok(())
     }

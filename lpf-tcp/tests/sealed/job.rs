@@ -1,11 +1,12 @@
 //! A job of two processes, the second of which finds the first by a relay.
 
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Barrier};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use lpf_core::conformance::{Mode, NoControl};
-use lpf_core::messages::{Piece, Tag, Transport, Way};
+use lpf_core::messages::{Environment, Piece, Tag, Transport, Way};
 use lpf_core::{Args, Context, Lpf, Result};
 use lpf_tcp::Job;
 use lpf_tcp::rendezvous::{Joined, MeetError, Meeting, Secret};
@@ -35,6 +36,7 @@ pub(crate) type Outcome = std::result::Result<(), String>;
 /// Runs a job by a relay: so many supersteps, or until one fails.
 pub(crate) fn run(relay: &Relay, sealed: Sealed, supersteps: Option<u32>) -> [Outcome; 2] {
     let joined = join(relay, sealed);
+    relay.arm();
     let ended = joined.map(|joined| {
         let (ends, ended) = channel();
         thread::spawn(move || ends.send(process(joined, supersteps)));
@@ -45,9 +47,7 @@ pub(crate) fn run(relay: &Relay, sealed: Sealed, supersteps: Option<u32>) -> [Ou
 
 /// The processes of a job, which have just joined.
 fn join(relay: &Relay, sealed: Sealed) -> [Joined; 2] {
-    let joined = joining(relay, sealed, PATIENCE).map(|joining| joining.join().unwrap().unwrap());
-    relay.arm();
-    joined
+    joining(relay, sealed, PATIENCE).map(|joining| joining.join().unwrap().unwrap())
 }
 
 /// The processes of a job join until the time is up.
@@ -72,9 +72,15 @@ pub(crate) fn joining(
     meetings.map(|meeting| thread::spawn(|| meeting.join()))
 }
 
-/// One process sends the other a single message, and both wait for more: the error of the receiver.
-pub(crate) fn last_message(relay: &Relay, direction: Direction) -> String {
+/// One process sends the other a single message, and both sleep or look until more arrives: the error of the receiver.
+pub(crate) fn last_message(
+    relay: &Relay,
+    direction: Direction,
+    bytes: usize,
+    sleeps: bool,
+) -> String {
     let joined = join(relay, Sealed::ByDefault);
+    relay.arm();
     let network = |joined: Joined| Sockets::new(joined.rank, joined.streams, NoControl).unwrap();
     let [first, other] = joined.map(network);
     let (mut sender, mut receiver) = match direction {
@@ -83,14 +89,16 @@ pub(crate) fn last_message(relay: &Relay, direction: Direction) -> String {
     };
     let (to, from) = (receiver.rank(), sender.rank());
     let tag = Tag { context: 1, channel: 1 };
-    sender.send_copy(to, tag, b"short").unwrap();
-    let mut bytes = [0; 5];
+    sender.send_copy(to, tag, &vec![1; bytes]).unwrap();
+    let mut bytes = vec![0; bytes];
     // SAFETY: the bytes live longer than the receiver, and are not touched.
     let ticket = unsafe { receiver.receive(from, tag, &[Piece::of_mut(&mut bytes)]) }.unwrap();
     let began = Instant::now();
     while began.elapsed() < PATIENCE {
         for waiting in [&mut sender, &mut receiver] {
-            waiting.idle(Duration::from_millis(10));
+            if sleeps {
+                waiting.idle(Duration::from_millis(10));
+            }
             waiting.progress().unwrap();
         }
         match receiver.test(&ticket) {
@@ -102,11 +110,42 @@ pub(crate) fn last_message(relay: &Relay, direction: Direction) -> String {
     "nothing has happened".into()
 }
 
+/// The processes leave a section, after which the second one does nothing: the error of the first.
+pub(crate) fn last_word(relay: &Relay) -> String {
+    let [first, other] = join(relay, Sealed::ByDefault);
+    let (ends, ended) = channel();
+    let all_came = Arc::new(Barrier::new(2));
+    let came = Arc::clone(&all_came);
+    thread::spawn(move || {
+        let mut job = Job::new(first).unwrap();
+        let left = job.hook(environment(), Args::none(), |ctx, _args| {
+            ctx.sync()?;
+            came.wait();
+            Ok(())
+        });
+        ends.send(left)
+    });
+    let mut job = Job::new(other).unwrap();
+    let left = job.hook(environment(), Args::none(), |ctx, _args| {
+        ctx.sync()?;
+        // The other has all that was sent before.
+        all_came.wait();
+        relay.arm();
+        Ok(())
+    });
+    left.expect("nothing was left out of what the first sent");
+    let left = ended.recv_timeout(PATIENCE).expect("the first waits");
+    left.expect_err("the last word has arrived").to_string()
+}
+
+fn environment() -> Environment {
+    Mode::default().between_processes(Way::Direct)
+}
+
 fn process(joined: Joined, supersteps: Option<u32>) -> Outcome {
     let mut job = Job::new(joined).unwrap();
-    let environment = Mode::default().between_processes(Way::Direct);
     let mut is_right = true;
-    let exchanged = job.hook(environment, Args::none(), |ctx, _args| {
+    let exchanged = job.hook(environment(), Args::none(), |ctx, _args| {
         is_right = exchange(ctx, supersteps)?;
         Ok(())
     });

@@ -58,18 +58,31 @@ fn a_record_that_is_left_out_repeated_or_moved_ends_the_job() {
     for connection in [relay::CONTROL, relay::DATA] {
         every_change(
             connection,
-            &[Change::LeaveOut(HEAD), Change::Repeat(HEAD), Change::Exchange(HEAD)],
+            &[Change::LeaveOut(0, HEAD), Change::Repeat(HEAD), Change::Exchange(HEAD)],
         );
     }
 }
 
 #[test]
 fn what_is_left_out_is_found_though_nothing_follows() {
-    for direction in DIRECTIONS {
-        let fault = Fault { connection: relay::DATA, direction, change: Change::LeaveOut(HEAD) };
-        let error = job::last_message(&Relay::start(Some(fault)), direction);
-        assert!(error.contains("a message was altered on its way"), "{error}");
+    // A whole record, and a part of the tail of one.
+    for (bytes, change, sleeps) in
+        [(5, Change::LeaveOut(0, HEAD), true), (1000, Change::LeaveOut(100, 600), false)]
+    {
+        for direction in DIRECTIONS {
+            let fault = Fault { connection: relay::DATA, direction, change };
+            let error = job::last_message(&Relay::start(Some(fault)), direction, bytes, sleeps);
+            assert!(error.contains("a message was altered on its way"), "{fault:?}: {error}");
+        }
     }
+}
+
+#[test]
+fn what_is_left_out_at_the_end_of_a_section_is_found() {
+    let change = Change::LeaveOut(0, HEAD);
+    let fault = Fault { connection: relay::DATA, direction: Direction::ToFirst, change };
+    let error = job::last_word(&Relay::start(Some(fault)));
+    assert!(error.contains("a message was altered on its way"), "{error}");
 }
 
 #[test]

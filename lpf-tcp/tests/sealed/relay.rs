@@ -23,8 +23,8 @@ pub(crate) enum Direction {
 pub(crate) enum Change {
     /// Changes the bit of this number.
     Flip(usize),
-    /// Leaves out the first bytes.
-    LeaveOut(usize),
+    /// Leaves out bytes of these numbers, from the first to before the second.
+    LeaveOut(usize, usize),
     /// Passes the first bytes on twice.
     Repeat(usize),
     /// Exchanges the first bytes with as many behind them.
@@ -134,7 +134,7 @@ impl Shared {
             let wanted = match change {
                 None => 0,
                 Some(Change::Flip(bit)) => bit / 8 + 1 - passed,
-                Some(Change::LeaveOut(bytes) | Change::Repeat(bytes)) => bytes,
+                Some(Change::LeaveOut(_, bytes) | Change::Repeat(bytes)) => bytes,
                 Some(Change::Exchange(bytes)) => 2 * bytes,
             };
             match change {
@@ -160,7 +160,7 @@ fn apply(change: Option<Change>, passed: usize, held: &mut Vec<u8>) {
     match change {
         None => {}
         Some(Change::Flip(bit)) => held[bit / 8 - passed] ^= 1 << (bit % 8),
-        Some(Change::LeaveOut(bytes)) => drop(held.drain(..bytes)),
+        Some(Change::LeaveOut(from, to)) => drop(held.drain(from..to)),
         Some(Change::Repeat(bytes)) => {
             let again = [&held[..bytes], held].concat();
             *held = again;
