@@ -133,11 +133,12 @@ impl Wire {
             && self.sealed.as_deref().is_none_or(is_sealed_quiet)
     }
 
-    /// The stream itself, if nothing is under way on it; with its seal, if what follows `is_sealed`, too.
+    /// The stream itself, if nothing is under way on it; with its seal, if what follows `is_sealed`, too. A stream without
+    /// a seal does not pass for one that has it.
     pub(crate) fn into_stream(self, is_sealed: bool) -> Option<Stream> {
-        let is_quiet = self.is_quiet();
+        let is_fit = self.is_quiet() && (self.sealed.is_some() || !is_sealed);
         let seal = self.sealed.filter(|_| is_sealed).map(|sealed| sealed.seal);
-        is_quiet.then(|| Stream::new(self.stream.into(), seal))
+        is_fit.then(|| Stream::new(self.stream.into(), seal))
     }
 
     /// The system says that something can be read or written.
@@ -272,5 +273,30 @@ fn broken(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => "its connection was closed".into(),
         _ => format!("its connection broke: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_to_be_sealed_is_no_stream_without_a_seal() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let wire = || Wire::new(TcpStream::connect(address).unwrap());
+        let sealed = || {
+            let mut wire = wire();
+            assert!(wire.seal(seal::tests::pair().0));
+            wire
+        };
+        assert!(wire().into_stream(true).is_none());
+        for (stream, is_sealed) in [
+            (wire().into_stream(false), false),
+            (sealed().into_stream(false), false),
+            (sealed().into_stream(true), true),
+        ] {
+            assert_eq!(stream.unwrap().is_sealed(), is_sealed);
+        }
     }
 }

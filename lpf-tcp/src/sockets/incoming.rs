@@ -288,17 +288,14 @@ impl Incoming {
 
     /// The end of the stream, in words.
     fn ended(&self) -> String {
-        let from = self.from;
+        let ended = format!("process {} closed the connection, or it was cut", self.from);
         match self.place {
             Place::Header if self.ending.is_some() => {
-                format!("process {from} closed the connection before the end of a message")
+                format!("{ended} before the end of a message")
             }
-            Place::Header if self.have == 0 => format!("process {from} closed the connection"),
-            Place::Header => format!("process {from} closed the connection within a header"),
-            _ => format!(
-                "process {from} closed the connection {} bytes before the end of a message",
-                self.left
-            ),
+            Place::Header if self.have == 0 => ended,
+            Place::Header => format!("{ended} within a header"),
+            _ => format!("{ended} {} bytes before the end of a message", self.left),
         }
     }
 }

@@ -78,6 +78,17 @@ fn what_is_left_out_is_found_though_nothing_follows() {
 }
 
 #[test]
+fn a_connection_that_is_cut_within_a_record_is_not_taken_for_one_that_a_process_has_closed() {
+    for direction in DIRECTIONS {
+        for bytes in [0, HEAD / 2, HEAD, 500] {
+            let fault = Fault { connection: relay::DATA, direction, change: Change::Cut(bytes) };
+            let error = job::last_message(&Relay::start(Some(fault)), direction, 1000, true);
+            assert!(error.contains("closed the connection, or it was cut"), "{fault:?}: {error}");
+        }
+    }
+}
+
+#[test]
 fn what_is_left_out_at_the_end_of_a_section_is_found() {
     let change = Change::LeaveOut(0, HEAD);
     let fault = Fault { connection: relay::DATA, direction: Direction::ToFirst, change };

@@ -25,6 +25,8 @@ pub(crate) enum Change {
     Flip(usize),
     /// Leaves out bytes of these numbers, from the first to before the second.
     LeaveOut(usize, usize),
+    /// Passes only the first bytes on, and closes the connection.
+    Cut(usize),
     /// Passes the first bytes on twice.
     Repeat(usize),
     /// Exchanges the first bytes with as many behind them.
@@ -134,13 +136,20 @@ impl Shared {
             let wanted = match change {
                 None => 0,
                 Some(Change::Flip(bit)) => bit / 8 + 1 - passed,
-                Some(Change::LeaveOut(_, bytes) | Change::Repeat(bytes)) => bytes,
+                Some(Change::LeaveOut(_, bytes) | Change::Cut(bytes) | Change::Repeat(bytes)) => {
+                    bytes
+                }
                 Some(Change::Exchange(bytes)) => 2 * bytes,
             };
             match change {
                 // What is before the bit does not wait for it.
                 Some(Change::Flip(_)) if held.len() < wanted => {}
                 _ if held.len() < wanted => continue,
+                Some(Change::Cut(bytes)) => {
+                    // The other process may have closed it before.
+                    let _ = to.write_all(&held[..bytes]);
+                    break;
+                }
                 Some(_) => apply(change.take(), passed, &mut held),
                 None => {}
             }
@@ -158,7 +167,7 @@ impl Shared {
 /// Changes what has passed, of which `passed` bytes are gone.
 fn apply(change: Option<Change>, passed: usize, held: &mut Vec<u8>) {
     match change {
-        None => {}
+        None | Some(Change::Cut(_)) => {}
         Some(Change::Flip(bit)) => held[bit / 8 - passed] ^= 1 << (bit % 8),
         Some(Change::LeaveOut(from, to)) => drop(held.drain(from..to)),
         Some(Change::Repeat(bytes)) => {
