@@ -9,6 +9,12 @@
 //! second buffer. A process that does not take more than it has asked for leaves the rest in the socket, as
 //! without a seal.
 //!
+//! # References
+//! Bytes are sealed from users' memory and opened into it through references, which copies between processes avoid: two
+//! requests of a superstep may by mistake use the same bytes. Here each reference lives through one call of `seal` or
+//! `open`. What is at its other end is a buffer of this connection, and all other requests are served by the same thread,
+//! before or after. So nothing else reads or writes these bytes while the reference exists.
+//!
 //! # Memory
 //! A connection begins with 10 KiB for what it sends and 18 KiB for what it receives. Once it carries long messages it
 //! has five records (320 KiB) for what it sends, four (256 KiB) for what it receives, and one that is opened and not
@@ -171,7 +177,8 @@ impl Sealed {
                 from.advance(bytes);
                 match bytes {
                     0 => &[],
-                    // SAFETY: so many bytes are next and contiguous, valid by the caller's promise.
+                    // SAFETY: so many bytes are next and contiguous, valid for reads by the caller's promise. Nothing writes
+                    // to them while the reference exists (see above).
                     _ => unsafe { std::slice::from_raw_parts(next.base, bytes) },
                 }
             } else {
@@ -243,8 +250,9 @@ impl Sealed {
         let part = &self.came[self.begin..self.begin + expected];
         let next = into.next();
         if next.bytes >= expected {
-            // SAFETY: so many bytes are next and contiguous, valid for writes by the caller's promise. They may not
-            // have been written yet, so they are first.
+            // SAFETY: so many bytes are next and contiguous, valid for writes by the caller's promise. Nothing else uses
+            // them while the reference exists (see above). They may be new memory (of a message without a receive), which
+            // a reference needs to be written.
             let place = unsafe {
                 next.base.write_bytes(0, expected);
                 std::slice::from_raw_parts_mut(next.base, expected)
