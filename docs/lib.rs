@@ -19,6 +19,7 @@ pages! {
     libraries: "src/libraries.md"
     errors: "src/errors.md"
     collectives: "src/collectives.md"
+    collective_algorithms: "src/collective-algorithms.md"
     arrival_patterns: "src/arrival-patterns.md"
     expected_arrivals: "src/expected-arrivals.md"
     settings: "src/settings.md"
