@@ -44,5 +44,10 @@ echo "\$ cargo run   # the program, in a package of its own"
 # --offline: what the workspace was built with is enough.
 out="$(cd "$scratch/hello" && CARGO_TARGET_DIR="$target_root/readme" \
     timeout 900 cargo run --quiet --offline | LC_ALL=C sort)" || failed=1
-diff <(echo "$out") <(block text | LC_ALL=C sort) || { echo "the program printed something else"; failed=1; }
+same() { diff <(echo "$1") <(block text | LC_ALL=C sort) || { echo "the program printed something else"; failed=1; }; }
+same "$out"
+echo "\$ lpf run -n 4 hello   # the same on processes"
+# One of the commands above has built lpf.
+out="$(timeout 900 "$target_root/release/lpf" run -n 4 "$target_root/readme/debug/hello" | LC_ALL=C sort)" || failed=1
+same "$out"
 exit "$failed"
