@@ -2,7 +2,7 @@
 //!
 //! A record is one or two messages of Noise. Its *head* has always [`HEAD`] bytes. Opened, these are the number of
 //! bytes in the record (least significant first), the first [`SHORT`] of them, and zeros up to there. If the record
-//! holds more, its *tail* holds the rest. So every length is authenticated, and a process never waits for
+//! holds more, its *tail* holds the rest. A record that only fills its place holds nothing, and has a tail of zeros. So every length is authenticated, and a process never waits for
 //! bytes that only a changed length announces.
 //!
 //! Both ends count heads and tails: one that was changed, left out, repeated, or moved does not open. After
@@ -32,6 +32,9 @@ pub(crate) const MOST: usize = 1 << 16;
 /// Bytes of the longest record.
 pub(crate) const LONGEST: usize = length(MOST);
 
+/// In a head, the number of zeros in the tail of a record that holds nothing has this added.
+const FILLING: u128 = 1 << 64;
+
 /// So many heads and tails are sealed with one key, 64 GiB at the most: far below what AES-GCM allows.
 const PER_KEY: u64 = 1 << 20;
 
@@ -58,25 +61,38 @@ pub(crate) struct Seal {
     keys: Box<TransportState>,
     /// Bytes in the tail of the record whose head was opened last, until that tail is opened.
     tail: usize,
+    /// Whether that tail only fills its place.
+    is_filling: bool,
 }
 
 impl Seal {
     pub(crate) fn new(keys: TransportState) -> Self {
-        Seal { keys: Box::new(keys), tail: 0 }
+        Seal { keys: Box::new(keys), tail: 0, is_filling: false }
     }
 
     /// Seals `first` and `rest` into one record, whose length is returned. `first` has at most [`SHORT`] bytes, and
     /// exactly that many if there is a rest; both have at most [`MOST`].
     pub(crate) fn seal(&mut self, first: &[u8], rest: &[u8], record: &mut [u8]) -> usize {
         debug_assert!(first.len() == SHORT || rest.is_empty(), "{} bytes, then more", first.len());
+        self.seal_parts((first.len() + rest.len()) as u128, first, rest, record);
+        length(first.len() + rest.len())
+    }
+
+    /// Seals a record that holds nothing, with so many zeros in its tail, at most [`LONGEST`] less [`HEAD`]; its length is
+    /// returned.
+    pub(crate) fn seal_nothing(&mut self, zeros: &[u8], record: &mut [u8]) -> usize {
+        self.seal_parts(FILLING + zeros.len() as u128, &[], zeros, record);
+        length(SHORT + zeros.len())
+    }
+
+    fn seal_parts(&mut self, number: u128, first: &[u8], rest: &[u8], record: &mut [u8]) {
         let mut head = [0; HEAD - TAG];
-        head[..NUMBER].copy_from_slice(&((first.len() + rest.len()) as u128).to_le_bytes());
+        head[..NUMBER].copy_from_slice(&number.to_le_bytes());
         head[NUMBER..][..first.len()].copy_from_slice(first);
         self.seal_part(&head, &mut record[..HEAD]);
         if !rest.is_empty() {
             self.seal_part(rest, &mut record[HEAD..]);
         }
-        length(first.len() + rest.len())
     }
 
     fn seal_part(&mut self, bytes: &[u8], part: &mut [u8]) {
@@ -98,14 +114,17 @@ impl Seal {
     pub(crate) fn open(&mut self, part: &[u8], into: &mut [u8]) -> Result<usize, Altered> {
         if self.tail > 0 {
             self.open_part(part, into)?;
-            return Ok(std::mem::take(&mut self.tail));
+            let bytes = std::mem::take(&mut self.tail);
+            return Ok(if self.is_filling { 0 } else { bytes });
         }
         let mut head = [0; HEAD];
         self.open_part(part, &mut head)?;
         let (number, first) = head.split_first_chunk::<NUMBER>().expect("a head has a number");
-        let bytes = u128::from_le_bytes(*number);
+        let number = u128::from_le_bytes(*number);
+        self.is_filling = number >= FILLING;
+        let bytes = if self.is_filling { number - FILLING } else { number };
         let bytes = usize::try_from(bytes).ok().filter(|&bytes| bytes <= MOST).ok_or(Altered)?;
-        let here = bytes.min(SHORT);
+        let here = if self.is_filling { 0 } else { bytes.min(SHORT) };
         into[..here].copy_from_slice(&first[..here]);
         self.tail = bytes - here;
         Ok(here)
@@ -168,6 +187,19 @@ pub(crate) mod tests {
             let record = record(&mut one, &bytes);
             assert_eq!(opened(&mut other, &record), Ok(bytes));
         }
+    }
+
+    #[test]
+    fn a_record_that_holds_nothing_is_as_long_as_it_has_to_be() {
+        let (mut one, mut other) = pair();
+        for zeros in [0, 1, SHORT, SHORT + 1, 1000, MOST - SHORT + TAG] {
+            let mut record = vec![0; HEAD + TAG + zeros];
+            let length = one.seal_nothing(&vec![0; zeros], &mut record);
+            assert_eq!(length, HEAD + if zeros > 0 { zeros + TAG } else { 0 });
+            assert_eq!(opened(&mut other, &record[..length]), Ok(Vec::new()));
+        }
+        let later = record(&mut one, &[7; 100]);
+        assert_eq!(opened(&mut other, &later), Ok(vec![7; 100]));
     }
 
     #[test]

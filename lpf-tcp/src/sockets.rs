@@ -26,9 +26,9 @@
 //!
 //! # Seals
 //! A connection is sealed if a rendezvous made it so: then its bytes travel in records (`seal.rs`, `sealed.rs`). What is
-//! sent together becomes one record, up to 64 KiB. A process that waits, polls or leaves a section sends empty records on
-//! each connection on which it has sent something since the last ones, as many bytes as the receiver may wait for. If a
-//! part of an earlier record was left out on its way, these do not open.
+//! sent together becomes one record, up to 64 KiB. A process that waits, polls or leaves a section sends a record that
+//! holds nothing on each connection on which it has sent something since the last one. It is as long as the receiver may
+//! wait for. If a part of an earlier record was left out on its way, something does not open.
 //!
 //! # When a connection breaks
 //! A connection breaks at its end, at a record that does not open, and at an invalid frame. A message breaks it that is

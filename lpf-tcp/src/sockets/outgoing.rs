@@ -20,8 +20,8 @@ const WRITES: usize = 4;
 /// Memory for copies that is kept when all of them are out.
 const KEPT: usize = 1 << 20;
 
-/// What goes out where the message is not its sender's to give any more.
-static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+/// What goes out where the message is not its sender's to give any more, or where there is none.
+pub(super) static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// A stretch of the stream.
 enum Part {

@@ -65,10 +65,12 @@ fn a_record_that_is_left_out_repeated_or_moved_ends_the_job() {
 
 #[test]
 fn what_is_left_out_is_found_though_nothing_follows() {
-    // A whole record, and a part of the tail of one.
-    for (bytes, change, sleeps) in
-        [(5, Change::LeaveOut(0, HEAD), true), (1000, Change::LeaveOut(100, 600), false)]
-    {
+    // A whole record, a part of the tail of one, and almost all of a long tail.
+    for (bytes, change, sleeps) in [
+        (5, Change::LeaveOut(0, HEAD), true),
+        (1000, Change::LeaveOut(100, 600), false),
+        (65_500, Change::LeaveOut(100, 65_500), true),
+    ] {
         for direction in DIRECTIONS {
             let fault = Fault { connection: relay::DATA, direction, change };
             let error = job::last_message(&Relay::start(Some(fault)), direction, bytes, sleeps);
