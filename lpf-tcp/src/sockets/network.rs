@@ -323,6 +323,7 @@ impl Network {
                 );
                 self.break_off(peer as Rank, text);
             } else {
+                socket.shrink();
                 self.prove(peer);
             }
         }

@@ -102,6 +102,13 @@ impl Socket {
         }
     }
 
+    /// Gives memory back that is not in use.
+    pub(super) fn shrink(&mut self) {
+        if let Some(sealed) = &mut self.sealed {
+            sealed.shrink();
+        }
+    }
+
     pub(super) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.stream.shutdown(how)
     }
