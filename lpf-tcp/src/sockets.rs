@@ -83,7 +83,7 @@ impl<C: Control> Sockets<C> {
 impl<C> std::fmt::Debug for Sockets<C> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (rank, size) = (self.network.rank, self.network.connections.len());
-        let is_sealed = self.network.is_sealed();
+        let is_sealed = self.network.is_sealed;
         let mut shown = f.debug_struct("Sockets");
         let shown = shown.field("rank", &rank).field("size", &size).field("is_sealed", &is_sealed);
         shown.finish_non_exhaustive()

@@ -417,6 +417,7 @@ const MAY_PAUSE: &[(&str, &str)] = &[
     ("lpf-pthreads/src/pool.rs", "threads between sections"),
     ("lpf-pthreads/src/sync.rs", "names for loom"),
     ("lpf-tcp/src/control/helper.rs", "the helper thread"),
+    ("lpf-tcp/src/sockets/farewell.rs", "the network ends, within a second"),
 ];
 
 /// What a loop does that waits.

@@ -32,6 +32,8 @@ pub(super) struct Network {
     /// When it was last asked which connections are silent.
     asked: Instant,
     pub(super) maker: Maker,
+    /// Whether its connections are sealed.
+    pub(super) is_sealed: bool,
 }
 
 impl Network {
@@ -42,6 +44,7 @@ impl Network {
             let text = format!("process {rank} of {size} needs one stream to each of the others");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
+        let is_sealed = streams.iter().flatten().any(Stream::is_sealed);
         let mut connections = Vec::with_capacity(size);
         for (peer, stream) in (0..).zip(streams) {
             connections.push(Connection::new(peer, stream.map(Socket::new).transpose()?));
@@ -57,13 +60,8 @@ impl Network {
             messages: 0,
             asked: Instant::now(),
             maker: Maker::this(),
+            is_sealed,
         })
-    }
-
-    /// Whether its connections are sealed.
-    pub(super) fn is_sealed(&self) -> bool {
-        let mut sockets = self.connections.iter().filter_map(|one| one.socket.as_ref());
-        sockets.any(Socket::is_sealed)
     }
 
     pub(super) fn connection(&mut self, peer: Rank) -> Outcome<&mut Connection> {
@@ -256,7 +254,10 @@ impl Network {
 
     pub(super) fn progress(&mut self) -> Outcome<()> {
         self.pace.looked();
-        self.doubt();
+        if self.is_sealed {
+            // A process that looks again and again never waits for events.
+            self.doubt();
+        }
         self.look()
     }
 
@@ -305,8 +306,8 @@ impl Network {
         self.doubt();
     }
 
-    /// Looks for connections that let nothing through, or not everything. A process that dies, or is not heard of by process 0, is told of
-    /// by the control plane; what lies between two others only they can see.
+    /// Looks for connections that let nothing through, or not everything. A process that dies, or is not heard of by
+    /// process 0, is reported by the control plane; what lies between two others only they can see.
     fn doubt(&mut self) {
         let now = Instant::now();
         if now.duration_since(self.asked) < ASKED {

@@ -24,10 +24,6 @@ impl Socket {
         Ok(Socket { stream: prepare(stream)?, sealed })
     }
 
-    pub(super) fn is_sealed(&self) -> bool {
-        self.sealed.is_some()
-    }
-
     /// What the system knows.
     pub(super) fn stream(&self) -> &TcpStream {
         &self.stream
