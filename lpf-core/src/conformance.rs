@@ -77,7 +77,7 @@ pub mod tools {
     pub use super::random::words::{Reader, to_bytes};
     pub use super::runner::*;
     pub use super::verdict::{
-        BOUND, allowed, assert_fatal_naming, assert_in_time, failing_rehook, sync_until_fatal,
+        BOUND, LATE, allowed, assert_fatal_naming, assert_in_time, failing_rehook, sync_until_fatal,
     };
 
     /// Asserts that a suite's list names every case of these sources, and gives how many there are.

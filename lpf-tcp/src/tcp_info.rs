@@ -25,7 +25,7 @@ impl TcpInfo {
         // SAFETY: all zero is a valid value of its numbers.
         let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
         let mut length = size_of_val(&info) as libc::socklen_t;
-        // SAFETY: there is room for so many bytes.
+        // SAFETY: `info` has room for `length` bytes, and both live through the call.
         let asked = unsafe {
             let room = (&raw mut info).cast();
             let descriptor = stream.as_raw_fd();
@@ -51,12 +51,14 @@ impl TcpInfo {
 #[cfg(target_os = "linux")]
 pub(crate) fn limit_time_out(stream: &TcpStream) {
     use std::os::fd::AsRawFd;
-    // Its least value.
-    let (option, milliseconds): (libc::c_int, libc::c_int) = (44, 1000);
-    // SAFETY: the option is an int, which outlives the call.
+    /// Of `linux/tcp.h`; libc does not name it.
+    const TCP_RTO_MAX_MS: libc::c_int = 44;
+    // The least that the option takes.
+    let milliseconds: libc::c_int = 1000;
+    // SAFETY: the value is an int, as the option asks for, of the length given, and lives through the call.
     let _ = unsafe {
         let value = (&raw const milliseconds).cast();
         let length = size_of_val(&milliseconds) as libc::socklen_t;
-        libc::setsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, option, value, length)
+        libc::setsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, TCP_RTO_MAX_MS, value, length)
     };
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use lpf_core::board::{Board, Topic};
 use lpf_core::conformance::tools::{
-    BOUND, allowed, assert_fatal_naming, assert_in_time, failing_rehook, sync_until_fatal,
+    BOUND, LATE, allowed, assert_fatal_naming, assert_in_time, failing_rehook, sync_until_fatal,
 };
 use lpf_core::{Context, Error, Lpf, Result, case};
 
@@ -76,7 +76,7 @@ case! {
                 c.allreduce_in_place_by_arrival(ctx, &arrivals, &Sum, &mut x)?;
                 assert_eq!(ctx.read(&x), [last as u64 + 1; 50]);
             }
-            assert!(predicted >= 3, "too late: edge {has_edge}: {predicted} of 6 phases were predicted");
+            assert!(predicted >= 3, "{LATE}: edge {has_edge}: {predicted} of 6 phases were predicted");
         }
         ctx.sync()?;
     }
@@ -195,7 +195,7 @@ case! {
             predicted += usize::from(is_right);
         }
         // As above, a machine may be busy.
-        assert!(predicted >= 5, "too late: {predicted} of 9 phases were predicted");
+        assert!(predicted >= 5, "{LATE}: {predicted} of 9 phases were predicted");
         ctx.sync()?;
     }
 }

@@ -55,7 +55,7 @@ fn ready(loadavg: &str) -> Option<f64> {
 
 /// Begins every complaint about time, so that the case can be tried again: see
 /// [`alone`](super::runner::alone).
-pub(super) const LATE: &str = "too late";
+pub const LATE: &str = "too late";
 
 /// Asserts that a wait was not longer than `bound`.
 pub fn assert_in_time(waited: Duration, bound: Duration) {

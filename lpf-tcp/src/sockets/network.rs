@@ -332,7 +332,8 @@ impl Network {
 
     /// Lets a process find out whether something that was sent to it was left out on its way.
     fn prove(&mut self, peer: usize) {
-        if let Some(socket) = &mut self.connections[peer].socket
+        if self.is_sealed
+            && let Some(socket) = &mut self.connections[peer].socket
             && socket.prove().is_ok()
         {
             // What is wrong with waiting for events the next look tells.

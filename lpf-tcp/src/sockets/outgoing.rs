@@ -20,7 +20,7 @@ const WRITES: usize = 4;
 /// Memory for copies that is kept when all of them are out.
 const KEPT: usize = 1 << 20;
 
-/// What goes out where the message is not its sender's to give any more, or where there is none.
+/// What is sent in place of a message that its sender has cancelled, and in a record that holds nothing.
 pub(super) static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// A stretch of the stream.
@@ -147,7 +147,7 @@ impl Outgoing {
         }
     }
 
-    /// So many bytes are out, or sealed if the socket has not taken all.
+    /// `bytes` more bytes are out; or sealed, if the socket `is_full`.
     fn out(&mut self, mut bytes: usize, is_full: bool, operations: &mut Slab<Operation>) {
         while bytes > 0
             && let Some(part) = self.parts.front_mut()
@@ -195,9 +195,9 @@ impl Outgoing {
         }
     }
 
-    /// A send is cancelled: its memory is not read any more. What is sealed leaves. If none of its frame is out, none will
-    /// be; else the rest must follow, or the receiver would be out of step: a copy of it, or zeros and an
-    /// end that says so.
+    /// A send is cancelled: its memory is not read any more. What is sealed leaves. If none of its frame is out, none
+    /// will be; else the rest must follow, or the receiver would be out of step: a copy of it, or zeros and an end that
+    /// says so.
     pub(super) fn withdraw(&mut self, send: u32, operations: &Slab<Operation>) {
         let found =
             self.parts.iter().position(|part| matches!(part, Part::Message(s) if *s == send));

@@ -18,7 +18,8 @@
 //! # Memory
 //! A connection begins with 10 KiB for what it sends and 18 KiB for what it receives. Once it carries long messages it
 //! has five records (320 KiB) for what it sends, four (256 KiB) for what it receives, and one that is opened and not
-//! taken. Each is allocated when it is needed first, and given back while the process waits, if it is empty then. If the memory is refused, the connection breaks.
+//! taken. Each is allocated when it is needed first, and given back while the process waits, if it is empty then. If the
+//! memory is refused, the connection breaks.
 //!
 //! On AMD's processors a copy takes 20 times as long if its target lies in its page up to 31 bytes behind the place of
 //! the source in its own page. The memory of a long message begins with a page, or 16 bytes behind that. So records
@@ -29,6 +30,7 @@ use std::io::{self, Read, Write};
 use mio::net::TcpStream;
 
 use super::outgoing::ZEROS;
+use super::system::unless_blocked;
 use super::vectors::{Vectors, Walk};
 use crate::seal::{self, HEAD, LONGEST, MOST, SHORT, Seal};
 
@@ -54,7 +56,7 @@ const LONG: usize = 8 << 10;
 /// What a read brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Received {
-    /// So many bytes; 0 at the end of the stream.
+    /// The number of bytes; 0 at the end of the stream.
     pub(super) bytes: usize,
     /// The socket is taken to be empty.
     pub(super) is_all: bool,
@@ -63,11 +65,11 @@ pub(super) struct Received {
 /// The seal of a connection, and what is under way.
 pub(super) struct Sealed {
     seal: Seal,
-    /// Records, of which the first `sent` bytes have left, and those behind `made` are none.
+    /// Records, up to `made`. The first `sent` bytes have left.
     records: Vec<u8>,
     sent: usize,
     made: usize,
-    /// So many bytes a receiver may wait for if some were left out on their way: none that it waits for are longer.
+    /// The most bytes that a receiver may wait for, if some were left out on their way.
     unproven: usize,
     /// What has arrived: opened up to `begin`, and to be opened up to `end`.
     came: Vec<u8>,
@@ -189,8 +191,8 @@ impl Sealed {
                 from.advance(bytes);
                 match bytes {
                     0 => &[],
-                    // SAFETY: so many bytes are next and contiguous, valid for reads by the caller's promise. Nothing writes
-                    // to them while the reference exists (see above).
+                    // SAFETY: `bytes` bytes are next and contiguous, so `base` is not null, and they are valid for reads
+                    // by the caller's promise. Nothing writes to them while the reference exists (see above).
                     _ => unsafe { std::slice::from_raw_parts(next.base, bytes) },
                 }
             } else {
@@ -262,9 +264,9 @@ impl Sealed {
         let part = &self.came[self.begin..self.begin + expected];
         let next = into.next();
         if next.bytes >= expected {
-            // SAFETY: so many bytes are next and contiguous, valid for writes by the caller's promise. Nothing else uses
-            // them while the reference exists (see above). They may be new memory (of a message without a receive), which
-            // a reference needs to be written.
+            // SAFETY: `expected` bytes are next and contiguous, so `base` is not null, and they are valid for writes by the
+            // caller's promise. Nothing else uses them while the reference exists (see above). They may be new memory (of
+            // a message without a receive): a reference needs initialised bytes, so zeros are written first.
             let place = unsafe {
                 next.base.write_bytes(0, expected);
                 std::slice::from_raw_parts_mut(next.base, expected)
@@ -313,18 +315,6 @@ fn reserve(buffer: &mut Vec<u8>, length: usize) -> io::Result<()> {
 
 fn altered(altered: seal::Altered) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, altered)
-}
-
-/// Calls again what a signal interrupted; `None` where it would have to wait.
-fn unless_blocked(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<Option<usize>> {
-    loop {
-        match call() {
-            Ok(bytes) => return Ok(Some(bytes)),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -9,18 +9,22 @@ use mio::net::TcpStream;
 use super::vectors::Vectors;
 
 /// Calls again what a signal interrupted; `None` where it would have to wait.
-fn unless_blocked(mut call: impl FnMut() -> isize) -> io::Result<Option<usize>> {
+pub(super) fn unless_blocked(
+    mut call: impl FnMut() -> io::Result<usize>,
+) -> io::Result<Option<usize>> {
     loop {
-        if let Ok(bytes) = usize::try_from(call()) {
-            return Ok(Some(bytes));
-        }
-        let error = io::Error::last_os_error();
-        match error.kind() {
-            io::ErrorKind::WouldBlock => return Ok(None),
-            io::ErrorKind::Interrupted => {}
-            _ => return Err(error),
+        match call() {
+            Ok(bytes) => return Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
+}
+
+/// What a system call returned: a number of bytes, or -1 and the reason in `errno`.
+fn counted(bytes: isize) -> io::Result<usize> {
+    usize::try_from(bytes).map_err(|_| io::Error::last_os_error())
 }
 
 /// Reads what is there into the pieces; 0 at the end of the stream, `None` if nothing is there.
@@ -29,12 +33,16 @@ fn unless_blocked(mut call: impl FnMut() -> isize) -> io::Result<Option<usize>> 
 /// The pieces are valid for writes.
 pub(super) unsafe fn receive(stream: &TcpStream, vectors: &Vectors) -> io::Result<Option<usize>> {
     let descriptor = stream.as_raw_fd();
-    unless_blocked(|| match vectors.list()[..] {
-        // The plain call is quicker by a tenth of a microsecond.
-        // SAFETY: the caller's promise.
-        [piece] => unsafe { libc::recv(descriptor, piece.iov_base, piece.iov_len, 0) },
-        // SAFETY: the list holds so many pieces, valid for writes by the caller's promise.
-        ref list => unsafe { libc::readv(descriptor, list.as_ptr(), list.len() as libc::c_int) },
+    unless_blocked(|| {
+        counted(match vectors.list()[..] {
+            // The plain call is quicker by a tenth of a microsecond.
+            // SAFETY: the piece is valid for writes by the caller's promise.
+            [piece] => unsafe { libc::recv(descriptor, piece.iov_base, piece.iov_len, 0) },
+            // SAFETY: the list holds that many pieces, valid for writes by the caller's promise.
+            ref list => unsafe {
+                libc::readv(descriptor, list.as_ptr(), list.len() as libc::c_int)
+            },
+        })
     })
 }
 
@@ -51,9 +59,9 @@ pub(super) unsafe fn send(stream: &TcpStream, vectors: &Vectors) -> io::Result<O
     const FLAGS: libc::c_int = 0;
     let descriptor = stream.as_raw_fd();
     if let [piece] = vectors.list()[..] {
-        // SAFETY: the caller's promise.
-        return unless_blocked(|| unsafe {
-            libc::send(descriptor, piece.iov_base, piece.iov_len, FLAGS)
+        return unless_blocked(|| {
+            // SAFETY: the piece is valid for reads by the caller's promise.
+            counted(unsafe { libc::send(descriptor, piece.iov_base, piece.iov_len, FLAGS) })
         });
     }
     // SAFETY: all zero is a message header without name, pieces and control data.
@@ -62,7 +70,7 @@ pub(super) unsafe fn send(stream: &TcpStream, vectors: &Vectors) -> io::Result<O
     message.msg_iovlen = vectors.list().len() as _;
     // SAFETY: the header names the list's pieces, which the caller promises to be valid for reads;
     // none of them is written.
-    unless_blocked(|| unsafe { libc::sendmsg(descriptor, &raw const message, FLAGS) })
+    unless_blocked(|| counted(unsafe { libc::sendmsg(descriptor, &raw const message, FLAGS) }))
 }
 
 /// Sleeps until the descriptor is readable, or writable if `writable`, for `time` at most. Without

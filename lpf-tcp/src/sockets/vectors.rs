@@ -48,21 +48,6 @@ impl Vectors {
         piece.bytes == 0
     }
 
-    /// The first `bytes` bytes of the pieces.
-    ///
-    /// # Safety
-    /// They are valid for reads.
-    #[cfg(test)]
-    pub(super) unsafe fn read(&self, bytes: usize) -> Vec<u8> {
-        let mut read = Vec::new();
-        for piece in &self.list {
-            let length = piece.iov_len.min(bytes - read.len());
-            // SAFETY: the caller's promise.
-            read.extend(unsafe { std::slice::from_raw_parts(piece.iov_base.cast::<u8>(), length) });
-        }
-        read
-    }
-
     /// Adds the first `bytes` bytes of pieces; false where that was not all.
     pub(super) fn extend(&mut self, pieces: impl Iterator<Item = Piece>, bytes: usize) -> bool {
         let mut left = bytes;
@@ -112,7 +97,7 @@ impl<'a> Walk<'a> {
         Piece { base, bytes: piece.iov_len - self.offset }
     }
 
-    /// Goes on by so many bytes, at most to the end of the [`next`](Self::next) ones.
+    /// Goes on by `bytes` bytes, at most to the end of the [`next`](Self::next) ones.
     pub(super) fn advance(&mut self, bytes: usize) {
         self.offset += bytes;
         self.left -= bytes;
@@ -123,22 +108,30 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Goes on by `bytes` bytes, or to the end: calls `each` with every contiguous part, and the number of bytes before
+    /// it. Returns the number of all.
+    fn go_on(&mut self, bytes: usize, mut each: impl FnMut(Piece, usize)) -> usize {
+        let mut done = 0;
+        while let next = self.next()
+            && let part = next.bytes.min(bytes - done)
+            && part > 0
+        {
+            each(Piece { bytes: part, ..next }, done);
+            self.advance(part);
+            done += part;
+        }
+        done
+    }
+
     /// Copies the next bytes into `to`, as many as there is room for; how many.
     ///
     /// # Safety
     /// The pieces are valid for reads, and do not overlap with `to`.
     pub(super) unsafe fn read(&mut self, to: &mut [u8]) -> usize {
-        let mut done = 0;
-        while let from = self.next()
-            && let bytes = from.bytes.min(to.len() - done)
-            && bytes > 0
-        {
-            // SAFETY: `bytes` is no more than either has, and `to` is behind no piece: the caller's promise.
-            unsafe { lpf_core::copy::copy(from.base, to[done..].as_mut_ptr(), bytes) };
-            self.advance(bytes);
-            done += bytes;
-        }
-        done
+        self.go_on(to.len(), |from, done| {
+            // SAFETY: `to` has room for the part, and is behind no piece; the part is valid by the caller's promise.
+            unsafe { lpf_core::copy::copy(from.base, to[done..].as_mut_ptr(), from.bytes) }
+        })
     }
 
     /// Copies bytes of `from` into what is next, as many as there is room for; how many.
@@ -146,16 +139,9 @@ impl<'a> Walk<'a> {
     /// # Safety
     /// The pieces are valid for writes, and do not overlap with `from`.
     pub(super) unsafe fn write(&mut self, from: &[u8]) -> usize {
-        let mut done = 0;
-        while let to = self.next()
-            && let bytes = to.bytes.min(from.len() - done)
-            && bytes > 0
-        {
-            // SAFETY: `bytes` is no more than either has, and `from` is behind no piece: the caller's promise.
-            unsafe { lpf_core::copy::copy(from[done..].as_ptr(), to.base, bytes) };
-            self.advance(bytes);
-            done += bytes;
-        }
-        done
+        self.go_on(from.len(), |to, done| {
+            // SAFETY: `from` has the bytes of the part, and is behind no piece; the part is valid by the caller's promise.
+            unsafe { lpf_core::copy::copy(from[done..].as_ptr(), to.base, to.bytes) }
+        })
     }
 }

@@ -4,6 +4,7 @@ use lpf_core::messages::Tag;
 use proptest::prelude::*;
 
 use super::super::frame::{Header, Kind};
+use super::super::vectors::Walk;
 use super::*;
 
 /// A sending side, and a socket that takes as much as it is told to.
@@ -43,8 +44,11 @@ impl Sender {
     fn take(&mut self, bytes: usize) {
         self.outgoing.gather(&self.operations, &mut self.vectors);
         let bytes = bytes.min(self.vectors.bytes());
-        // SAFETY: all messages live longer than the sender.
-        self.stream.extend(unsafe { self.vectors.read(bytes) });
+        let end = self.stream.len();
+        self.stream.resize(end + bytes, 0);
+        // SAFETY: all messages live longer than the sender, and not in its stream.
+        let read = unsafe { Walk::new(&self.vectors).read(&mut self.stream[end..]) };
+        assert_eq!(read, bytes);
         self.outgoing.out(bytes, false, &mut self.operations);
     }
 }
