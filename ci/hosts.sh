@@ -9,7 +9,7 @@
 #   ci/hosts.sh down                 ends what runs on them, and them
 #   ci/hosts.sh on HOST CMD...       CMD on HOST
 #   ci/hosts.sh link HOST up|down|SECONDS   plugs HOST's cable in, pulls it, or pulls it for so long
-#   ci/hosts.sh lossy PERCENT        loses so many of the frames on their way to each host, at random
+#   ci/hosts.sh lossy PERCENT        loses this percentage of the frames on their way to each host
 #   ci/hosts.sh between HOST HOST up|down   lets what they send each other through, or loses it
 #   ci/hosts.sh mpirun SLOTS [OPTION...] -- CMD...   an Open MPI job from h1, with SLOTS processes on each host
 #   ci/hosts.sh missing              says what this machine lacks for hosts, and fails; or nothing

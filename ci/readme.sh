@@ -12,7 +12,8 @@ block() {
     awk -v open="\`\`\`$1" '$0 == open { inside = 1; next } /^```/ { inside = 0 } inside' README.md
 }
 
-# The commands. `./test` is left out of itself: it is what runs this check. Some build first, on a machine that may be busy.
+# The commands. `./test` is left out of itself: it is what runs this check. The time limit ends only what hangs: some
+# commands build first, and the machine may be busy.
 failed=0
 while IFS= read -r line; do
     command="${line%%  #*}"

@@ -2,8 +2,8 @@
 //!
 //! A record is one or two messages of Noise. Its *head* has always [`HEAD`] bytes. Opened, these are the number of
 //! bytes in the record (least significant first), the first [`SHORT`] of them, and zeros up to there. If the record
-//! holds more, its *tail* holds the rest. A record that only fills its place holds nothing, and has a tail of zeros. So every length is authenticated, and a process never waits for
-//! bytes that only a changed length announces.
+//! holds more, its *tail* holds the rest. A record that only fills its place holds nothing, and has a tail of zeros. So
+//! every length is authenticated, and a process never waits for bytes that only a changed length announces.
 //!
 //! Both ends count heads and tails: one that was changed, left out, repeated, or moved does not open. After
 //! [`PER_KEY`] of a direction its key is replaced.
@@ -35,7 +35,7 @@ pub(crate) const LONGEST: usize = length(MOST);
 /// In a head, the number of zeros in the tail of a record that holds nothing has this added.
 const FILLING: u128 = 1 << 64;
 
-/// So many heads and tails are sealed with one key, 64 GiB at the most: far below what AES-GCM allows.
+/// The number of heads and tails that are sealed with one key. They hold at most 64 GiB, far below what AES-GCM allows.
 const PER_KEY: u64 = 1 << 20;
 
 /// What arrived is not what was sent.
@@ -78,8 +78,8 @@ impl Seal {
         length(first.len() + rest.len())
     }
 
-    /// Seals a record that holds nothing, with so many zeros in its tail, at most [`LONGEST`] less [`HEAD`]; its length is
-    /// returned.
+    /// Seals a record that holds nothing and has these zeros in its tail, at most [`LONGEST`] less [`HEAD`]; its length
+    /// is returned.
     pub(crate) fn seal_nothing(&mut self, zeros: &[u8], record: &mut [u8]) -> usize {
         self.seal_parts(FILLING + zeros.len() as u128, &[], zeros, record);
         length(SHORT + zeros.len())
@@ -109,8 +109,8 @@ impl Seal {
         if self.tail > 0 { self.tail + TAG } else { HEAD }
     }
 
-    /// Opens a head or a tail, of [`expected`](Self::expected) bytes. Of `into`, which is at least as long, so many
-    /// bytes are then its contents.
+    /// Opens a head or a tail, of [`expected`](Self::expected) bytes, into the beginning of `into`, which is at least as
+    /// long. Returns the number of bytes in it.
     pub(crate) fn open(&mut self, part: &[u8], into: &mut [u8]) -> Result<usize, Altered> {
         if self.tail > 0 {
             self.open_part(part, into)?;

@@ -32,9 +32,9 @@
 //!
 //! # When a connection breaks
 //! A connection breaks at its end, at a record that does not open, and at an invalid frame. A message breaks it that is
-//! longer than its receive, or exceeds the 64 MiB kept without a receive. It also breaks if sent bytes are not
-//! acknowledged for three seconds; a waiting process looks for that. Messages that have arrived are delivered. All other sends and receives of that
-//! process fail. Other connections are not affected.
+//! longer than its receive, or exceeds the 64 MiB kept without a receive. It also breaks if the host of the other process
+//! is out of reach (`doubt.rs`); a waiting process looks for that. Messages that have arrived are delivered. All other
+//! sends and receives of that process fail. Other connections are not affected.
 
 mod connection;
 mod doubt;

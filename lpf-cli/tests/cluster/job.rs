@@ -37,7 +37,7 @@ pub(crate) fn outage(rank: u32, time: Duration) {
     link(rank, &time.as_secs_f64().to_string());
 }
 
-/// Loses so many percent of the frames on their way to each host.
+/// Loses this percentage of the frames on their way to each host, at random.
 pub(crate) fn lossy(percent: u32) {
     hosts(&["lossy", &percent.to_string()]);
 }

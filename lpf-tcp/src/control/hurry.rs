@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// From one hurried beat to the next.
 const STEP: Duration = Duration::from_millis(20);
 
-/// So many in a row: on a path that is as long as TCP says, more would not change it.
+/// Hurried beats in a row. If a path really is as long as TCP estimates, more of them would not change the estimate.
 const BEATS: u32 = 80;
 
 /// Beats are hurried when TCP sends again after more than this. On short paths it does so after 0.2 s.
