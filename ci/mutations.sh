@@ -9,13 +9,13 @@
 #                                      conformance  the suite on threads
 #                                      rules        lpf-pthreads/tests/rules.rs
 #                                      core         unit tests of lpf-core
-#                                      messages     the suite over the protocol between processes, in memory
-#                                      together     the collectives' suite over that protocol
+#                                      messages     both suites over the protocol between processes, in memory
 #                                      tcp          the suite on processes over TCP
 #                                      sealed       a relay between two processes over TCP
 #                                      collectives  the collectives' suite on threads
 #                                      algorithms   unit tests of lpf-collectives
 #                                      mpi          unit tests of lpf-mpi, with an MPI
+#                                      network      unit tests of lpf-tcp
 # The mutated tree has to compile, and at least one of the tests has to fail, within a time limit: a
 # test that only hangs has found nothing. The outcome is written as a table to
 # target/mutations/table.md; that of the last complete run is in docs/src/mutations.md.
@@ -56,12 +56,12 @@ tests() {
             cargo test --locked -p lpf-core --features conformance --lib "$@" ;;
         messages) CARGO_TARGET_DIR="$target_root/mutations/plain" \
             cargo test --locked -p lpf-core --features conformance --test messages "$@" ;;
-        together) CARGO_TARGET_DIR="$target_root/mutations/plain" \
-            cargo test --locked -p lpf-core --features conformance --test collectives "$@" ;;
         algorithms) CARGO_TARGET_DIR="$target_root/mutations/plain" \
             cargo test --locked -p lpf-collectives --lib "$@" ;;
         mpi) CARGO_TARGET_DIR="$target_root/mutations/mpi" \
             cargo test --locked -p lpf-mpi --features mpi --lib "$@" ;;
+        network) CARGO_TARGET_DIR="$target_root/mutations/plain" \
+            cargo test --locked -p lpf-tcp --lib "$@" ;;
         tcp) CARGO_TARGET_DIR="$target_root/mutations/plain" \
             cargo test --locked -p lpf-tcp --test conformance "$@" ;;
         sealed) CARGO_TARGET_DIR="$target_root/mutations/plain" \

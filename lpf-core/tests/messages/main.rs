@@ -1,4 +1,4 @@
-//! The message-passing protocol under the conformance suite, on a network in memory that hands out
+//! The message-passing protocol under the conformance suite and that of the collectives, on a network in memory that hands out
 //! messages late and in any order that its rules allow: more orders than real networks show.
 
 mod control;
@@ -17,6 +17,10 @@ mod direct {
 
 mod bruck {
     lpf_core::conformance!(super::InMemory::of(super::Way::Bruck));
+}
+
+mod collectives {
+    lpf_collectives::conformance!(super::InMemory::of(super::Way::Direct));
 }
 
 /// A network may not let go of what it was to write to, as MPI where a body has begun: nobody else has that

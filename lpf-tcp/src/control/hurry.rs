@@ -78,6 +78,7 @@ mod tests {
                 counts[peer] += 1;
                 last = due;
             }
+            assert!(counts[1] <= BEATS, "no end of beats");
             hurry.note(1, 2 * LONG, due);
             if counts[1] >= 10 {
                 hurry.note(2, 2 * LONG, due);

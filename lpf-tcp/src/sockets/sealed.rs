@@ -79,6 +79,8 @@ pub(super) struct Sealed {
     opened: Vec<u8>,
     taken: usize,
     length: usize,
+    /// Long messages have passed since the last call of [`shrink`](Self::shrink).
+    is_in_use: bool,
     is_altered: bool,
 }
 
@@ -96,6 +98,7 @@ impl Sealed {
             opened: Vec::new(),
             taken: 0,
             length: 0,
+            is_in_use: false,
             is_altered: false,
         }
     }
@@ -156,15 +159,19 @@ impl Sealed {
         Ok(())
     }
 
-    /// Gives the memory for long messages back, as far as nothing is in it.
+    /// Gives the memory for long messages back, as far as nothing is in it, if none has passed since the last call: what
+    /// is sent again and again is sent without allocating.
     pub(super) fn shrink(&mut self) {
+        if std::mem::take(&mut self.is_in_use) {
+            return;
+        }
         if !self.has_unsent() && self.records.len() > ASIDE + SMALL.0 + SMALL.1 {
             (self.records, self.sent, self.made) = (Vec::new(), 0, 0);
         }
         if self.begin == self.end && self.came.len() > ASIDE + ROOM.0 {
             (self.came, self.begin, self.end) = (Vec::new(), 0, 0);
         }
-        if self.taken == self.length {
+        if self.taken == self.length && self.opened.len() > ASIDE + HEAD {
             (self.opened, self.taken, self.length) = (Vec::new(), 0, 0);
         }
     }
@@ -175,6 +182,7 @@ impl Sealed {
     /// The pieces are valid for reads.
     unsafe fn make_records(&mut self, from: &mut Walk<'_>) -> io::Result<()> {
         let (room, gathered) = if from.left() <= FEW { SMALL } else { LARGE };
+        self.is_in_use |= room == LARGE.0;
         reserve(&mut self.records, ASIDE + room + gathered)?;
         let (records, beyond) = self.records.split_at_mut(ASIDE + room);
         (self.sent, self.made) = (ASIDE, ASIDE);
@@ -261,6 +269,7 @@ impl Sealed {
     /// The pieces are valid for writes.
     unsafe fn open(&mut self, into: &mut Walk<'_>, or_not: bool) -> io::Result<bool> {
         let expected = self.seal.expected();
+        self.is_in_use |= expected > HEAD;
         let part = &self.came[self.begin..self.begin + expected];
         let next = into.next();
         if next.bytes >= expected {
@@ -361,6 +370,9 @@ mod tests {
             pass(&vec![7; bytes], (&mut one, &streams[0]), (&mut other, &streams[1]));
             let held = [&one, &other].map(memory);
             assert_eq!(held.iter().any(|&held| held > LONGEST), bytes > LONGEST, "{held:?}");
+            one.shrink();
+            other.shrink();
+            assert_eq!([&one, &other].map(memory), held, "given back at once");
             one.shrink();
             other.shrink();
             let held = [&one, &other].map(memory);
