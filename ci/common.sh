@@ -60,10 +60,11 @@ in_order() {
     sed -E 's/[0-9.]+ ms/TIME/g; s/[0-9]+ of 20 predicted/SOME predicted/' | LC_ALL=C sort
 }
 
-# What the jobs of the present build folder could leave on this machine: processes of a test's, which a port would
-# have, too; files in shared memory; folders of Open MPI's for a job. Other checks run beside, from other folders.
+# What jobs could leave on this machine: processes of these test programs of the present build folder, which a port would
+# have, too; files in shared memory; folders of Open MPI's for a job. Other checks run beside.
+end_badly='deaths|faults'
 traces() {
-    pgrep -af "^${CARGO_TARGET_DIR:-$target_root}/debug/deps/" || true
+    pgrep -af "^${CARGO_TARGET_DIR:-$target_root}/debug/deps/($end_badly)-" || true
     find /dev/shm -maxdepth 1 -regex '.*/\(vader_segment\|ompi\|mpich\|ucx_shm\|lpf\).*' || true
     find "${TMPDIR:-/tmp}" -mindepth 2 -maxdepth 2 -path '*/ompi.*/*' 2>/dev/null || true
 }

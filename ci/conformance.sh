@@ -37,6 +37,9 @@ if [ "${BRIEF:-0}" = 1 ]; then
 else
     beside suites lpf-pthreads:{conformance,collectives,conformance:LPF_TOPOLOGY=2x2x2,conformance:LPF_PIN=compact}
     beside suites lpf-tcp:{collectives,conformance}
-    beside suite lpf-core messages
+    # Long vectors are computed there as they are elsewhere, in minutes.
+    # shellcheck disable=SC2046 # words
+    beside suite lpf-core messages -- \
+        $(printf -- '--skip collectives::%s ' long_sums sums_ vectors_longer every_algorithm elements_of)
 fi
 all_well

@@ -1505,7 +1505,7 @@ fn check_the_rows_of_a_killed_job(bench: &str, one: &[&str], fields: &[&str]) {
         if output.stdout.is_empty() {
             continue;
         }
-        assert!(last.contains(": its process ended: "), "{said}");
+        assert!(last.contains(": it was lost: "), "{said}");
         let is_said = |row: &Value| {
             row["remarks"].as_str().unwrap().contains("ended by a failure, when 1 of 1")
         };

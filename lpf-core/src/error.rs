@@ -195,8 +195,9 @@ pub enum Cause {
         /// The error's text.
         message: String,
     },
-    /// The operating system's process ended, or gave no sign of life any more.
-    #[error("its process ended: {reason}")]
+    /// The operating system's process ended or gave no sign of life any more, or a connection to it let something through
+    /// that was altered.
+    #[error("it was lost: {reason}")]
     Died {
         /// How that was seen.
         reason: String,

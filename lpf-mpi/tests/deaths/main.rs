@@ -67,7 +67,7 @@ fn play_on(mut job: Job, scene: Scene, victim: u32, death: Death) -> Duration {
 fn judge(learned: &Learned, scene: Scene, victim: u32, death: Death) {
     let Learned { process, superstep, text, .. } = learned;
     assert_eq!(*process, Some(victim), "{text}");
-    assert!(text.contains("fatal") && text.contains("its process ended"), "{text}");
+    assert!(text.contains("fatal") && text.contains("it was lost"), "{text}");
     let says = match death {
         Death::Stopped => "no sign of life",
         Death::Killed | Death::Exited => "closed",

@@ -295,10 +295,7 @@ fn a_process_that_goes_without_a_word_is_dead() {
     drop(planes.remove(1));
     for plane in &planes {
         let error = wait_for("the report", || plane.failure(S)).to_string();
-        assert_eq!(
-            error,
-            "fatal: process 1, superstep 0: its process ended: its connection was closed"
-        );
+        assert_eq!(error, "fatal: process 1, superstep 0: it was lost: its connection was closed");
         assert_eq!(plane.death(1).unwrap(), "its connection was closed");
     }
     let order = Order { section: SectionId(9), members: vec![0, 1], bytes: Vec::new() };
@@ -328,7 +325,7 @@ fn who_leaves_inside_a_section_is_named_on_every_side() {
     assert!(planes[1].goodbye(GENEROUS));
     for plane in &planes {
         let error = wait_for("the report", || plane.failure(S)).to_string();
-        assert_eq!(error, "fatal: process 1, superstep 0: its process ended: it has left the job");
+        assert_eq!(error, "fatal: process 1, superstep 0: it was lost: it has left the job");
         assert!(plane.death(1).is_none());
     }
 }

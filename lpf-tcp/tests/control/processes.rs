@@ -150,7 +150,7 @@ fn who_is_killed_is_missed_within_a_second() {
     let dead = processes.remove(5);
     let since = now();
     dead.signal(libc::SIGKILL);
-    let text = "process 5, superstep 0: its process ended: its connection was closed";
+    let text = "process 5, superstep 0: it was lost: its connection was closed";
     all_learn(&processes, since, DEATH, text);
 }
 
@@ -160,7 +160,7 @@ fn process_0_is_missed_within_a_second() {
     let dead = processes.remove(0);
     let since = now();
     dead.signal(libc::SIGKILL);
-    let text = "process 0, superstep 0: its process ended: its connection was closed";
+    let text = "process 0, superstep 0: it was lost: its connection was closed";
     all_learn(&processes, since, DEATH, text);
 }
 
@@ -170,7 +170,7 @@ fn who_is_stopped_is_missed_within_three_seconds_and_learns_of_it_when_it_wakes(
     let stopped = processes.remove(1);
     let since = now();
     stopped.stop();
-    let text = "process 1, superstep 0: its process ended: it gave no sign of life for 2.75 s";
+    let text = "process 1, superstep 0: it was lost: it gave no sign of life for 2.75 s";
     all_learn(&processes, since, SILENCE, text);
     let since = now();
     stopped.signal(libc::SIGCONT);
@@ -183,7 +183,7 @@ fn process_0_stopped_is_missed_within_three_seconds_and_learns_of_it_when_it_wak
     let stopped = processes.remove(0);
     let since = now();
     stopped.stop();
-    let text = "process 0, superstep 0: its process ended: it gave no sign of life for 2.75 s";
+    let text = "process 0, superstep 0: it was lost: it gave no sign of life for 2.75 s";
     all_learn(&processes, since, SILENCE, text);
     let since = now();
     stopped.signal(libc::SIGCONT);
@@ -220,7 +220,7 @@ fn without_heartbeats_a_stopped_process_is_waited_for_and_a_dead_one_is_not() {
     let dead = processes.remove(1);
     let since = now();
     dead.signal(libc::SIGKILL);
-    all_learn(&processes, since, DEATH, "process 1, superstep 0: its process ended");
+    all_learn(&processes, since, DEATH, "process 1, superstep 0: it was lost");
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn servers_learn_that_process_0_is_gone() {
     processes[0].tell("exit");
     for process in &mut processes[1..] {
         let (at, error) = process.hear_number("gone");
-        assert!(error.contains("its process ended: its connection was closed"), "{error}");
+        assert!(error.contains("it was lost: its connection was closed"), "{error}");
         assert_in_time(Duration::from_nanos(at.saturating_sub(since) as u64), DEATH);
         assert!(process.child.wait().unwrap().success());
     }

@@ -133,7 +133,7 @@ fn a_death_ends_every_section_of_the_dead_and_no_other() {
     job.cut(3);
     job.carry();
     for rank in [0, 1] {
-        let text = "fatal: process 0, superstep 14: its process ended: its connection was closed";
+        let text = "fatal: process 0, superstep 14: it was lost: its connection was closed";
         assert_eq!(job.failure(rank).unwrap(), text);
     }
     for rank in [0, 2] {
@@ -152,7 +152,7 @@ fn the_end_of_process_0_ends_every_section() {
     job.enter(1, SectionId(8), &[1, 2]);
     job.carry();
     job.cut(1);
-    let text = "fatal: process 0, superstep 0: its process ended: its connection was closed";
+    let text = "fatal: process 0, superstep 0: it was lost: its connection was closed";
     assert_eq!(job.failure(1).unwrap(), text);
     let known = job.at(1).member.section(SectionId(8)).unwrap();
     let text = known.failure.as_ref().unwrap().to_string();
@@ -171,12 +171,12 @@ fn a_silent_process_is_taken_for_dead_and_told_so() {
         job.at(0).tick(due);
     }
     job.carry();
-    let silent = "its process ended: it gave no sign of life for 2.75 s";
+    let silent = "it was lost: it gave no sign of life for 2.75 s";
     for rank in 0..3 {
         assert!(job.failure(rank).unwrap().contains(silent), "process {rank}");
     }
     let Some(End::Gone(error)) = job.at(2).member.end() else { panic!("process 2 goes on") };
-    let text = "process 2, superstep 0: its process ended: it was taken for dead: it gave no sign";
+    let text = "process 2, superstep 0: it was lost: it was taken for dead: it gave no sign";
     assert!(error.to_string().contains(text), "{error}");
     assert!(!job.connected[2]);
 }
@@ -213,7 +213,7 @@ fn orders_to_the_dead_fail_the_section() {
     job.say(0, Up::Order(Order { section: S, members: vec![0, 1, 2], bytes: Vec::new() }));
     job.enter(0, S, &[0, 1, 2]);
     job.carry();
-    assert!(job.failure(0).unwrap().contains("process 2, superstep 0: its process ended"));
+    assert!(job.failure(0).unwrap().contains("process 2, superstep 0: it was lost"));
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn who_says_goodbye_inside_a_section_fails_it() {
     let mut job = Job::in_section(2);
     job.say(1, Up::Goodbye);
     job.carry();
-    assert!(job.failure(0).unwrap().contains("process 1, superstep 0: its process ended: it has"));
+    assert!(job.failure(0).unwrap().contains("process 1, superstep 0: it was lost: it has"));
 }
 
 #[test]
