@@ -1,5 +1,5 @@
-//! The message-passing protocol under the conformance suite and that of the collectives, on a network in memory that hands out
-//! messages late and in any order that its rules allow: more orders than real networks show.
+//! The message-passing protocol under the conformance suite and that of the collectives, on a network in memory that
+//! hands out messages late and in any order that its rules allow: more orders than real networks show.
 
 mod control;
 mod harness;
