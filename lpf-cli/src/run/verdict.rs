@@ -228,9 +228,10 @@ impl Over {
         (late == first.rank || is_asked || first.status.signal().is_none()).then_some(late)
     }
 
-    /// Takes note of a failure that a process has reported.
+    /// Records a failure that a process has reported. Once processes were asked to end, failures are consequences: a
+    /// process that ends on request breaks its connections, and a neighbour that still runs reports that.
     pub(super) fn failed(&mut self, failed: Failed) {
-        if self.failures.iter().all(|other| other.rank != failed.rank) {
+        if !self.is_asked() && self.failures.iter().all(|other| other.rank != failed.rank) {
             self.failures.push(failed);
         }
     }
@@ -580,6 +581,8 @@ mod tests {
         let mut over = over(&[(0, 0)]);
         over.asked();
         over.ended.extend(super::tests::over(&[(1, 15)]).ended);
+        over.failed(failed(2, Some(1), None, Some(1)));
+        assert!(over.failure().is_none(), "a failure after the request is a consequence");
         assert_eq!(over.root_cause("h"), None);
     }
 

@@ -422,8 +422,9 @@ impl Watch {
         self.over.staying.sort_unstable();
     }
 
-    /// From now on nobody ends by himself.
+    /// From now on no process ends by itself. Failures that processes reported before are causes still.
     fn ask(&mut self, now: Instant) {
+        self.read_reports();
         self.over.stopped = self.running.iter().map(|(&pid, &rank)| (rank, pid)).collect();
         self.over.stopped.retain(|&(_, pid)| is_stopped(pid));
         self.over.stopped.sort_unstable_by_key(|&(rank, _)| rank);
