@@ -195,7 +195,7 @@ for name in "${!compilers[@]}"; do
         without_memory "${launchers[$name]}" 12m power_iteration
     fi
     leaves_nothing death "${launchers[$name]}"
-    # Signals, and all else that lpf run does, with a launcher of MPI between.
-    leaves_nothing run_tests --test run
-    run_tests --test run -- --ignored --test-threads=1
+    # What lpf run does with a launcher of MPI between. The rest of these tests uses no MPI.
+    leaves_nothing run_tests --test run mpi
+    run_tests --test run mpi -- --ignored
 done

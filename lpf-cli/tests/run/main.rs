@@ -12,17 +12,49 @@ use std::time::{Duration, Instant};
 
 use lpf_core::conformance::tools::{allowed, assert_in_time};
 
-/// Those that processes can be started for.
-const BACKENDS: &[&str] = if cfg!(feature = "mpi") { &["tcp", "mpi"] } else { &["tcp"] };
+#[cfg(feature = "mpi")]
+mod mpi;
 
-/// Those that scripts can be started for: a launcher of MPI may be there without this build using MPI.
-fn launchers() -> Vec<&'static str> {
-    let mpi = run(&["-n", "1", "--backend", "mpi", "true"]);
-    let is_there = cfg!(feature = "mpi") || mpi.status.success();
-    if !is_there {
-        eprintln!("without a launcher of MPI: {}", stderr(&mpi));
-    }
-    if is_there { vec!["tcp", "mpi"] } else { vec!["tcp"] }
+/// Tests of processes on each backend: `over_tcp::TEST`, and `over_mpi::TEST` in a build with MPI.
+macro_rules! on_each_backend {
+    ($($(#[$attribute:meta])* $test:ident)*) => {
+        mod over_tcp {
+            $(
+                #[test]
+                $(#[$attribute])*
+                fn $test() {
+                    super::$test("tcp");
+                }
+            )*
+        }
+
+        #[cfg(feature = "mpi")]
+        mod over_mpi {
+            $(
+                #[test]
+                $(#[$attribute])*
+                fn $test() {
+                    super::$test("mpi");
+                }
+            )*
+        }
+    };
+}
+
+on_each_backend! {
+    a_process_that_is_cut_off_is_the_cause_though_it_blames_the_others
+    a_program_that_a_process_starts_does_not_take_it_for_itself
+    a_prompt_is_shown_before_its_line_ends
+    a_wrapper_that_closes_descriptors_does_no_harm
+    calls_that_a_sandbox_refuses_are_not_the_fault_of_the_program
+    #[ignore = "takes 5 GB of memory: ci/mpi.sh runs it"]
+    more_than_two_gibibytes_are_put_and_got_at_once
+    nobody_who_reads_ends_the_job
+    output_that_is_lost_is_an_error
+    progress_of_several_processes_is_shown_soon_and_no_line_has_text_of_two
+    standard_input_is_for_process_0
+    what_a_process_does_not_read_is_left_for_others
+    who_ends_well_and_has_not_come_is_named_soon
 }
 
 /// A process's number, in a script under any launcher.
@@ -211,26 +243,23 @@ fn a_job_inside_a_job_is_one_of_its_own() {
 /// A program between the launcher and the processes that closes all descriptors but the first three.
 const CLOSES: &str = "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; \"$@\"; exit $?";
 
-#[test]
-fn a_wrapper_that_closes_descriptors_does_no_harm() {
+fn a_wrapper_that_closes_descriptors_does_no_harm(backend: &str) {
     let program = std::env::current_exe().unwrap();
     let program = [program.to_str().unwrap(), "--exact", "member", "--nocapture", "--quiet"];
     let closes = ["sh", "-c", CLOSES, "sh"];
     // Twice, as two wrappers may.
     for wrapper in [&closes[..], &[closes, closes].concat()] {
-        for backend in BACKENDS {
-            let options = ["-n", "3", "--backend", backend, "--grace", "1", "--"];
-            let output = run(&[&options[..], wrapper, &program].concat());
-            let (out, said) = (stdout(&output), stderr(&output));
-            if is_mpich(backend) {
-                // MPICH itself needs a descriptor, without which MPI_Init would end the process.
-                assert!(said.contains("it has no connection to MPI's launcher"), "{out}{said}");
-                continue;
-            }
-            assert_eq!(output.status.code(), Some(0), "{backend}: {out}{said}");
-            assert_eq!(out.matches("counted 3").count(), 1, "{backend}: {out}");
-            assert_eq!(said, "", "{backend}");
+        let options = ["-n", "3", "--backend", backend, "--grace", "1", "--"];
+        let output = run(&[&options[..], wrapper, &program].concat());
+        let (out, said) = (stdout(&output), stderr(&output));
+        if is_mpich(backend) {
+            // MPICH itself needs a descriptor, without which MPI_Init would end the process.
+            assert!(said.contains("it has no connection to MPI's launcher"), "{out}{said}");
+            continue;
         }
+        assert_eq!(output.status.code(), Some(0), "{backend}: {out}{said}");
+        assert_eq!(out.matches("counted 3").count(), 1, "{backend}: {out}");
+        assert_eq!(said, "", "{backend}");
     }
 }
 
@@ -475,27 +504,6 @@ fn a_launcher_of_mpi_that_hangs_is_ended_and_named() {
 }
 
 #[test]
-fn a_launcher_of_mpi_that_may_open_too_few_files_is_not_waited_for() {
-    if launchers().contains(&"mpi") {
-        // Open MPI's would wait for ever. It has to be killed, and leaves its files then.
-        let begin = Instant::now();
-        let files = std::env::temp_dir().join(format!("lpf-{}", std::process::id()));
-        std::fs::create_dir(&files).unwrap();
-        let limits = format!("-n 32; export LPF_MEET_TIMEOUT=3 TMPDIR={}", files.display());
-        let output = limited(&limits, &["-n", "8", "--backend", "mpi", "--grace", "1"]);
-        let said = stderr(&output);
-        assert_ne!(output.status.code(), Some(0), "{said}");
-        assert!(last(&said).starts_with("lpf: "), "{said}");
-        assert_in_time(begin.elapsed(), Duration::from_secs(20));
-        for host in std::fs::read_dir(&files).unwrap() {
-            let left: Vec<_> = std::fs::read_dir(host.unwrap().path()).unwrap().collect();
-            assert!(left.is_empty(), "{left:?}");
-        }
-        std::fs::remove_dir_all(&files).unwrap();
-    }
-}
-
-#[test]
 fn a_launcher_of_mpi_that_ends_at_once_leaves_its_status_as_all_that_is_known() {
     let version = "[ x$1 = x--version ] && echo VERSION && exit";
     let folder = false_launcher("ends", &format!("{version}; exit 9"));
@@ -578,19 +586,16 @@ fn what_a_process_starts_and_leaves_behind_is_ended() {
     assert_eq!((stdout(&output), stderr(&output)), ("later\n".into(), String::new()));
 }
 
-#[test]
-fn standard_input_is_for_process_0() {
-    for backend in launchers() {
-        let script = format!("[ {RANK} = 0 ] && exec cat; readlink /proc/self/fd/0");
-        let options = ["-n", "3", "--backend", backend, "--tag", "sh", "-c", &script];
-        let mut command = command(&options);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(b"one\ntwo").unwrap();
-        let output = child.wait_with_output().unwrap();
-        let out = stdout(&output);
-        assert_eq!(sorted(&out), ["0| one", "0| two", "1| /dev/null", "2| /dev/null"], "{backend}");
-    }
+fn standard_input_is_for_process_0(backend: &str) {
+    let script = format!("[ {RANK} = 0 ] && exec cat; readlink /proc/self/fd/0");
+    let options = ["-n", "3", "--backend", backend, "--tag", "sh", "-c", &script];
+    let mut command = command(&options);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"one\ntwo").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let out = stdout(&output);
+    assert_eq!(sorted(&out), ["0| one", "0| two", "1| /dev/null", "2| /dev/null"], "{backend}");
 }
 
 #[test]
@@ -603,52 +608,46 @@ fn tags_are_on_both_streams_and_the_end_comes_last() {
     assert!(last(&said).starts_with("lpf: process 0"), "{said}");
 }
 
-#[test]
-fn a_prompt_is_shown_before_its_line_ends() {
+fn a_prompt_is_shown_before_its_line_ends(backend: &str) {
     let script = "[ $LPF_RANK = 1 ] && { printf 'Name? '; read name; echo; exec echo $name; }
         exec cat >/dev/null";
-    for backend in launchers() {
-        // Of MPI, process 0 alone has the input: the other ends at once.
-        let script = script.replace("$LPF_RANK = 1", &format!("{RANK} = 0"));
-        let options = ["-n", "2", "--backend", backend, "--tag", "sh", "-c", &script];
-        let mut job = command(&options);
-        job.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut job = job.spawn().unwrap();
-        let mut shown = [0; 9];
-        job.stdout.as_mut().unwrap().read_exact(&mut shown).unwrap();
-        assert_eq!(&shown, b"0| Name? ", "{backend}");
-        job.stdin.take().unwrap().write_all(b"Bob\n").unwrap();
-        let output = job.wait_with_output().unwrap();
-        assert_eq!(stdout(&output), "\n0| Bob\n", "{backend}: {}", stderr(&output));
-    }
+    // Of MPI, process 0 alone has the input: the other ends at once.
+    let script = script.replace("$LPF_RANK = 1", &format!("{RANK} = 0"));
+    let options = ["-n", "2", "--backend", backend, "--tag", "sh", "-c", &script];
+    let mut job = command(&options);
+    job.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut job = job.spawn().unwrap();
+    let mut shown = [0; 9];
+    job.stdout.as_mut().unwrap().read_exact(&mut shown).unwrap();
+    assert_eq!(&shown, b"0| Name? ", "{backend}");
+    job.stdin.take().unwrap().write_all(b"Bob\n").unwrap();
+    let output = job.wait_with_output().unwrap();
+    assert_eq!(stdout(&output), "\n0| Bob\n", "{backend}: {}", stderr(&output));
 }
 
-#[test]
-fn progress_of_several_processes_is_shown_soon_and_no_line_has_text_of_two() {
+fn progress_of_several_processes_is_shown_soon_and_no_line_has_text_of_two(backend: &str) {
     let script = r#"
         i=0; while [ $i -lt 10 ]; do i=$((i+1)); printf "\r$RANK-$i"; sleep 0.1; done
         echo " $RANK-done""#
         .replace("$RANK", RANK);
-    for backend in launchers() {
-        let output = run(&["-n", "3", "--backend", backend, "--tag", "sh", "-c", &script]);
-        let out = stdout(&output);
-        assert_eq!(output.status.code(), Some(0), "{backend}: {}", stderr(&output));
-        for line in out.lines().flat_map(|line| line.split('\r')).filter(|line| !line.is_empty()) {
-            let (rank, text) = line.split_once("| ").expect(line);
-            let words = text.split([' ', '-']).filter(|word| word.parse::<u32>().is_ok());
-            assert!(line.is_empty() || text.is_empty() || words.count() > 0, "{backend}: {line:?}");
-            let others = ["0", "1", "2"].into_iter().filter(|other| *other != rank);
-            for other in others {
-                assert!(!text.contains(&format!("{other}-")), "{backend}: {line:?}");
-            }
+    let output = run(&["-n", "3", "--backend", backend, "--tag", "sh", "-c", &script]);
+    let out = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{backend}: {}", stderr(&output));
+    for line in out.lines().flat_map(|line| line.split('\r')).filter(|line| !line.is_empty()) {
+        let (rank, text) = line.split_once("| ").expect(line);
+        let words = text.split([' ', '-']).filter(|word| word.parse::<u32>().is_ok());
+        assert!(line.is_empty() || text.is_empty() || words.count() > 0, "{backend}: {line:?}");
+        let others = ["0", "1", "2"].into_iter().filter(|other| *other != rank);
+        for other in others {
+            assert!(!text.contains(&format!("{other}-")), "{backend}: {line:?}");
         }
-        for rank in 0..3 {
-            assert_eq!(out.matches(&format!("{rank}-done\n")).count(), 1, "{backend}: {out}");
-            assert!(out.contains(&format!("{rank}| {rank}-1")), "{backend}: {out}");
-        }
-        // Three lines alone if nothing is shown before a line ends.
-        assert!(out.lines().count() > 3, "{backend}: {out:?}");
     }
+    for rank in 0..3 {
+        assert_eq!(out.matches(&format!("{rank}-done\n")).count(), 1, "{backend}: {out}");
+        assert!(out.contains(&format!("{rank}| {rank}-1")), "{backend}: {out}");
+    }
+    // Three lines alone if nothing is shown before a line ends.
+    assert!(out.lines().count() > 3, "{backend}: {out:?}");
 }
 
 #[test]
@@ -671,44 +670,34 @@ fn an_answer_at_a_terminal_is_followed_by_a_tag() {
     assert_eq!(seen, "0| Name? Bob\r\n\r0| Name? Hi Bob\r\n");
 }
 
-#[test]
-fn what_a_process_does_not_read_is_left_for_others() {
-    for backend in launchers() {
-        let lpf = env!("CARGO_BIN_EXE_lpf");
-        let script = format!(
-            "while read line; do {lpf} run -n 2 --backend {backend} sh -c 'test {RANK} = 1 || echo $0' $line; done"
-        );
-        let mut shell = Command::new("sh");
-        shell.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut shell = shell.stderr(Stdio::null()).spawn().unwrap();
-        shell.stdin.take().unwrap().write_all(b"one\ntwo\nthree\n").unwrap();
-        let output = shell.wait_with_output().unwrap();
-        assert_eq!(stdout(&output), "one\ntwo\nthree\n", "{backend}");
+fn what_a_process_does_not_read_is_left_for_others(backend: &str) {
+    let lpf = env!("CARGO_BIN_EXE_lpf");
+    let script = format!(
+        "while read line; do {lpf} run -n 2 --backend {backend} sh -c 'test {RANK} = 1 || echo $0' $line; done"
+    );
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut shell = shell.stderr(Stdio::null()).spawn().unwrap();
+    shell.stdin.take().unwrap().write_all(b"one\ntwo\nthree\n").unwrap();
+    let output = shell.wait_with_output().unwrap();
+    assert_eq!(stdout(&output), "one\ntwo\nthree\n", "{backend}");
+}
+
+fn output_that_is_lost_is_an_error(backend: &str) {
+    for options in [&[][..], &["--tag"]] {
+        let arguments = [&["-n", "2", "--backend", backend], options, &["echo", "text"]].concat();
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output = command(&arguments).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", stderr(&output));
     }
 }
 
-#[test]
-fn output_that_is_lost_under_a_launcher_of_mpi_is_an_error() {
-    for backend in launchers() {
-        for options in [&[][..], &["--tag"]] {
-            let arguments =
-                [&["-n", "2", "--backend", backend], options, &["echo", "text"]].concat();
-            let full = File::options().write(true).open("/dev/full").unwrap();
-            let output = command(&arguments).stdout(full).output().unwrap();
-            assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", stderr(&output));
-        }
-    }
-}
-
-#[test]
-fn nobody_who_reads_ends_the_job() {
-    for backend in launchers() {
-        let lpf = env!("CARGO_BIN_EXE_lpf");
-        let script = format!("{lpf} run -n 2 --backend {backend} --tag yes | head -n 3");
-        let output = Command::new("sh").args(["-c", &script]).output().unwrap();
-        assert_eq!(stdout(&output).lines().count(), 3);
-        assert!(last(&stderr(&output)).contains("SIGPIPE"), "{}", stderr(&output));
-    }
+fn nobody_who_reads_ends_the_job(backend: &str) {
+    let lpf = env!("CARGO_BIN_EXE_lpf");
+    let script = format!("{lpf} run -n 2 --backend {backend} --tag yes | head -n 3");
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(stdout(&output).lines().count(), 3);
+    assert!(last(&stderr(&output)).contains("SIGPIPE"), "{}", stderr(&output));
 }
 
 #[test]
@@ -829,21 +818,17 @@ fn refuse_calls(numbers: &[libc::c_long]) -> std::io::Result<()> {
     if refused { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
-#[test]
-fn calls_that_a_sandbox_refuses_are_not_the_fault_of_the_program() {
+fn calls_that_a_sandbox_refuses_are_not_the_fault_of_the_program(backend: &str) {
     const CALLS: [libc::c_long; 2] = [libc::SYS_prctl, libc::SYS_prlimit64];
     let program = std::env::current_exe().unwrap();
     let member = [program.to_str().unwrap(), "--exact", "member", "--nocapture", "--quiet"];
-    for backend in BACKENDS {
-        let mut command =
-            command(&[&["-n", "2", "--backend", backend, "--"], &member[..]].concat());
-        // SAFETY: system calls alone.
-        unsafe { command.pre_exec(|| refuse_calls(&CALLS)) };
-        let output = command.output().unwrap();
-        let (out, said) = (stdout(&output), stderr(&output));
-        assert_eq!(output.status.code(), Some(0), "{backend}: {out}{said}");
-        assert_eq!(out.matches("counted 2").count(), 1, "{backend}: {out}{said}");
-    }
+    let mut job = command(&[&["-n", "2", "--backend", backend, "--"], &member[..]].concat());
+    // SAFETY: system calls alone.
+    unsafe { job.pre_exec(|| refuse_calls(&CALLS)) };
+    let output = job.output().unwrap();
+    let (out, said) = (stdout(&output), stderr(&output));
+    assert_eq!(output.status.code(), Some(0), "{backend}: {out}{said}");
+    assert_eq!(out.matches("counted 2").count(), 1, "{backend}: {out}{said}");
     // It is refused nothing else: prctl is, here.
     let mut command = command(&["-n", "1", "setpriv", "--no-new-privs", "true"]);
     // SAFETY: as above.
@@ -859,18 +844,6 @@ fn processes_that_do_not_join_are_told_of() {
     let said = stderr(&output);
     assert!(said.starts_with(expected) && said.lines().count() == 1, "{said}");
     assert_eq!(stderr(&shell("1", "true")), "");
-}
-
-#[test]
-fn processes_of_an_mpis_launcher_that_do_not_join_are_told_of_too() {
-    let output = run(&["-n", "2", "--backend", "mpi", "true"]);
-    let said = stderr(&output);
-    if said.contains("no launcher of") {
-        eprintln!("left out: {said}");
-        return;
-    }
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(last(&said).contains("none of the 2 processes joined the others"), "{said}");
 }
 
 lpf::program! {
@@ -938,6 +911,11 @@ fn a_process_of_another_build_says_so_and_ends_with_an_error() {
     assert!(last(&said).contains(why), "{said}");
 }
 
+fn who_ends_well_and_has_not_come_is_named_soon(backend: &str) {
+    is_missed(backend, "1");
+    is_missed(backend, "0");
+}
+
 /// One of three processes ends with status 0 while the others wait for it to join. Process 2 ignores the request to end:
 /// it loses its connection to process 0, which obeys, and reports that. This consequence is not the cause.
 fn is_missed(backend: &str, who: &str) {
@@ -957,109 +935,6 @@ fn is_missed(backend: &str, who: &str) {
     assert!(missed.ends_with(" and had not joined the others, which waited for it"), "{said}");
     // The meeting itself would give up after half a minute, MPI never.
     assert_in_time(begin.elapsed(), Duration::from_secs(20));
-}
-
-#[test]
-fn who_ends_well_and_has_not_come_is_named_soon() {
-    is_missed("tcp", "1");
-    is_missed("tcp", "0");
-}
-
-#[cfg(feature = "mpi")]
-#[test]
-fn who_ends_well_and_has_not_come_to_mpi_is_named_too() {
-    is_missed("mpi", "1");
-    is_missed("mpi", "0");
-}
-
-/// This program's function stands before the library's: one process may die in it.
-#[cfg(feature = "mpi")]
-#[unsafe(no_mangle)]
-extern "C" fn MPI_Finalize() -> std::ffi::c_int {
-    unsafe extern "C" {
-        fn PMPI_Finalize() -> std::ffi::c_int;
-    }
-    let own = std::env::var("OMPI_COMM_WORLD_RANK").or(std::env::var("PMI_RANK"));
-    if own.is_ok() && own == std::env::var("DIES_IN_THE_END") {
-        // SAFETY: it takes a number.
-        unsafe { libc::raise(libc::SIGKILL) };
-    }
-    // SAFETY: whoever calls this function may call that one.
-    unsafe { PMPI_Finalize() }
-}
-
-/// As above: all processes may be killed while they make the memory that they share.
-#[cfg(feature = "mpi")]
-#[unsafe(no_mangle)]
-extern "C" fn MPI_Iallgather(
-    own: *const std::ffi::c_void,
-    own_count: std::ffi::c_int,
-    own_kind: mpi::ffi::MPI_Datatype,
-    all: *mut std::ffi::c_void,
-    all_count: std::ffi::c_int,
-    all_kind: mpi::ffi::MPI_Datatype,
-    comm: mpi::ffi::MPI_Comm,
-    request: *mut mpi::ffi::MPI_Request,
-) -> std::ffi::c_int {
-    use std::sync::atomic::{AtomicU32, Ordering};
-    static CALLS: AtomicU32 = AtomicU32::new(0);
-    unsafe extern "C" {
-        fn PMPI_Iallgather(
-            own: *const std::ffi::c_void,
-            own_count: std::ffi::c_int,
-            own_kind: mpi::ffi::MPI_Datatype,
-            all: *mut std::ffi::c_void,
-            all_count: std::ffi::c_int,
-            all_kind: mpi::ffi::MPI_Datatype,
-            comm: mpi::ffi::MPI_Comm,
-            request: *mut mpi::ffi::MPI_Request,
-        ) -> std::ffi::c_int;
-    }
-    let call = CALLS.fetch_add(1, Ordering::Relaxed).to_string();
-    if std::env::var("DIES_IN_SHARING") == Ok(call) {
-        // SAFETY: it takes a number.
-        unsafe { libc::raise(libc::SIGKILL) };
-    }
-    // SAFETY: whoever calls this function may call that one.
-    unsafe { PMPI_Iallgather(own, own_count, own_kind, all, all_count, all_kind, comm, request) }
-}
-
-/// Files in memory that are LPF's.
-#[cfg(feature = "mpi")]
-fn files_in_memory() -> Vec<String> {
-    let entries = std::fs::read_dir("/dev/shm").unwrap();
-    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    names.filter(|name| name.starts_with("lpf")).collect()
-}
-
-#[cfg(feature = "mpi")]
-#[test]
-fn no_file_is_left_in_memory_if_all_processes_are_killed_as_they_make_it() {
-    let before = files_in_memory();
-    // Names of hosts, offers of memory, the memory: each process is killed as it begins one of them.
-    for call in ["0", "1", "2"] {
-        let mut command = again(&["-n", "3", "--backend", "mpi", "--grace", "1"], "member");
-        let output = command.env("DIES_IN_SHARING", call).output().unwrap();
-        let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(128 + libc::SIGKILL), "{call}: {said}");
-        assert_eq!(files_in_memory(), before, "{call}: {said}");
-    }
-}
-
-#[cfg(feature = "mpi")]
-#[test]
-fn who_dies_in_the_end_of_mpi_does_not_leave_the_others_there() {
-    for who in ["1", "0"] {
-        let mut command = again(&["-n", "3", "--backend", "mpi", "--grace", "1"], "member");
-        let begin = Instant::now();
-        let output = command.env("DIES_IN_THE_END", who).output().unwrap();
-        let (out, said) = (stdout(&output), stderr(&output));
-        assert_eq!(out.matches("counted 3").count(), 1, "{out}{said}");
-        assert_ne!(output.status.code(), Some(0), "{said}");
-        assert!(last(&said).starts_with(&format!("lpf: process {who} (pid ")), "{said}");
-        assert!(last(&said).contains(" was ended by SIGKILL"), "{said}");
-        assert!(begin.elapsed() < allowed(PATIENCE), "{said}");
-    }
 }
 
 lpf::program! {
@@ -1337,26 +1212,29 @@ fn member_is_cut_off() {
     }
 }
 
-#[test]
-fn a_process_that_is_cut_off_is_the_cause_though_it_blames_the_others() {
-    let programs = BACKENDS.iter().map(|&backend| (backend, "is_cut_off"));
-    for (backend, test) in programs.chain([("tcp", "member_is_cut_off")]) {
-        // The members of process 0 may notice that another one has left for that before they notice the cause.
-        let cuts = ["1", "2", "3", "0"].into_iter().take(if test == "is_cut_off" { 4 } else { 3 });
-        for (round, cut) in cuts.cycle().take(8).enumerate() {
-            let mut command = again(&["-n", "4", "--backend", backend, "--grace", "1"], test);
-            let output = command.env("CUT_OFF", cut).output().unwrap();
-            let said = stderr(&output);
-            let what = format!("{backend}, {test}, {cut}, {round}: {said}");
-            assert_ne!(output.status.code(), Some(0), "{what}");
-            assert!(last(&said).starts_with(&format!("lpf: process {cut} ")), "{what}");
-            assert!(
-                last(&said).contains(&format!("The job failed with: fatal: process {cut}, ")),
-                "{what}"
-            );
-            assert_eq!(said.matches("fatal: ").count(), 1, "it is said once: {what}");
-        }
+/// Cuts off each of these of four processes, eight times in all.
+fn are_the_cause(cuts: &[&str], backend: &str, test: &str) {
+    for (round, cut) in cuts.iter().cycle().take(8).enumerate() {
+        let mut command = again(&["-n", "4", "--backend", backend, "--grace", "1"], test);
+        let output = command.env("CUT_OFF", cut).output().unwrap();
+        let said = stderr(&output);
+        let what = format!("{cut}, {round}: {said}");
+        assert_ne!(output.status.code(), Some(0), "{what}");
+        assert!(last(&said).starts_with(&format!("lpf: process {cut} ")), "{what}");
+        let cause = format!("The job failed with: fatal: process {cut}, ");
+        assert!(last(&said).contains(&cause), "{what}");
+        assert_eq!(said.matches("fatal: ").count(), 1, "it is said once: {what}");
     }
+}
+
+fn a_process_that_is_cut_off_is_the_cause_though_it_blames_the_others(backend: &str) {
+    are_the_cause(&["1", "2", "3", "0"], backend, "is_cut_off");
+}
+
+#[test]
+fn a_member_that_is_cut_off_is_the_cause_though_it_blames_the_others() {
+    // The members of process 0 may notice that another one has left before they notice the cause, so it is not cut off.
+    are_the_cause(&["1", "2", "3"], "tcp", "member_is_cut_off");
 }
 
 #[test]
@@ -1438,12 +1316,9 @@ fn starts_others(rank: &str, command: &mut Command) {
     assert_eq!(out.matches("the job goes on").count(), 1, "{out}{said}");
 }
 
-#[test]
-fn a_program_that_a_process_starts_does_not_take_it_for_itself() {
-    for backend in BACKENDS {
-        for rank in ["0", "1"] {
-            starts_others(rank, &mut again(&["-n", "2", "--backend", backend], "starts"));
-        }
+fn a_program_that_a_process_starts_does_not_take_it_for_itself(backend: &str) {
+    for rank in ["0", "1"] {
+        starts_others(rank, &mut again(&["-n", "2", "--backend", backend], "starts"));
     }
 }
 
@@ -1454,21 +1329,6 @@ fn nor_does_it_in_a_job_by_hand() {
     command.args(["--exact", "starts", "--nocapture", "--quiet"]);
     let job = [("LPF_BACKEND", "tcp"), ("LPF_RANK", "0"), ("LPF_SIZE", "1")];
     starts_others("0", command.envs(job).env("LPF_MEET", free.to_string()));
-}
-
-#[cfg(feature = "mpi")]
-#[test]
-fn nor_does_it_under_a_launcher_of_mpi_itself() {
-    let (launcher, flag) = match lpf::mpi::library_version().contains("Open MPI") {
-        true => ("mpirun.openmpi", &["--oversubscribe", "--allow-run-as-root"][..]),
-        false => ("mpiexec.mpich", &[][..]),
-    };
-    for rank in ["0", "1"] {
-        let mut command = Command::new(launcher);
-        command.args(flag).args(["-n", "2"]).arg(std::env::current_exe().unwrap());
-        command.args(["--exact", "starts", "--nocapture", "--quiet"]).env("LPF_BACKEND", "mpi");
-        starts_others(rank, &mut command);
-    }
 }
 
 #[test]
@@ -1560,63 +1420,6 @@ fn processes_of_which_some_run_and_some_are_members_are_told_so() {
     }
 }
 
-/// The program of the next test, which starts this one alone.
-#[cfg(feature = "mpi")]
-#[test]
-fn runs_or_is_a_member() {
-    match std::env::var("OMPI_COMM_WORLD_RANK").or(std::env::var("PMI_RANK")).as_deref() {
-        Ok("0") => println!("said: {}", lpf::run(Count).unwrap_err()),
-        Ok(_) => {
-            let world = lpf::mpi::World::init(PATIENCE).unwrap();
-            println!("said: {}", lpf::Member::of_world(world).unwrap_err());
-        }
-        Err(_) => {}
-    }
-}
-
-#[cfg(feature = "mpi")]
-#[test]
-fn processes_of_which_some_run_and_some_are_members_are_told_so_on_mpi_too() {
-    let mut command = again(&["-n", "2", "--backend", "mpi"], "runs_or_is_a_member");
-    let output = command.env("LPF_MEET_TIMEOUT", "2").output().unwrap();
-    let said = stdout(&output) + &stderr(&output);
-    let text =
-        "process 1 comes as a Member and process 0 by lpf::run: let all processes of the job";
-    assert!(said.contains(&format!("misuse: process 0 refused this process: {text}")), "{said}");
-    assert!(
-        said.contains("fatal: process 1, superstep 0: process 1 has not arrived at "),
-        "{said}"
-    );
-    assert_eq!(said.matches(text).count(), 2, "both are told why: {said}");
-}
-
-#[test]
-fn a_signal_that_ends_nothing_comes_once_to_each_under_a_launcher_of_mpi() {
-    let script = r#"
-        trap 'n=$((n+1))' USR1; echo set
-        while [ -z $n ]; do sleep 0.1; done
-        for i in 1 2 3 4 5 6 7 8; do sleep 0.1; done; echo got $n"#;
-    let mut command = command(&["-n", "2", "--backend", "mpi", "sh", "-c", script]);
-    let mut launcher = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(launcher.stdout.take().unwrap()).lines();
-    let set = lines.by_ref().take(2).filter(|line| line.as_ref().unwrap() == "set").count();
-    if set == 2 {
-        send(launcher.id() as i32, libc::SIGUSR1);
-    }
-    let got: Vec<_> = lines.map(|line| line.unwrap()).collect();
-    let output = launcher.wait_with_output().unwrap();
-    let said = stderr(&output);
-    if said.contains("no launcher of") {
-        eprintln!("left out: {said}");
-        return;
-    }
-    assert_eq!(
-        (output.status.code(), &*got),
-        (Some(0), &["got 1", "got 1"].map(String::from)[..]),
-        "{said}"
-    );
-}
-
 /// A terminal: its side for a user, and its name.
 fn terminal() -> (File, String) {
     let mut name: [libc::c_char; 64] = [0; 64];
@@ -1697,16 +1500,12 @@ fn is_large() {
     }
 }
 
-#[test]
-#[ignore = "takes 5 GB of memory: ci/mpi.sh runs it"]
-fn more_than_two_gibibytes_are_put_and_got_at_once() {
-    for backend in BACKENDS {
-        let options = ["-n", "2", "--backend", backend];
-        let output = again(&options, "is_large").output().unwrap();
-        let (out, said) = (stdout(&output), stderr(&output));
-        assert_eq!(output.status.code(), Some(0), "{backend}: {out}{said}");
-        assert_eq!(out.matches("all of it has arrived").count(), 1, "{backend}: {out}{said}");
-    }
+fn more_than_two_gibibytes_are_put_and_got_at_once(backend: &str) {
+    let options = ["-n", "2", "--backend", backend];
+    let output = again(&options, "is_large").output().unwrap();
+    let (out, said) = (stdout(&output), stderr(&output));
+    assert_eq!(output.status.code(), Some(0), "{backend}: {out}{said}");
+    assert_eq!(out.matches("all of it has arrived").count(), 1, "{backend}: {out}{said}");
 }
 
 #[test]
