@@ -67,7 +67,7 @@ pub enum Report {
         /// Which.
         rank: Pid,
     },
-    /// A section of it failed.
+    /// It could not join the others, or a section of it failed.
     Failed {
         /// Which.
         rank: Pid,
@@ -178,7 +178,7 @@ pub(crate) fn say_at_once(text: String) {
     }
 }
 
-/// Tells of a section that failed, and hands the result on.
+/// Reports a failure to join, or of a section, and hands the result on.
 pub(crate) fn told<R>(rank: Pid, result: lpf_core::Result<R>) -> lpf_core::Result<R> {
     if let Err(error) = &result
         && error.is_fatal()

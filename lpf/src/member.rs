@@ -94,7 +94,8 @@ impl Member {
         }
         meeting.seal_data &= settings.seal_data.value;
         tell(Report::Meets { rank: meeting.rank });
-        let joined = meeting.join().map_err(Error::from)?;
+        let rank = meeting.rank;
+        let joined = told(rank, meeting.join().map_err(Error::from))?;
         Ok(Self::joined(Job::new(joined)?, "tcp"))
     }
 
