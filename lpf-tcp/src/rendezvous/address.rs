@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
+use lpf_core::settings;
 use mio::Waker;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
@@ -159,13 +160,7 @@ impl Name {
 /// # Errors
 /// If there are none.
 pub(super) fn well_formed(addresses: &str) -> Result<Vec<&str>, MeetError> {
-    let is_formed = |address: &&str| {
-        address.parse::<SocketAddr>().is_ok()
-            || address.rsplit_once(':').is_some_and(|(host, port)| {
-                !host.is_empty() && !host.contains([':', '/']) && port.parse::<u16>().is_ok()
-            })
-    };
-    let formed: Vec<&str> = addresses.split(',').map(str::trim).filter(is_formed).collect();
+    let formed: Vec<&str> = settings::addresses(addresses).collect();
     if formed.is_empty() {
         let text = format!("\"{addresses}\" is not an address of the form host:port");
         return Err(MeetError::Setting(text));
