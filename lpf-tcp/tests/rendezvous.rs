@@ -254,7 +254,7 @@ fn who_has_another_secret_or_none_learns_nothing_and_the_others_join() {
         let error = error_of(thread::spawn(|| stranger.join())).to_string();
         let text = format!("process 0 was not found at {address} within 400ms: {address}: ");
         assert!(error.starts_with(&text), "{error}");
-        assert!(error.contains("the connection was closed there; is it process 0"), "{error}");
+        assert!(error.contains("its connection was closed; is it process 0"), "{error}");
     }
     let mut processes = guests(&address, 3);
     processes.insert(0, host);
@@ -476,7 +476,7 @@ fn what_is_no_process_of_ours_is_not_joined() {
     for (says, expected) in [
         (&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], "the process there is not one of LPF"),
         (&b"\x05\x00\x00\x00LPF/m"[..], "the process there does not know the secret"),
-        (&b""[..], "the connection was closed there"),
+        (&b""[..], "its connection was closed; is it"),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut alone = meeting(&listener.local_addr().unwrap().to_string(), 1, 2);

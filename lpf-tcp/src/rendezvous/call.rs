@@ -258,9 +258,9 @@ impl Call {
             }
         }
         match filled {
-            Filled::Closed(_) => {
+            Filled::Closed(reason) => {
                 let text = format!(
-                    "the connection was closed there; is it process {} of this job, and LPF_SECRET the same?",
+                    "{reason}; is it process {} of this job, and LPF_SECRET the same?",
                     self.wanted
                 );
                 self.fail(text, now)
