@@ -394,6 +394,21 @@ fn who_gives_up_earlier_asks_who_is_missing() {
 }
 
 #[test]
+fn processes_that_arrive_one_after_the_other_are_waited_for() {
+    // The last arrives half of the time after process 0 would have given up, had no other process arrived.
+    let time = allowed(Duration::from_secs(2)).min(Duration::from_secs(8));
+    let (address, host) = host(4, |meeting| meeting.time = time);
+    let mut processes = vec![host];
+    for rank in 1..4 {
+        thread::sleep(time / 2);
+        let mut next = meeting(&address, rank, 4);
+        next.time = time;
+        processes.push(thread::spawn(|| next.join()));
+    }
+    speak_in_pairs(&all_join(processes));
+}
+
+#[test]
 fn process_0_says_to_all_what_it_saw_of_those_who_are_missing() {
     let time = allowed(Duration::from_millis(500));
     let (address, host) = host(3, |meeting| meeting.time = time);

@@ -73,6 +73,12 @@ impl Names {
         self.names.iter().flat_map(|name| &name.found).copied().collect()
     }
 
+    /// Whether they are loopback addresses, by number: then no process on another machine finds process 0.
+    pub(super) fn are_here(&self) -> bool {
+        let is_loopback = |address: &SocketAddr| canonical(*address).ip().is_loopback();
+        self.names.iter().all(|name| name.asked.is_none() && name.found.iter().all(is_loopback))
+    }
+
     /// Whether what they stand for may change.
     pub(super) fn may_change(&self) -> bool {
         self.names.iter().any(|name| name.asked.is_some())
@@ -267,15 +273,15 @@ pub(super) fn cannot_listen(address: SocketAddr, error: &io::Error) -> MeetError
     }
 }
 
-/// Listens where processes of higher rank find this one: on all addresses of the machine where they need
-/// a secret, else on the one by which it reached process 0.
+/// Listens where processes of higher rank find this one: on all addresses of the machine if they may be on another
+/// machine, else on the one by which it reached process 0.
 pub(super) fn listen_for_pairs(
     local: SocketAddr,
-    secret: Option<&Secret>,
+    may_be_far: bool,
 ) -> Result<TcpListener, MeetError> {
-    match secret {
-        Some(_) => listen(&everywhere(0)),
-        None => listen(&[SocketAddr::new(local.ip(), 0)]),
+    match may_be_far {
+        true => listen(&everywhere(0)),
+        false => listen(&[SocketAddr::new(local.ip(), 0)]),
     }
 }
 
