@@ -1731,3 +1731,19 @@ fn a_wrong_setting_is_reported_once_and_starts_no_process() {
     let text = "LPF_TIMEOUT is \"soon\"; it has to be a number of seconds below 1e9, or off";
     assert_eq!(said.matches(text).count(), 1, "{said}");
 }
+
+#[test]
+fn processes_that_cannot_join_because_another_did_not_arrive_report_it_once() {
+    let program = std::env::current_exe().unwrap();
+    let script = format!(
+        "[ $LPF_RANK = 3 ] && exec sleep 60; exec {} --exact cannot_meet --nocapture",
+        program.display()
+    );
+    let mut command = command(&["-n", "4", "--grace", "0.3", "sh", "-c", &script]);
+    let output = command.env("CANNOT_MEET", "1").env("LPF_MEET_TIMEOUT", "2").output().unwrap();
+    let (out, said) = (stdout(&output), stderr(&output));
+    let text = "fatal: process 3, superstep 0: process 3 has not arrived at 127.0.0.1:";
+    assert_eq!(out.matches(&format!("said: {text}")).count(), 1, "{out}{said}");
+    let failed = format!("The job failed with: {text}");
+    assert!(last(&said).contains(&failed) && said.matches(text).count() == 1, "{out}{said}");
+}

@@ -65,7 +65,8 @@ fn not_built_in(name: &str) -> String {
 ///
 /// # Errors
 /// *Misuse* for a backend that is not built in, or another setting that cannot be used; between processes also if it is
-/// called inside a section that it has begun. Else as [`exec`](crate::exec).
+/// called inside a section that it has begun. Else as [`exec`](crate::exec). If the processes of `lpf run` cannot join
+/// each other, process 0 alone returns the error; the others end with status 1.
 pub fn run<P: Program>(program: P) -> Result<()> {
     run_args(MAX_P, program, Args::none())
 }
