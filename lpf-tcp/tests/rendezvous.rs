@@ -28,7 +28,7 @@ fn secret() -> Secret {
 fn meeting(address: &str, rank: Rank, size: Rank) -> Meeting {
     let mut meeting = Meeting::new(address, rank, size);
     meeting.secret = Some(secret());
-    meeting.time = GENEROUS;
+    meeting.time = allowed(GENEROUS);
     meeting
 }
 
