@@ -34,6 +34,7 @@ mod watch;
 
 use std::time::Duration;
 
+use lpf::settings::Settings;
 use lpf::tcp::files::{make_room as make_room_for, raise};
 use nix::sys::prctl;
 
@@ -49,6 +50,8 @@ use tcp::Starter;
 use watch::Watch;
 
 pub(crate) fn run(options: &Run) -> Result<()> {
+    // Else each process would report what is wrong.
+    Settings::from_environment()?;
     let backend = backend(options)?;
     let (program, arguments) = options.program()?;
     let size = options.size()?;
@@ -143,7 +146,7 @@ fn backend(options: &Run) -> Result<Backend> {
             format!("backend \"threads\" is one process: {instead}, or give --backend tcp")
         }
         other => format!(
-            "lpf run does not start processes for the backend \"{other}\": there are tcp, and mpi for a program built with --features mpi"
+            "lpf run does not start processes for the backend \"{other}\" (LPF_BACKEND, --backend): there are tcp, and mpi for a program built with --features mpi"
         ),
     }))
 }

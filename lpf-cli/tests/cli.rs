@@ -865,16 +865,25 @@ fn wrong_arguments_and_settings_give_one_sentence_and_status_2() {
     }
     let settings = [
         ("LPF_PIN", "sideways", "none, compact, scatter or auto"),
-        ("LPF_PROCS", "0", "from 1 to"),
-        ("LPF_BACKEND", "hybrid", "not built into this program"),
-        ("LPF_TOPOLOGY", "2xx", "sizes of levels"),
-        ("LPF_TIMEOUT", "soon", "number of seconds"),
+        ("LPF_PROCS", "0", "a number of processes from 1 to 65536"),
+        ("LPF_TOPOLOGY", "2xx", "1 to 8 sizes of levels from 1 to 1024, outermost first"),
+        ("LPF_CHECK", "perhaps", "0 or 1"),
+        ("LPF_STRICT", "2", "0 or 1"),
+        ("LPF_TIMEOUT", "soon", "a number of seconds below 1e9, or off"),
+        ("LPF_PROBE", "-1", "a number of seconds below 1e9, or off"),
+        ("LPF_COPY", "fast", "auto, memcpy or stream"),
+        ("LPF_TABLE", "", "the name of a folder"),
+        ("LPF_EXCHANGE", "ring", "auto, direct or bruck"),
+        ("LPF_HEARTBEAT", "slow", "on or off"),
+        ("LPF_SEAL_DATA", "key", "0 or 1"),
         ("LPF_MEET_TIMEOUT", "off", "a number of seconds above 0"),
     ];
     for (name, value, expected) in settings {
         let output = place.command(&["probe", "--quick"]).env(name, value).output().unwrap();
-        check_refused(&output, expected, name);
+        check_refused(&output, &format!("{name} is \"{value}\"; it has to be {expected}"), name);
     }
+    let output = place.command(&["probe"]).env("LPF_BACKEND", "hybrid").output().unwrap();
+    check_refused(&output, "backend \"hybrid\" (LPF_BACKEND, --backend) is not built", "hybrid");
 }
 
 /// A job of `n` processes of this program, as a user starts it.

@@ -1,6 +1,7 @@
 //! The settings: every `LPF_…` variable, its value and where that came from.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::Pid;
@@ -176,6 +177,32 @@ fn levels(text: &str) -> Option<Option<Vec<usize>>> {
     sizes.filter(|sizes| sizes.len() <= 8).map(Some)
 }
 
+/// The shortest secret of a job, in bytes: a process that hears a handshake can try guesses.
+const SHORTEST_SECRET: usize = 16;
+
+/// Whether text may be the secret of a job (`LPF_SECRET`).
+///
+/// # Errors
+/// The text of an error if it is too short; it does not contain the secret.
+pub fn check_secret(secret: &str) -> std::result::Result<(), String> {
+    match secret.len() {
+        SHORTEST_SECRET.. => Ok(()),
+        bytes => Err(format!(
+            "the secret (LPF_SECRET) has {bytes} bytes; it needs at least {SHORTEST_SECRET} (lpf secret prints one)"
+        )),
+    }
+}
+
+/// The parts of an address as `LPF_MEET` has it, `host:port` or several separated by commas, that have this form.
+pub fn addresses(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|address| {
+        address.parse::<SocketAddr>().is_ok()
+            || address.rsplit_once(':').is_some_and(|(host, port)| {
+                !host.is_empty() && !host.contains([':', '/']) && port.parse::<u16>().is_ok()
+            })
+    })
+}
+
 /// The most processes a machine may have.
 pub const MAX_PROCS: Pid = 1 << 16;
 
@@ -208,17 +235,17 @@ impl Settings {
                 "LPF_TOPOLOGY",
                 None,
                 levels,
-                "at most 8 sizes of levels, outermost first, as 2x2x2",
+                "1 to 8 sizes of levels from 1 to 1024, outermost first, as 2x2x2",
             )?,
             check: read("LPF_CHECK", false, flag, "0 or 1")?,
             strict: read("LPF_STRICT", false, flag, "0 or 1")?,
             timeout: read("LPF_TIMEOUT", None, seconds, "a number of seconds below 1e9, or off")?,
-            probe: read("LPF_PROBE", None, seconds, "a number of seconds, or off")?,
+            probe: read("LPF_PROBE", None, seconds, "a number of seconds below 1e9, or off")?,
             backend: read(
                 "LPF_BACKEND",
                 "threads".into(),
                 |text| (!text.is_empty()).then(|| text.into()),
-                "the name of a backend",
+                "threads, tcp or mpi",
             )?,
             copy: read(
                 "LPF_COPY",
@@ -230,7 +257,7 @@ impl Settings {
                 "LPF_TABLE",
                 None,
                 |text| (!text.is_empty()).then(|| Some(text.into())),
-                "a folder",
+                "the name of a folder",
             )?,
             exchange: read(
                 "LPF_EXCHANGE",

@@ -10,6 +10,7 @@
 mod at_exit;
 pub mod carried;
 pub mod control;
+mod ended;
 pub mod files;
 mod job;
 pub mod rendezvous;

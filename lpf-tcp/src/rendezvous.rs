@@ -40,10 +40,11 @@
 //! processes have a secret and process 0 does not exclude it ([`Meeting::seal_data`]).
 //!
 //! # The end
-//! When the time is up, process 0 sends the missing ranks, and what it saw of them, to all that arrived. All fail with
-//! the same list. An admitted process waits a little longer than its own time, so that it gets the list even if process 0
-//! began last. A process that has to leave earlier asks for the list. When all have arrived, a process that ends fails
-//! the rendezvous for all: no process stays half connected.
+//! The time of a process begins anew with each step: when another process has arrived, and when pairs have connected
+//! (`patience.rs`). When it is up, process 0 sends the missing ranks, and what it saw of them, to all that arrived. All
+//! fail with the same list. An admitted process waits a little longer than its own time, so that it gets the list even
+//! if process 0 began last. A process that has to leave earlier asks for the list. When all have arrived, a process that
+//! ends fails the rendezvous for all: no process stays half connected.
 
 mod address;
 mod call;
@@ -51,6 +52,7 @@ mod error;
 mod guest;
 mod handshake;
 mod host;
+mod patience;
 mod reception;
 mod secret;
 #[cfg(test)]
@@ -68,7 +70,6 @@ use std::time::{Duration, Instant};
 
 use lpf_core::messages::Rank;
 use lpf_core::settings;
-use lpf_core::wait::deadline;
 use mio::{Events, Poll, Token, Waker};
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +81,7 @@ use address::Names;
 use guest::Guest;
 use handshake::Identity;
 use host::Host;
+use patience::Patience;
 
 /// The data by which a process joins a job.
 #[derive(Debug)]
@@ -92,7 +94,8 @@ pub struct Meeting {
     pub size: Rank,
     /// What only processes of the job know; without it, only loopback addresses may be used.
     pub secret: Option<Secret>,
-    /// After so long without all others, joining fails.
+    /// After this time without progress, joining fails. It begins anew when a process has arrived, or has connected to
+    /// others.
     pub time: Duration,
     /// A number that distinguishes jobs.
     pub job: u64,
@@ -162,8 +165,8 @@ pub fn bind_everywhere() -> Result<(TcpListener, String), MeetError> {
 struct Plan {
     me: Identity,
     address: String,
+    began: Instant,
     time: Duration,
-    deadline: Instant,
     begin: Begin,
 }
 
@@ -205,8 +208,8 @@ impl Meeting {
     /// Joins, with a connection to each other process for data.
     ///
     /// # Errors
-    /// After [`time`](Self::time) at the latest. If process 0 was found but others are missing, up to half as long again,
-    /// and at most four seconds, to receive their list from it.
+    /// After [`time`](Self::time) without progress at the latest. If process 0 was found but others are missing, up to
+    /// half as long again, and at most four seconds, to receive their list from it.
     pub fn join(self) -> Result<Joined, MeetError> {
         self.meet(true)
     }
@@ -300,7 +303,7 @@ impl Meeting {
         let begin = self.begin();
         let plan = Plan {
             begin,
-            deadline: deadline(began, self.time),
+            began,
             address: given.map_or(self.address, |address| address.to_string()),
             time: self.time,
             me: Identity {
@@ -326,6 +329,12 @@ impl Meeting {
 
 /// The token of the threads that look names up.
 const NAMES: Token = Token(usize::MAX);
+
+impl Plan {
+    fn patience(&self) -> Patience {
+        Patience::new(self.began, self.time, self.me.size)
+    }
+}
 
 /// Looks up what an address stands for; each answer wakes `poll`.
 fn names(address: &str, poll: &Poll) -> Result<Names, MeetError> {

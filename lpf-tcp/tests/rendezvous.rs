@@ -28,7 +28,7 @@ fn secret() -> Secret {
 fn meeting(address: &str, rank: Rank, size: Rank) -> Meeting {
     let mut meeting = Meeting::new(address, rank, size);
     meeting.secret = Some(secret());
-    meeting.time = GENEROUS;
+    meeting.time = allowed(GENEROUS);
     meeting
 }
 
@@ -254,7 +254,7 @@ fn who_has_another_secret_or_none_learns_nothing_and_the_others_join() {
         let error = error_of(thread::spawn(|| stranger.join())).to_string();
         let text = format!("process 0 was not found at {address} within 400ms: {address}: ");
         assert!(error.starts_with(&text), "{error}");
-        assert!(error.contains("the connection was closed there; is it process 0"), "{error}");
+        assert!(error.contains("its connection was closed; is it process 0"), "{error}");
     }
     let mut processes = guests(&address, 3);
     processes.insert(0, host);
@@ -394,6 +394,21 @@ fn who_gives_up_earlier_asks_who_is_missing() {
 }
 
 #[test]
+fn processes_that_arrive_one_after_the_other_are_waited_for() {
+    // The last arrives half of the time after process 0 would have given up, had no other process arrived.
+    let time = allowed(Duration::from_secs(2)).min(Duration::from_secs(8));
+    let (address, host) = host(4, |meeting| meeting.time = time);
+    let mut processes = vec![host];
+    for rank in 1..4 {
+        thread::sleep(time / 2);
+        let mut next = meeting(&address, rank, 4);
+        next.time = time;
+        processes.push(thread::spawn(|| next.join()));
+    }
+    speak_in_pairs(&all_join(processes));
+}
+
+#[test]
 fn process_0_says_to_all_what_it_saw_of_those_who_are_missing() {
     let time = allowed(Duration::from_millis(500));
     let (address, host) = host(3, |meeting| meeting.time = time);
@@ -476,7 +491,7 @@ fn what_is_no_process_of_ours_is_not_joined() {
     for (says, expected) in [
         (&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], "the process there is not one of LPF"),
         (&b"\x05\x00\x00\x00LPF/m"[..], "the process there does not know the secret"),
-        (&b""[..], "the connection was closed there"),
+        (&b""[..], "its connection was closed; is it"),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut alone = meeting(&listener.local_addr().unwrap().to_string(), 1, 2);

@@ -83,9 +83,19 @@ fn join(backend: &'static str) -> Result<Joined> {
         "mpi" => serve_unless_first(Member::with_mpi()?).map(Joined::Mpi),
         _ => {
             let meeting = Meeting { by: By::Run, ..meeting()? };
-            serve_unless_first(Member::new(meeting)?).map(Joined::Tcp)
+            let rank = meeting.rank;
+            let joined = told(rank, Member::new(meeting));
+            if rank > 0 && joined.as_ref().is_err_and(is_said_by_lpf_run) {
+                std::process::exit(1);
+            }
+            serve_unless_first(joined?).map(Joined::Tcp)
         }
     }
+}
+
+/// Whether the last line of `lpf run` has an error, once for all processes that report the same.
+fn is_said_by_lpf_run(error: &Error) -> bool {
+    error.is_fatal() && is_told_to_lpf_run()
 }
 
 /// Beyond this point a program is process 0's alone.
@@ -97,9 +107,8 @@ where
         return Ok(member);
     }
     let served = told(member.rank(), member.serve());
-    // The last line of lpf run has the error that most processes agree on.
     if let Err(error) = &served
-        && !(error.is_fatal() && is_told_to_lpf_run())
+        && !is_said_by_lpf_run(error)
     {
         say(&format!("process {} of the job ends: {error}", member.rank()));
     }

@@ -37,7 +37,9 @@ pub fn backend(name: &str) -> Result<&'static str> {
 fn not_built_in(name: &str) -> String {
     let built_in = BACKENDS.join(", ");
     let how = if name == "mpi" { ": build it with --features mpi" } else { "" };
-    format!("backend \"{name}\" is not built into this program, which has {built_in}{how}")
+    format!(
+        "backend \"{name}\" (LPF_BACKEND, --backend) is not built into this program, which has {built_in}{how}"
+    )
 }
 
 /// Runs an SPMD program on all processes that are available, on the backend that `LPF_BACKEND`
@@ -63,7 +65,8 @@ fn not_built_in(name: &str) -> String {
 ///
 /// # Errors
 /// *Misuse* for a backend that is not built in, or another setting that cannot be used; between processes also if it is
-/// called inside a section that it has begun. Else as [`exec`](crate::exec).
+/// called inside a section that it has begun. Else as [`exec`](crate::exec). If the processes of `lpf run` cannot join
+/// each other, process 0 alone returns the error; the others end with status 1.
 pub fn run<P: Program>(program: P) -> Result<()> {
     run_args(MAX_P, program, Args::none())
 }
@@ -115,7 +118,7 @@ mod tests {
         assert_eq!(backend("threads").unwrap(), "threads");
         let known = backend("ibverbs").unwrap_err();
         assert!(known.is_misuse());
-        assert!(known.to_string().contains("\"ibverbs\" is not built into this program"));
+        assert!(known.to_string().contains("\"ibverbs\" (LPF_BACKEND, --backend) is not"));
         assert!(backend("pigeons").unwrap_err().to_string().contains("is not a backend"));
     }
 
@@ -123,7 +126,7 @@ mod tests {
     #[cfg(not(feature = "mpi"))]
     fn without_mpi_it_is_said_how_to_build_it() {
         let text = backend("mpi").unwrap_err().to_string();
-        assert!(text.contains("\"mpi\" is not built into this program, which has"), "{text}");
+        assert!(text.contains("is not built into this program, which has"), "{text}");
         assert!(text.ends_with("build it with --features mpi"), "{text}");
     }
 }

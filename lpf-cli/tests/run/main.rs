@@ -1401,7 +1401,7 @@ fn what_is_missing_or_wrong_in_a_job_by_hand_is_named_at_once() {
         (good[2..].to_vec(), format!("LPF_RANK and LPF_SIZE are missing: {all}")),
         (
             job("0", "1", "nonsense").into(),
-            "\"nonsense\" is not an address of the form host:port".into(),
+            "LPF_MEET is \"nonsense\"; it has to be the address of process 0, as host:port".into(),
         ),
         (
             [&good[..], &[("LPF_SECRET", "password")]].concat(),
@@ -1534,4 +1534,30 @@ fn a_secret_is_random_and_one_that_a_job_takes() {
         assert!(secret.len() == 32 && secret.chars().all(|c| c.is_ascii_hexdigit()), "{secret}");
         assert!(lpf::tcp::rendezvous::Secret::new(secret).is_ok());
     }
+}
+
+#[test]
+fn a_wrong_setting_is_reported_once_and_starts_no_process() {
+    let mut command = command(&["-n", "3", "sh", "-c", "echo started"]);
+    let output = command.env("LPF_TIMEOUT", "soon").output().unwrap();
+    assert_eq!((output.status.code(), &*stdout(&output)), (Some(2), ""));
+    let said = stderr(&output);
+    let text = "LPF_TIMEOUT is \"soon\"; it has to be a number of seconds below 1e9, or off";
+    assert_eq!(said.matches(text).count(), 1, "{said}");
+}
+
+#[test]
+fn processes_that_cannot_join_because_another_did_not_arrive_report_it_once() {
+    let program = std::env::current_exe().unwrap();
+    let script = format!(
+        "[ $LPF_RANK = 3 ] && exec sleep 60; exec {} --exact cannot_meet --nocapture",
+        program.display()
+    );
+    let mut command = command(&["-n", "4", "--grace", "0.3", "sh", "-c", &script]);
+    let output = command.env("CANNOT_MEET", "1").env("LPF_MEET_TIMEOUT", "2").output().unwrap();
+    let (out, said) = (stdout(&output), stderr(&output));
+    let text = "fatal: process 3, superstep 0: process 3 has not arrived at 127.0.0.1:";
+    assert_eq!(out.matches(&format!("said: {text}")).count(), 1, "{out}{said}");
+    let failed = format!("The job failed with: {text}");
+    assert!(last(&said).contains(&failed) && said.matches(text).count() == 1, "{out}{said}");
 }

@@ -1,7 +1,7 @@
 //! How this process was started: as one of several, by `lpf run`, by a user, or by MPI's and Slurm's
 //! launchers.
 
-use super::{MAX_PROCS, Setting, read};
+use super::{MAX_PROCS, Setting, addresses, check_secret, read};
 use crate::{Error, Pid, Result};
 
 /// Variables that launchers set in every process that they start: its number, and how many there are.
@@ -43,15 +43,18 @@ impl Launched {
     /// # Errors
     /// *Misuse* for a value that cannot be understood, and for a job of which something is missing.
     pub fn from_environment() -> Result<Option<Self>> {
-        let number = |text: &str| text.parse().ok().map(Some);
+        let number = |text: &str| text.parse().ok().filter(|&n| n < MAX_PROCS).map(Some);
+        let address = |text: &str| addresses(text).next().map(|_| Some(text.to_owned()));
         let text = |text: &str| (!text.is_empty()).then(|| Some(text.to_owned()));
         let size = |text: &str| text.parse().ok().filter(|&n| n > 0 && n <= MAX_PROCS).map(Some);
         let rank: Setting<Option<Pid>> =
-            read("LPF_RANK", None, number, "a process's number, from 0")?;
+            read("LPF_RANK", None, number, "the number of a process, from 0 to 65535")?;
         let size = read("LPF_SIZE", None, size, "a number of processes from 1 to 65536")?;
-        let meet = read("LPF_MEET", None, text, "the address of process 0, as host:port")?;
-        let secret = read("LPF_SECRET", None, text, "the secret of the job")?;
-        let job = read("LPF_JOB", 0, |text| text.parse().ok(), "a number")?;
+        let meet = read("LPF_MEET", None, address, "the address of process 0, as host:port")?;
+        let secret = read("LPF_SECRET", None, text, "a secret of at least 16 bytes")?;
+        secret.value.as_deref().map_or(Ok(()), check_secret).map_err(Error::setting)?;
+        let job =
+            read("LPF_JOB", 0, |text| text.parse().ok(), "a whole number from 0 to 2^64 - 1")?;
         // Started by another launcher, a process need not be told twice which one it is.
         let (rank, size) = match (rank.value, size.value, by_mpi_launcher()) {
             (None, None, Some((rank, size))) if meet.value.is_some() => (Some(rank), Some(size)),
@@ -61,7 +64,8 @@ impl Launched {
             (None, None, None) => return Ok(None),
             (Some(rank), Some(size), Some(meet)) if rank < size => (rank, size, meet),
             (Some(rank), Some(size), Some(_)) => {
-                let text = format!("LPF_RANK is {rank}; of {size} processes (LPF_SIZE) it is less");
+                let text =
+                    format!("LPF_RANK is {rank}; it has to be less than LPF_SIZE, which is {size}");
                 return Err(Error::setting(text));
             }
             (rank, size, meet) => {

@@ -8,6 +8,7 @@ use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 
 use super::frame::{Inflow, TooLong};
+use crate::ended::{CLOSED, reason};
 use crate::seal::{self, Altered, Seal};
 use crate::stream::Stream;
 use crate::tcp_info::{self, TcpInfo};
@@ -163,7 +164,7 @@ impl Wire {
         while taken < TURN {
             match self.stream.read(&mut buffer) {
                 // It stays readable: who reads on behalf of others must not keep the end to itself.
-                Ok(0) => return Filled::Closed("its connection was closed".into()),
+                Ok(0) => return Filled::Closed(CLOSED.into()),
                 Ok(bytes) => {
                     taken += bytes;
                     let came = &buffer[..bytes];
@@ -183,7 +184,7 @@ impl Wire {
                     return Filled::All;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Filled::Closed(broken(&error)),
+                Err(error) => return Filled::Closed(reason(&error)),
             }
         }
         Filled::Some
@@ -232,7 +233,7 @@ fn write(
             Ok(written) => *sent += written,
             Err(error) if error.kind() == ErrorKind::WouldBlock => *writable = false,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(broken(&error)),
+            Err(error) => return Err(reason(&error)),
         }
     }
     Ok(*sent == bytes.len())
@@ -266,13 +267,6 @@ impl Sealed {
             length += self.seal.seal(first, rest, &mut self.records[length..]);
         }
         self.sent = 0;
-    }
-}
-
-fn broken(error: &io::Error) -> String {
-    match error.kind() {
-        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => "its connection was closed".into(),
-        _ => format!("its connection broke: {error}"),
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
+use lpf_core::settings;
 use mio::Waker;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
@@ -70,6 +71,12 @@ impl Names {
     /// All that the addresses stand for.
     pub(super) fn found(&self) -> Vec<SocketAddr> {
         self.names.iter().flat_map(|name| &name.found).copied().collect()
+    }
+
+    /// Whether they are loopback addresses, by number: then no process on another machine finds process 0.
+    pub(super) fn are_here(&self) -> bool {
+        let is_loopback = |address: &SocketAddr| canonical(*address).ip().is_loopback();
+        self.names.iter().all(|name| name.asked.is_none() && name.found.iter().all(is_loopback))
     }
 
     /// Whether what they stand for may change.
@@ -159,13 +166,7 @@ impl Name {
 /// # Errors
 /// If there are none.
 pub(super) fn well_formed(addresses: &str) -> Result<Vec<&str>, MeetError> {
-    let is_formed = |address: &&str| {
-        address.parse::<SocketAddr>().is_ok()
-            || address.rsplit_once(':').is_some_and(|(host, port)| {
-                !host.is_empty() && !host.contains([':', '/']) && port.parse::<u16>().is_ok()
-            })
-    };
-    let formed: Vec<&str> = addresses.split(',').map(str::trim).filter(is_formed).collect();
+    let formed: Vec<&str> = settings::addresses(addresses).collect();
     if formed.is_empty() {
         let text = format!("\"{addresses}\" is not an address of the form host:port");
         return Err(MeetError::Setting(text));
@@ -272,15 +273,15 @@ pub(super) fn cannot_listen(address: SocketAddr, error: &io::Error) -> MeetError
     }
 }
 
-/// Listens where processes of higher rank find this one: on all addresses of the machine where they need
-/// a secret, else on the one by which it reached process 0.
+/// Listens where processes of higher rank find this one: on all addresses of the machine if they may be on another
+/// machine, else on the one by which it reached process 0.
 pub(super) fn listen_for_pairs(
     local: SocketAddr,
-    secret: Option<&Secret>,
+    may_be_far: bool,
 ) -> Result<TcpListener, MeetError> {
-    match secret {
-        Some(_) => listen(&everywhere(0)),
-        None => listen(&[SocketAddr::new(local.ip(), 0)]),
+    match may_be_far {
+        true => listen(&everywhere(0)),
+        false => listen(&[SocketAddr::new(local.ip(), 0)]),
     }
 }
 

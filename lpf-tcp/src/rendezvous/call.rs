@@ -114,6 +114,11 @@ impl Call {
         }
     }
 
+    /// Whether it waits to be attempted again: it has no connection then.
+    pub(super) fn is_pausing(&self) -> bool {
+        matches!(self.stage, Stage::Pausing(_))
+    }
+
     /// When something has to be done though nothing comes.
     pub(super) fn due(&self) -> Option<Instant> {
         match self.stage {
@@ -258,9 +263,9 @@ impl Call {
             }
         }
         match filled {
-            Filled::Closed(_) => {
+            Filled::Closed(reason) => {
                 let text = format!(
-                    "the connection was closed there; is it process {} of this job, and LPF_SECRET the same?",
+                    "{reason}; is it process {} of this job, and LPF_SECRET the same?",
                     self.wanted
                 );
                 self.fail(text, now)

@@ -56,7 +56,7 @@ pub enum MeetError {
         ranks: Vec<Rank>,
         /// Where they were awaited.
         address: String,
-        /// After how long.
+        /// After how long without progress.
         time: Duration,
         /// What process 0 saw of others, for people.
         notes: String,
@@ -70,7 +70,7 @@ pub enum MeetError {
     Unconnected {
         /// Which.
         ranks: Vec<Rank>,
-        /// After how long.
+        /// After how long without progress.
         time: Duration,
         /// Which process did not reach which, at which address, and why, for people.
         notes: String,

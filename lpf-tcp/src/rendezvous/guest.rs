@@ -9,6 +9,7 @@ use mio::{Events, Poll, Token};
 use super::address::{Names, address_of, announced, listen_for_pairs, may_use};
 use super::call::{Call, Progress};
 use super::handshake::{Identity, Refusal};
+use super::patience::Patience;
 use super::reception::{Arrival, Reception};
 use super::words::{
     Hello, LONGEST_ANSWER, LONGEST_PLACE, MOST_ADDRESSES, Occasion, Place, Purpose, ToGuest,
@@ -25,8 +26,12 @@ const LAST_WORD: Duration = Duration::from_secs(1);
 /// in the same moment, and the list of process 0, whose time may end later, is the right one.
 const LEEWAY: Duration = Duration::from_secs(3);
 
-/// So often at most process 0 is told whom this process does not reach.
-const COMPLAINT: Duration = Duration::from_millis(250);
+/// Process 0 receives at most so often which processes this one has connected to, and which it does not reach.
+const REPORT: Duration = Duration::from_millis(250);
+
+/// At most so many processes are called at once: on a busy machine, more would all wait for an answer for so long that
+/// they are given up and tried again.
+const CALLS: usize = 16;
 
 /// Of the connection to process 0.
 const HOST: Token = Token(0);
@@ -34,6 +39,7 @@ const HOST: Token = Token(0);
 #[derive(Debug)]
 pub(super) struct Guest<'a> {
     plan: &'a Plan,
+    patience: Patience,
     poll: Poll,
     /// What the address of process 0 stands for.
     names: Names,
@@ -52,10 +58,19 @@ pub(super) struct Guest<'a> {
     streams: Vec<Option<Wire>>,
     has_roster: bool,
     ready: bool,
-    /// When process 0 is told next whom this process does not reach, and what it was told last.
-    complains: Option<(Instant, String)>,
+    /// What process 0 knows of its connections, once it makes them.
+    reported: Option<Reported>,
     /// Its time is up, and it has asked who is missing: it waits until then for the answer.
     last_word: Option<Instant>,
+}
+
+/// What process 0 has received of a process's connections.
+#[derive(Debug)]
+struct Reported {
+    /// When it receives more.
+    next: Instant,
+    connected: Rank,
+    trouble: String,
 }
 
 impl<'a> Guest<'a> {
@@ -64,6 +79,7 @@ impl<'a> Guest<'a> {
         Ok(Guest {
             names: names(&plan.address, &poll)?,
             call: Call::new(HOST, 0, Vec::new(), Instant::now()),
+            patience: plan.patience(),
             plan,
             poll,
             host: None,
@@ -76,7 +92,7 @@ impl<'a> Guest<'a> {
             streams: (0..plan.me.size).map(|_| None).collect(),
             has_roster: false,
             ready: false,
-            complains: None,
+            reported: None,
             last_word: None,
         })
     }
@@ -100,17 +116,17 @@ impl<'a> Guest<'a> {
 
     fn due(&self) -> Instant {
         let deadline = self.deadline();
-        let calls = self.calls.iter().filter_map(Call::due);
+        let calls = self.calls.iter().take(CALLS).filter_map(Call::due);
         let reception = self.reception.as_ref().and_then(Reception::due);
-        let complains = self.complains.as_ref().filter(|_| !self.ready).map(|(due, _)| *due);
+        let reports = self.reported.as_ref().filter(|_| !self.ready).map(|reported| reported.next);
         let names = self.names.due().filter(|_| self.host.is_none());
-        let all = calls.chain(reception).chain(self.call.due()).chain(names).chain(complains);
+        let all = calls.chain(reception).chain(self.call.due()).chain(names).chain(reports);
         all.fold(deadline, Instant::min)
     }
 
     /// When it gives up, or has waited long enough for the answer to that.
     fn deadline(&self) -> Instant {
-        let Plan { deadline, time, .. } = *self.plan;
+        let (deadline, time) = (self.patience.deadline(), self.plan.time);
         let leeway = if self.host.is_some() { LEEWAY.min(time / 2) } else { Duration::ZERO };
         self.last_word.or(deadline.checked_add(leeway)).unwrap_or(deadline)
     }
@@ -140,8 +156,8 @@ impl<'a> Guest<'a> {
         }
         self.receive_callers(now);
         self.call_others(now)?;
-        self.report();
-        self.complain(now);
+        self.report_all();
+        self.report(now);
         if now >= self.deadline() {
             self.give_up(now)?;
         }
@@ -160,10 +176,15 @@ impl<'a> Guest<'a> {
             build: me.build.clone(),
             port: self.port.filter(|_| purpose == Purpose::Control),
             addresses: match self.port {
-                Some(_) if purpose == Purpose::Control && me.secret.is_some() => announced(),
+                Some(_) if purpose == Purpose::Control && self.may_be_far() => announced(),
                 _ => Vec::new(),
             },
         }
+    }
+
+    /// Whether a process of this job may be on another machine.
+    fn may_be_far(&self) -> bool {
+        self.plan.me.secret.is_some() && !self.names.are_here()
     }
 
     fn call_host(&mut self, now: Instant) -> Result<(), MeetError> {
@@ -189,7 +210,7 @@ impl<'a> Guest<'a> {
         if self.port.is_some() || !me.streams || me.rank + 1 == me.size {
             return Ok(());
         }
-        let listener = listen_for_pairs(local, me.secret.as_ref())?;
+        let listener = listen_for_pairs(local, self.may_be_far())?;
         self.port = Some(listener.local_addr().map_err(MeetError::system)?.port());
         self.listener = Some(listener);
         Ok(())
@@ -213,6 +234,9 @@ impl<'a> Guest<'a> {
             };
             match word {
                 Some(ToGuest::Go(begin)) if self.ready => return Ok(Some(begin)),
+                Some(ToGuest::Progress(done)) => {
+                    self.patience.advance(done, now);
+                }
                 Some(ToGuest::Roster(occasion, places)) if !self.has_roster => {
                     self.connect(occasion, &places, now)?;
                 }
@@ -254,7 +278,7 @@ impl<'a> Guest<'a> {
             reception.open(listener, self.poll.registry())?;
             self.reception = Some(reception);
         }
-        self.complains = Some((now + COMPLAINT, String::new()));
+        self.reported = Some(Reported { next: now + REPORT, connected: 0, trouble: String::new() });
         let Some(host) = self.address.filter(|_| places.len() as u32 == me.size - 1) else {
             let reason = "it did not keep to the protocol".into();
             return Err(MeetError::Ended { rank: 0, reason });
@@ -270,10 +294,13 @@ impl<'a> Guest<'a> {
                 self.calls.push(Call::new(Token(token as usize), rank, addresses, now));
             }
         }
+        // The next lower ranks first: else all would call process 0 at once, then process 1, and so on.
+        self.calls.reverse();
         Ok(())
     }
 
     fn call_others(&mut self, now: Instant) -> Result<(), MeetError> {
+        let mut later = self.calls.split_off(CALLS.min(self.calls.len()));
         for mut call in std::mem::take(&mut self.calls) {
             let secret = self.plan.me.secret.as_ref();
             let mut progress = call.step(self.poll.registry(), now);
@@ -282,7 +309,10 @@ impl<'a> Guest<'a> {
                 progress = call.step(self.poll.registry(), now);
             }
             match progress {
-                Progress::Pending | Progress::Connected(_) => self.calls.push(call),
+                Progress::Pending | Progress::Connected(_) => match call.is_pausing() {
+                    true => later.push(call),
+                    false => self.calls.push(call),
+                },
                 Progress::Refused(reason) => {
                     return Err(MeetError::Refused { by: call.wanted(), reason });
                 }
@@ -292,6 +322,7 @@ impl<'a> Guest<'a> {
                 }
             }
         }
+        self.calls.append(&mut later);
         Ok(())
     }
 
@@ -310,7 +341,7 @@ impl<'a> Guest<'a> {
     }
 
     /// Tells process 0 once all connections stand.
-    fn report(&mut self) {
+    fn report_all(&mut self) {
         let me = &self.plan.me;
         let stands = |rank: Rank| rank == me.rank || self.streams[rank as usize].is_some();
         let all_stand = !me.streams || (0..me.size).all(stands);
@@ -320,25 +351,31 @@ impl<'a> Guest<'a> {
         }
     }
 
-    /// Tells process 0 whom this process does not reach, as soon as it may be of interest: when the time is
-    /// up, all are told who did not reach whom.
-    fn complain(&mut self, now: Instant) {
-        let Some((due, before)) = &self.complains else { return };
-        if now < *due {
+    /// Reports the number of connections, which is progress, and the processes that it does not reach: when the time is
+    /// up, all processes receive which did not reach which.
+    fn report(&mut self, now: Instant) {
+        // Behind its last word, that it is connected to all, process 0 may read words of the control plane.
+        if self.ready {
             return;
         }
-        let text = short(&self.unreached());
-        let is_new = !text.is_empty() && text != *before;
-        self.complains = Some((now + COMPLAINT, text.clone()));
-        if is_new {
-            self.tell(&ToHost::Trouble(text));
+        let Some(before) = self.reported.take_if(|reported| reported.next <= now) else { return };
+        let connected = self.streams.iter().flatten().count() as Rank;
+        let trouble = short(&self.unreached());
+        if connected > before.connected {
+            self.tell(&ToHost::Connected(connected));
         }
+        if !trouble.is_empty() && trouble != before.trouble {
+            self.tell(&ToHost::Trouble(trouble.clone()));
+        }
+        self.reported = Some(Reported { next: now + REPORT, connected, trouble });
     }
 
     /// Whom it does not reach, where, and why: up to a few.
     fn unreached(&self) -> String {
-        let text = |call: &Call| format!("process {} at {}", call.wanted(), call.trouble());
-        self.calls.iter().take(2).map(text).collect::<Vec<_>>().join(", ")
+        let tried = self.calls.iter().map(|call| (call.wanted(), call.trouble()));
+        let tried = tried.filter(|(_, trouble)| !trouble.is_empty()).take(2);
+        let texts = tried.map(|(rank, trouble)| format!("process {rank} at {trouble}"));
+        texts.collect::<Vec<_>>().join(", ")
     }
 
     fn tell(&mut self, word: &ToHost) {

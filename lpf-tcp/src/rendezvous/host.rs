@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lpf_core::messages::Rank;
 use mio::{Events, Poll, Token};
 
 use super::address::{Names, cannot_listen, listen_at, may_use, places};
 use super::handshake::Refusal;
+use super::patience::{Patience, steps};
 use super::reception::{Arrival, Reception};
 use super::words::{
     Hello, Place, Purpose, ToGuest, ToHost, already_there, printable, short, short_notes,
@@ -21,12 +22,17 @@ use crate::control::wire::{Filled, Wire};
 /// The longest word of a guest.
 const LONGEST: usize = 1024;
 
+/// Progress is reported to the others after so long, all of the meantime at once.
+const NEWS: Duration = Duration::from_millis(100);
+
 #[derive(Debug)]
 struct Guest {
     wire: Wire,
     seen: SocketAddr,
     port: u16,
     addresses: Vec<IpAddr>,
+    /// The number of processes to which it is connected.
+    connected: Rank,
     ready: bool,
     /// Whom it does not reach, where, and why.
     trouble: Option<String>,
@@ -36,6 +42,7 @@ struct Guest {
 /// What a guest's wire brought.
 enum Came {
     Ready,
+    Connected(Rank),
     Trouble(String),
     Who,
     Left(String),
@@ -44,6 +51,9 @@ enum Came {
 #[derive(Debug)]
 pub(super) struct Host<'a> {
     plan: &'a Plan,
+    patience: Patience,
+    /// When to report progress to the others.
+    news: Option<Instant>,
     poll: Poll,
     reception: Reception,
     guests: Vec<Option<Guest>>,
@@ -73,6 +83,8 @@ impl<'a> Host<'a> {
         };
         let size = plan.me.size as usize;
         Ok(Host {
+            patience: plan.patience(),
+            news: None,
             plan,
             poll,
             reception,
@@ -96,8 +108,8 @@ impl<'a> Host<'a> {
                 Err(error) => return Err(self.fail(error)),
             }
             let names = self.names.as_ref().and_then(Names::due);
-            let until = self.reception.due().into_iter().chain(names);
-            let until = until.fold(self.plan.deadline, Instant::min);
+            let until = self.reception.due().into_iter().chain(names).chain(self.news);
+            let until = until.fold(self.patience.deadline(), Instant::min);
             sleep(&mut self.poll, &mut events, until)?;
             for event in events.iter() {
                 match self.guests.get_mut(event.token().0) {
@@ -117,6 +129,8 @@ impl<'a> Host<'a> {
             self.complete = true;
             self.send_rosters();
         }
+        let now = Instant::now();
+        self.note_progress(now);
         for guest in self.guests.iter_mut().flatten() {
             // If it is gone, reading will say so.
             let _ = guest.wire.flush();
@@ -124,9 +138,22 @@ impl<'a> Host<'a> {
         if self.complete && self.unconnected().is_empty() {
             return Ok(true);
         }
-        match Instant::now() < self.plan.deadline {
+        match now < self.patience.deadline() {
             true => Ok(false),
             false => Err(self.late()),
+        }
+    }
+
+    /// Counts the steps that are done, and reports progress.
+    fn note_progress(&mut self, now: Instant) {
+        let guests = self.guests.iter().flatten();
+        let done = guests.map(|guest| steps(guest.connected, guest.ready)).sum();
+        if self.patience.advance(done, now) {
+            self.news.get_or_insert(now + NEWS);
+        }
+        if self.news.take_if(|due| *due <= now).is_some() {
+            let word = ToGuest::Progress(self.patience.done());
+            self.others().for_each(|rank| self.tell(rank, &word));
         }
     }
 
@@ -234,6 +261,12 @@ impl<'a> Host<'a> {
                     guest.ready = self.complete;
                 }
             }
+            Came::Connected(number) => {
+                let most = self.plan.me.size - 1;
+                if let Some(guest) = self.guests[rank as usize].as_mut().filter(|_| self.complete) {
+                    guest.connected = number.min(most);
+                }
+            }
             Came::Trouble(text) => {
                 if let Some(guest) = &mut self.guests[rank as usize] {
                     guest.trouble = Some(text);
@@ -275,9 +308,16 @@ impl<'a> Host<'a> {
                 wire.reregister(registry, Token(rank))?;
                 let (seen, port) = (wire.peer()?, hello.port.unwrap_or(0));
                 let addresses = hello.addresses;
-                let (ready, trouble, closed) = (false, None, None);
-                let guest = Guest { wire, seen, port, addresses, ready, trouble, closed };
-                self.guests[rank] = Some(guest);
+                self.guests[rank] = Some(Guest {
+                    wire,
+                    seen,
+                    port,
+                    addresses,
+                    connected: 0,
+                    ready: false,
+                    trouble: None,
+                    closed: None,
+                });
             }
         }
         Ok(())
@@ -379,6 +419,7 @@ impl Guest {
         match self.wire.next(LONGEST) {
             Ok(Some(frame)) => Some(match decode::<ToHost>(frame) {
                 Some(ToHost::Ready) => Came::Ready,
+                Some(ToHost::Connected(number)) => Came::Connected(number),
                 Some(ToHost::Trouble(text)) => Came::Trouble(printable(&text)),
                 Some(ToHost::Who) => Came::Who,
                 Some(ToHost::GaveUp(reason)) => Came::Left(printable(&reason)),

@@ -2,12 +2,10 @@
 
 use std::fmt;
 
+use lpf_core::settings::check_secret;
 use ring::digest::{Context, SHA256};
 
 use super::MeetError;
-
-/// Shorter secrets could be tried out by whoever has heard one handshake.
-const SHORTEST: usize = 16;
 
 /// The secret that the processes of a job share: text, so that it can travel in an environment variable or a file. A
 /// process that has it may order the others to run any function of the program.
@@ -24,13 +22,7 @@ impl Secret {
     /// For text shorter than 16 bytes.
     pub fn new(text: impl Into<String>) -> Result<Self, MeetError> {
         let text = text.into();
-        if text.len() < SHORTEST {
-            let (bytes, least) = (text.len(), SHORTEST);
-            let text = format!(
-                "the secret (LPF_SECRET) has {bytes} bytes; it needs at least {least} (lpf secret prints one)"
-            );
-            return Err(MeetError::Setting(text));
-        }
+        check_secret(&text).map_err(MeetError::Setting)?;
         Ok(Secret(text))
     }
 

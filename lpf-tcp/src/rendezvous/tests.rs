@@ -2,7 +2,7 @@
 //! that are let in and do not keep to the course.
 
 use std::io::Read;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::thread;
 
 use super::error::names;
@@ -260,8 +260,9 @@ fn words_after_the_handshake_are_read_or_refused() {
         ToGuest::Missing { ranks: vec![1, 2], notes: "so".into() },
         ToGuest::Failed("so".into()),
         ToGuest::Go(BEGIN),
+        ToGuest::Progress(7),
     ];
-    let hosts = [ToHost::Ready, ToHost::Who, ToHost::GaveUp("so".into())];
+    let hosts = [ToHost::Ready, ToHost::Connected(3), ToHost::Who, ToHost::GaveUp("so".into())];
     let payload = |frame: Vec<u8>| frame[4..].to_vec();
     let mut corpus: Vec<Vec<u8>> = guests.iter().map(|word| payload(encode(word))).collect();
     corpus.extend(hosts.iter().map(|word| payload(encode(word))));
@@ -307,6 +308,21 @@ impl Line {
         }
     }
 
+    /// The next word of process 0 that is not about progress.
+    fn read_word(&mut self) -> ToGuest {
+        loop {
+            match decode(&self.read()).unwrap() {
+                ToGuest::Progress(_) => {}
+                word => return word,
+            }
+        }
+    }
+
+    fn read_roster(&mut self) {
+        let word = self.read_word();
+        assert!(matches!(word, ToGuest::Roster(..)), "{word:?}");
+    }
+
     fn write(&mut self, payload: &[u8]) {
         append(self.0.out(), payload);
         self.0.flush().unwrap();
@@ -350,7 +366,7 @@ fn with_a_third(time: Duration, what: impl FnOnce(Line)) -> [MeetError; 2] {
     };
     let processes = [start(0, Some(listener)), start(1, None)];
     let mut third = enter(address, 2);
-    assert!(matches!(decode(&third.read()), Some(ToGuest::Roster(..))));
+    third.read_roster();
     what(third);
     processes.map(|process| process.join().unwrap().map(|joined| joined.rank).unwrap_err())
 }
@@ -397,7 +413,8 @@ fn a_connection_that_says_nothing_is_given_up_in_time() {
 fn who_connects_to_nobody_is_named_when_time_is_up() {
     let time = Duration::from_millis(500);
     let errors = with_a_third(time, |stream| {
-        thread::sleep(Duration::from_millis(700));
+        // The others connect to each other meanwhile, and their time begins anew.
+        thread::sleep(4 * time);
         drop(stream);
     });
     assert_eq!(errors[0], MeetError::Unconnected { ranks: vec![1, 2], time, notes: String::new() });
@@ -430,22 +447,95 @@ fn who_does_not_reach_whom_is_said_with_the_address_and_the_reason() {
 
 /// What process 1 of two says of a process 0 that lets it in and then does `what`.
 fn with_a_host(time: Duration, what: impl FnOnce(Line)) -> String {
+    let me = Identity { size: 2, secret: None, ..me(0) };
+    with_this_host(me, 1, time, |line, _| what(line)).to_string()
+}
+
+/// The error of process `rank` with this process 0, which does `what` with the hello when it has let it in.
+fn with_this_host(
+    me: Identity,
+    rank: Rank,
+    time: Duration,
+    what: impl FnOnce(Line, Hello),
+) -> MeetError {
     let listener = bind_first("127.0.0.1").unwrap();
     listener.set_nonblocking(false).unwrap();
-    let mut meeting = Meeting::new(listener.local_addr().unwrap().to_string(), 1, 2);
-    meeting.time = time;
+    let mut meeting = Meeting::new(listener.local_addr().unwrap().to_string(), rank, me.size);
+    (meeting.time, meeting.job, meeting.secret) = (time, me.job, me.secret.clone());
     let process = thread::spawn(|| meeting.join());
-    let me = Identity { rank: 0, size: 2, job: 0, secret: None, build: None, ..me(0) };
     let (stream, _) = listener.accept().unwrap();
     let mut line = Line::new(stream);
     let mut acceptor = Acceptor::Fresh;
     let Ok(Heard::Answer(answer, seal)) = acceptor.hear(&line.read(), &me) else { panic!() };
     line.write(&answer);
     assert!(line.0.seal(seal));
-    assert!(matches!(acceptor.hear(&line.read(), &me), Ok(Heard::Proven(_))));
+    let Ok(Heard::Proven(hello)) = acceptor.hear(&line.read(), &me) else { panic!() };
     line.write(&written(&Reply::Welcome));
-    what(line);
-    process.join().unwrap().map(|joined| joined.rank).unwrap_err().to_string()
+    what(line, hello);
+    process.join().unwrap().map(|joined| joined.rank).unwrap_err()
+}
+
+#[test]
+fn a_job_with_a_loopback_address_is_not_found_at_other_addresses_of_its_machine() {
+    with_this_host(me(0), 1, Duration::from_secs(20), |_, hello| {
+        assert_eq!(hello.addresses, [] as [IpAddr; 0]);
+        let port = hello.port.unwrap();
+        TcpStream::connect(("127.0.0.1", port)).unwrap();
+        assert!(TcpStream::connect(("127.0.0.2", port)).is_err(), "it listens everywhere");
+    });
+}
+
+#[test]
+fn a_process_calls_at_most_sixteen_others_at_once() {
+    const SIZE: Rank = 40;
+    let silent = bind_first("127.0.0.1").unwrap();
+    silent.set_nonblocking(true).unwrap();
+    let place = Place::At([127, 0, 0, 1].into(), silent.local_addr().unwrap().port());
+    let is_open = |mut stream: &TcpStream| {
+        stream.set_nonblocking(true).unwrap();
+        loop {
+            match stream.read(&mut [0; 4096]) {
+                Ok(1..) => {}
+                Ok(0) => return false,
+                Err(error) => return error.kind() == ErrorKind::WouldBlock,
+            }
+        }
+    };
+    let me = Identity { size: SIZE, ..me(0) };
+    with_this_host(me, SIZE - 1, Duration::from_secs(20), |mut line, _| {
+        let places = vec![vec![place]; SIZE as usize - 1];
+        line.write_all(&encode(&ToGuest::Roster(OCCASION, places)));
+        let (began, mut called) = (Instant::now(), Vec::new());
+        while called.len() < 16 {
+            assert!(began.elapsed() < allowed(Duration::from_secs(20)), "it does not call");
+            called.extend(silent.accept());
+            thread::sleep(Duration::from_millis(1));
+        }
+        thread::sleep(Duration::from_millis(100));
+        called.extend(std::iter::from_fn(|| silent.accept().ok()));
+        // Those that were given up meanwhile are closed.
+        let open = called.iter().filter(|(stream, _)| is_open(stream)).count();
+        assert!(open <= 16, "{open} calls at once");
+    });
+}
+
+#[test]
+fn a_process_that_joins_again_and_again_does_not_prolong_the_wait() {
+    let listener = bind_first("127.0.0.1").unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut first = Meeting::new(address.to_string(), 0, 3);
+    (first.listener, first.time) = (Some(listener), Duration::from_secs(1));
+    let waits = thread::spawn(|| first.join());
+    let began = Instant::now();
+    // Process 2 never arrives.
+    while !waits.is_finished() {
+        assert!(began.elapsed() < allowed(Duration::from_secs(20)), "it waits on");
+        let mut joins = Meeting::new(address.to_string(), 1, 3);
+        joins.time = Duration::from_millis(50);
+        joins.join().map(|joined| joined.rank).unwrap_err();
+    }
+    let error = waits.join().unwrap().map(|joined| joined.rank).unwrap_err();
+    assert!(matches!(error, MeetError::Missing { .. }), "{error}");
 }
 
 #[test]
@@ -488,9 +578,9 @@ fn who_is_in_and_then_speaks_nonsense_is_dead_to_the_others_who_go_on() {
     };
     let processes = [start(0, Some(listener)), start(1, None)];
     let mut third = enter_for(address, 2, false);
-    assert!(matches!(decode(&third.read()), Some(ToGuest::Roster(..))));
+    third.read_roster();
     third.write_all(&encode(&ToHost::Ready));
-    assert_eq!(decode(&third.read()), Some(ToGuest::Go(BEGIN)));
+    assert_eq!(third.read_word(), ToGuest::Go(BEGIN));
     let planes = processes.map(|process| process.join().unwrap().unwrap().control);
     let mut random = Random::new(4);
     let nonsense: Vec<u8> = (0..1 << 20).map(|_| random.next() as u8).collect();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Begin;
 
 /// The version of this protocol and of what follows it, the control plane and the data network.
-pub(super) const VERSION: u32 = 5;
+pub(super) const VERSION: u32 = 6;
 
 /// The longest frame of a handshake.
 pub(super) const LONGEST_GREETING: usize = 512;
@@ -118,6 +118,8 @@ pub(super) enum ToGuest {
     Failed(String),
     /// All are connected. This is the last word; what follows is the control plane's.
     Go(Begin),
+    /// This number of steps is done.
+    Progress(u64),
 }
 
 /// To process 0, once let in.
@@ -125,6 +127,8 @@ pub(super) enum ToGuest {
 pub(super) enum ToHost {
     /// I am connected to all.
     Ready,
+    /// I am connected to this number of processes.
+    Connected(Rank),
     /// Whom I do not reach, where, and why.
     Trouble(String),
     /// My time is up: who is missing?

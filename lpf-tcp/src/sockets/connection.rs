@@ -14,6 +14,7 @@ use super::incoming::{Incoming, Read, Scratch};
 use super::matching::Matching;
 use super::outgoing::{Outgoing, Written};
 use super::socket::Socket;
+use crate::ended::reason;
 
 /// Frames up to this length are put together before they are sent: copying so little costs less
 /// than the system's work on a list of two pieces.
@@ -150,7 +151,7 @@ impl Connection {
 
     fn cannot_send(&mut self, error: &io::Error) {
         self.outgoing.abandon();
-        self.unsendable = Some(format!("the connection to process {} broke: {error}", self.peer));
+        self.unsendable = Some(reason(error));
         (self.readable, self.to_the_end) = (true, true);
     }
 

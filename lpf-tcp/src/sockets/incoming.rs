@@ -12,6 +12,7 @@ use super::matching::{Matching, Place, Stage};
 use super::sealed::Received;
 use super::socket::Socket;
 use super::vectors::Vectors;
+use crate::ended::{CLOSED, reason};
 
 /// Length of the shared buffer. Longer ones save reads where many short messages come together, and
 /// copy more of every long message; at this length both are small beside the system call.
@@ -96,9 +97,7 @@ impl Incoming {
                 Ok(None) => return Ok(Read::Nothing),
                 Ok(Some(Received { bytes: 0, .. })) => return Err(self.ended()),
                 Ok(Some(received)) => received,
-                Err(error) => {
-                    return Err(format!("the connection to process {} broke: {error}", self.from));
-                }
+                Err(error) => return Err(reason(&error)),
             };
             self.landed(bytes.min(straight), matching);
             self.take(&scratch.buffer[..bytes.saturating_sub(straight)], matching)?;
@@ -288,14 +287,13 @@ impl Incoming {
 
     /// The end of the stream, in words.
     fn ended(&self) -> String {
-        let ended = format!("process {} closed the connection, or it was cut", self.from);
         match self.place {
             Place::Header if self.ending.is_some() => {
-                format!("{ended} before the end of a message")
+                format!("{CLOSED} before the end of a message")
             }
-            Place::Header if self.have == 0 => ended,
-            Place::Header => format!("{ended} within a header"),
-            _ => format!("{ended} {} bytes before the end of a message", self.left),
+            Place::Header if self.have == 0 => CLOSED.into(),
+            Place::Header => format!("{CLOSED} within a header"),
+            _ => format!("{CLOSED} {} bytes before the end of a message", self.left),
         }
     }
 }

@@ -28,7 +28,7 @@ fn only_one_is_broken(net: &mut Net, bare: &mut std::net::TcpStream, ticket: &Ti
 fn a_death_within_a_frame_breaks_that_connection_only() {
     let whole = frame(tag(1), &pattern(1, 1000));
     for (length, part) in [
-        (0, "process 1 closed the connection"),
+        (0, "its connection was closed"),
         (7, "within a header"),
         (HEADER, "1000 bytes before the end"),
         (HEADER + 500, "500 bytes before the end"),
