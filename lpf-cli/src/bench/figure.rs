@@ -202,7 +202,7 @@ pub(super) fn draw(path: &Path, figures: &[Figure]) -> Result<()> {
     }
     if several {
         let [first, last] = [&figures[0], &figures[figures.len() - 1]]
-            .map(|figure| file(path, &figure.name, true).display().to_string());
+            .map(|figure| output::named(file(path, &figure.name, true).display()));
         output::say(format!("{} figures, from {first} to {last}", figures.len()));
     }
     Ok(())

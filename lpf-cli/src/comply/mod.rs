@@ -277,7 +277,7 @@ impl Leader for Rounds<'_> {
 }
 
 fn shown(out: &mut dyn Write, rows: &[ComplyRow]) -> io::Result<()> {
-    let mut all = table(["pattern", "p", "h", "time", "1.2 (h g + l)", "ratio", ""], 1);
+    let mut all = table(["pattern", "p", "h", "time", "bound", "ratio", ""], 1);
     for row in rows {
         all.add_row([
             row.pattern.clone(),
@@ -288,13 +288,14 @@ fn shown(out: &mut dyn Write, rows: &[ComplyRow]) -> io::Result<()> {
             digits(row.ratio),
             match row.compliant {
                 Some(true) => "",
-                Some(false) => "NOT COMPLIANT",
+                Some(false) => "exceeded",
                 None => "undecided",
             }
             .into(),
         ]);
     }
-    writeln!(out, "{all}")?;
+    writeln!(out, "{}", all.trim_fmt())?;
+    writeln!(out, "bound: 1.2 (h g + l); ratio: the time divided by h g + l")?;
     writeln!(out, "{}", summary(&rows.iter().map(|row| row.compliant).collect::<Vec<_>>()))?;
     // All rows of a number of processes have the same.
     remarks::print(out, rows.iter().map(|row| (format!("p = {}", row.p), &row.remarks)))

@@ -4,7 +4,7 @@ mod exchange;
 mod plot;
 mod shown;
 
-use std::io::{self, Write};
+use std::io;
 
 use lpf::host::Host;
 use lpf::machine::{Growth, Row};
@@ -105,12 +105,13 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
             output::say(kept);
             all.extend(rows);
         } else {
-            let mut out = output::standard();
-            shown::print(&mut out, &host, &plan, &rows, &measured)?;
-            if let Some(exchanges) = &exchanges {
-                writeln!(out, "{}", exchanges.sentence())?;
-            }
-            writeln!(out, "{kept}")?;
+            output::people(|out| {
+                shown::print(out, &host, &plan, &rows, &measured)?;
+                if let Some(exchanges) = &exchanges {
+                    writeln!(out, "{}", exchanges.sentence())?;
+                }
+                writeln!(out, "{kept}")
+            })?;
         }
         plots.push((p, measured));
         if end.is_err() {
@@ -187,7 +188,7 @@ fn warn_if_not_to_be_saved() {
     if let Ok(store) = Store::this()
         && let Err(error) = store.check_writable()
     {
-        let path = store.path().display();
+        let path = output::named(store.path().display());
         output::say(format!(
             "{path} cannot be written ({error}), so the table will only be shown; set LPF_TABLE to another folder"
         ));
@@ -202,7 +203,7 @@ fn save(backend: &str, quick: bool, exchange: Option<Way>, measured: &Measured) 
         Ok(store) => store,
         Err(error) => return format!("not saved: {error}; set LPF_TABLE to a folder for tables"),
     };
-    let path = store.path().display();
+    let path = output::named(store.path().display());
     match store.save(table) {
         Ok(Saved::Replaced) => {
             let caveat = caveat(&measured.parameters.rows);

@@ -150,13 +150,13 @@ pub(super) fn run(options: &ScheduleBench) -> Result<()> {
         }
     }
     drop(bar);
-    let mut out = output::standard();
     if options.json {
+        let mut out = output::standard();
         json(&mut out, &rows)?;
+        out.flush()?;
     } else {
-        shown(&mut out, &rows)?;
+        output::people(|out| shown(out, &rows))?;
     }
-    out.flush()?;
     if !interrupt::came() {
         return Ok(());
     }
@@ -178,7 +178,7 @@ fn shown(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
             "P = N",
             "algorithm",
             "median",
-            "per transfer",
+            "transfer",
             "x fastest",
             "bits/cell",
             "samples",

@@ -28,7 +28,7 @@ pub(super) use self::own::{arrive, seen};
 use super::collectives::bound::Bound;
 use super::collectives::rival::{Asked, Rival};
 use super::collectives::shapes::Shape;
-use super::collectives::{ALONE, SPINS, least_window, shuffle};
+use super::collectives::{ALONE, SPINS, least_window, origins, shuffle};
 use crate::args::BenchReduce;
 use crate::busy::Busy;
 use crate::failure::{Failure, Result};
@@ -219,6 +219,7 @@ fn print(
     output::rows(&options.measuring, &rows, |out| {
         rows::table(out, &rows)?;
         writeln!(out, "{share}")?;
+        origins(out, backend, bounds)?;
         remarks::print(out, rows.iter().map(|row| (row.name(), &row.remarks)))
     })?;
     if options.measuring.is_for_programs() {
