@@ -129,7 +129,7 @@ fn patterns(options: &Chosen) -> Result<()> {
     drop(bar);
     measured.retain(|one| !one.own.is_empty());
     if measured.is_empty() {
-        return end;
+        return interrupt::without_rows(end);
     }
     let mut common = busy.remarks();
     common.extend(interrupt::remark(&end, [measured.len(), cases.len()], "patterns"));

@@ -117,7 +117,7 @@ pub(crate) fn run(chosen: &Chosen) -> Result<()> {
         }
     }
     if all.is_empty() {
-        return end;
+        return interrupt::without_rows(end);
     }
     crate::output::rows(options, &all, |out| shown(out, &all))?;
     if let Some(path) = &options.svg {
@@ -253,7 +253,8 @@ impl<'a> Rounds<'a> {
         self.shares = (0..self.cases.len()).map(share).collect();
         (self.watch)(self.schedule.elapsed(), &|| {
             let ratio = |i: usize| COMPLIANT * self.schedule.samples(i).median() / self.bounds[i];
-            let worst = (0..self.cases.len()).max_by(|&a, &b| ratio(a).total_cmp(&ratio(b)));
+            let timed = (0..self.cases.len()).filter(|&i| !self.schedule.samples(i).is_empty());
+            let worst = timed.max_by(|&a, &b| ratio(a).total_cmp(&ratio(b)));
             worst.map_or(String::new(), |i| {
                 format!("worst so far: {} at {} (h g + l)", self.cases[i].name, digits(ratio(i)))
             })

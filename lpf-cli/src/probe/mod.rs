@@ -83,10 +83,11 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
     for p in place.processes(options)? {
         let plan = Plan::for_host(&host, p, place.growth(), options.time(5, 60), options.quick);
         let busy = Busy::begin(&place);
-        let exchanges = Exchanges::measure(&mut place, p, plan.time.mul_f64(FOR_EXCHANGES))?;
-        let (measured, ended) = interrupt::split(measure(&mut place, &plan));
+        let exchanges = Exchanges::measure(&mut place, p, plan.time.mul_f64(FOR_EXCHANGES));
+        let measured = exchanges.and_then(|them| Ok((them, measure(&mut place, &plan)?)));
+        let (measured, ended) = interrupt::split(measured);
         end = ended;
-        let Some(mut measured) = measured else { break };
+        let Some((exchanges, mut measured)) = measured else { break };
         measured.parameters.rows.retain(|row| row.g_ns_per_byte > 0.0);
         if measured.parameters.rows.is_empty() {
             break;
@@ -117,6 +118,9 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
         if end.is_err() {
             break;
         }
+    }
+    if plots.is_empty() {
+        return interrupt::without_rows(end);
     }
     output::rows(options, &all, |_| Ok(()))?;
     // Last: what was measured shall not be lost with a plot that cannot be written.
@@ -170,7 +174,8 @@ impl Measurement for GAndL {
 
 /// Measures with a bar that shows g and l as far as they are known.
 pub(crate) fn measure(place: &mut Place, plan: &Plan) -> Result<Measured> {
-    let order = Order { alone: Alone::measure(plan), plan: plan.clone(), growth: place.growth() };
+    let alone = Alone::measure(plan, &interrupt::came);
+    let order = Order { alone, plan: plan.clone(), growth: place.growth() };
     let bar = Bar::new(&format!("probe p = {}", plan.p), plan.time);
     place.measure::<GAndL>(plan.p, &order, bar.watch())
 }
@@ -180,7 +185,8 @@ fn estimate(rows: &[Row]) -> String {
         let (word, g) = (output::size(row.word_bytes), output::digits(row.g_ns_per_byte));
         format!("{word}: g {g} ns/B, l {}", output::time(row.l_ns))
     };
-    rows.iter().map(one).collect::<Vec<_>>().join(" | ")
+    let known = rows.iter().filter(|row| row.g_ns_per_byte > 0.0);
+    known.map(one).collect::<Vec<_>>().join(" | ")
 }
 
 /// Says before the measurement that its table cannot be saved.

@@ -95,6 +95,9 @@ pub(super) fn run(options: &ScheduleBench) -> Result<()> {
                 let instance = arrivals.instance(p, &mut random)?;
                 let mut digests = Vec::new();
                 for (nth, scheduler) in Scheduler::ALL.into_iter().enumerate() {
+                    if interrupt::came() {
+                        break;
+                    }
                     let expected = slow[nth] * f64::from(p) * f64::from(p);
                     if expected > TOO_LONG.as_nanos() as f64 {
                         continue;
@@ -150,6 +153,10 @@ pub(super) fn run(options: &ScheduleBench) -> Result<()> {
         }
     }
     drop(bar);
+    let end = interrupt::ended(Ok(()));
+    if rows.is_empty() {
+        return interrupt::without_rows(end);
+    }
     if options.json {
         let mut out = output::standard();
         json(&mut out, &rows)?;
@@ -157,11 +164,10 @@ pub(super) fn run(options: &ScheduleBench) -> Result<()> {
     } else {
         output::people(|out| shown(out, &rows))?;
     }
-    if !interrupt::came() {
-        return Ok(());
+    if end.is_err() {
+        output::say(format!("interrupted after {} of {} instances", timed(&rows), 2 * sizes.len()));
     }
-    output::say(format!("interrupted after {} of {} instances", timed(&rows), 2 * sizes.len()));
-    Err(Failure::Ended(interrupt::STATUS))
+    end
 }
 
 /// How many instances there are rows of.

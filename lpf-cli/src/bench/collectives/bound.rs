@@ -47,6 +47,7 @@ use crate::bench::limits::sockets::Idle;
 use crate::bench::limits::streaming;
 use crate::bench::limits::team::{Team, Timed};
 use crate::failure::Result;
+use crate::interrupt;
 use crate::place::Place;
 
 /// Lengths that rates are measured for, powers of two, bytes: up to 16 MiB.
@@ -183,6 +184,9 @@ impl Bound {
         }
         let team = Team::new(self.at_once);
         for Rate { length, alone, together, .. } in &mut self.rates {
+            if interrupt::came() {
+                return;
+            }
             for (nth, way) in WAYS.into_iter().enumerate() {
                 alone[nth].extend(copy(&pair, BATCHES, *length, false, way));
                 together[nth].extend(copy(&team, BATCHES, *length, true, way));

@@ -65,7 +65,7 @@ pub(crate) fn run(options: &BenchCollectives) -> Result<()> {
     let all = points.len();
     points.retain(Point::is_measured);
     if points.is_empty() {
-        return end;
+        return interrupt::without_rows(end);
     }
     let rival_name = rival.name();
     let mut remarks = busy.remarks();
@@ -259,7 +259,9 @@ impl Bench {
             let point = &self.points[first];
             bar.show(self.start.elapsed(), || point.estimate());
             self.ours(place, &turn)?;
-            self.theirs(place, &turn)?;
+            if !interrupt::came() {
+                self.theirs(place, &turn)?;
+            }
         }
         Ok(())
     }
