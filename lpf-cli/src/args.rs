@@ -276,6 +276,8 @@ pub(crate) struct Measuring {
     /// the time is. Memory is prepared and freed outside this time: a few seconds for each number of processes,
     /// more with more processes than cores. With less than 10 seconds for g and l (in comply they get 40 % of the
     /// time) fewer bytes are moved, as with --quick.
+    ///
+    /// Ctrl-C ends the measurement. The command prints the rows measured until then, and exits with status 130.
     #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) seconds: Option<Duration>,
 

@@ -184,9 +184,6 @@ impl Bound {
         }
         let team = Team::new(self.at_once);
         for Rate { length, alone, together, .. } in &mut self.rates {
-            if interrupt::came() {
-                return;
-            }
             for (nth, way) in WAYS.into_iter().enumerate() {
                 alone[nth].extend(copy(&pair, BATCHES, *length, false, way));
                 together[nth].extend(copy(&team, BATCHES, *length, true, way));
@@ -255,6 +252,10 @@ impl Bound {
 /// A copy of what a thread has just rewritten to where another one has just read, by one of them: by thread 0,
 /// or by all at once. Nanoseconds at thread 0.
 fn copy(team: &Team, batches: usize, bytes: usize, everybody: bool, way: Way) -> Vec<f64> {
+    if interrupt::came() {
+        // Before memory is made for it.
+        return Vec::new();
+    }
     let threads = team.threads();
     let (barrier, memory) = (Barrier::new(team), Memory::new(threads, bytes, 64));
     team.time(batches, Timed::Inside, |me| {
