@@ -114,9 +114,11 @@ fn fitted(text: &str, is_terminal: bool) -> String {
     if is_terminal { folded(&text) } else { text }
 }
 
+/// Columns of a terminal.
+pub(crate) const WIDTH: usize = 80;
+
 /// Lines break at spaces. A path that is longer than a line stays whole.
 fn folded(text: &str) -> String {
-    const WIDTH: usize = 80;
     let mut lines = Vec::new();
     for mut line in text.split('\n') {
         while let Some((end, next)) = line.char_indices().nth(WIDTH) {

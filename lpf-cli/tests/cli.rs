@@ -1585,6 +1585,16 @@ fn ctrl_c_before_there_is_a_row_ends_a_long_delay_and_is_said() {
 
 #[cfg(unix)]
 #[test]
+fn ctrl_c_does_not_wait_for_a_schedule_that_takes_minutes() {
+    let place = Place::new("minutes");
+    // The prediction for so many more processes is far too low for the first algorithm.
+    let arguments = ["schedule", "bench", "-p", "4,1024", "--seconds", "0.2", "--json"];
+    let output = interrupted_with_rows("P = N = 4, skewed", place.command(&arguments));
+    assert!(stderr(&output).contains("interrupted after 2 of 4 instances"), "{}", stderr(&output));
+}
+
+#[cfg(unix)]
+#[test]
 fn a_sentence_breaks_at_80_columns_on_a_terminal() {
     let place = Place::new("columns");
     let output = Watched::start(place.command(&["probe", "-p", "0"])).end();

@@ -168,8 +168,16 @@ fn shown(
             line.extend(row);
             table.add_row(line);
         }
-        writeln!(out, "{}", table.trim_fmt())?;
-        writeln!(out, "k>r: the process sends the segment in round k to process r")?;
+        let table = table.trim_fmt();
+        if table.lines().all(|line| line.len() <= output::WIDTH) {
+            writeln!(out, "{table}")?;
+            writeln!(out, "k>r: the process sends the segment in round k to process r")?;
+        } else {
+            writeln!(
+                out,
+                "the table has more than 80 columns: --json lists the transfers, --svg draws them"
+            )?;
+        }
     }
     let last = instance.arrivals().iter().max().copied().unwrap_or(0);
     let Digest { fnv1a, count, combines, last_round } = *digest;
