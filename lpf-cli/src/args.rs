@@ -23,18 +23,19 @@ use crate::{misspelt, output};
 #[command(
     name = "lpf",
     version,
+    max_term_width = 80,
     after_help = "Examples:
   lpf run -n 4 PROGRAM   four processes of a program, over TCP
   lpf probe              r, g and l of this machine, saved for programs to use
   lpf comply -p 4        does every pattern cost at most 1.2 (h g + l)?
   lpf bench --json       each pattern beside what the machine can do
   lpf bench collectives  each algorithm of each collective, beside MPI's own
-  lpf cost allreduce     what each algorithm costs by h g + l, and which is chosen
-  lpf schedule --help    schedules of reductions by processes that arrive at different times
+  lpf cost allreduce     each algorithm's cost by h g + l, and the one chosen
+  lpf schedule --help    schedules of reductions by processes that arrive late
   lpf info               topology, backends, tables, settings
 
-Every setting is an environment variable; lpf info lists them. If something cannot be written, for example
-on a full disk, the exit status of every command is not 0. A closed pipe is not an error."
+Every setting is an environment variable; lpf info lists them. If something cannot be written, for \
+example on a full disk, the exit status of every command is not 0. A closed pipe is not an error."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -62,12 +63,12 @@ Exit status:
   1        the system has no room for N processes
   2        PROGRAM or an argument cannot be used; nothing is started
 
-With --backend mpi the launcher of an MPI starts the processes. lpf adds the flags for running as
-root, for few cores, and for survivors of a failure to live on. The launcher reads
+With --backend mpi the launcher of an MPI starts the processes. lpf adds the flags for running as \
+root, for few cores, and for survivors of a failure to live on. The launcher reads \
 standard input, and passes it on to process 0, only if it is a terminal.
 
-Over TCP each process finds LPF_RANK, LPF_SIZE, LPF_MEET, LPF_SECRET, LPF_JOB and LPF_BACKEND in its
-environment. The control plane is encrypted. Data stays on this machine and is not, unless you set
+Over TCP each process finds LPF_RANK, LPF_SIZE, LPF_MEET, LPF_SECRET, LPF_JOB and LPF_BACKEND in its \
+environment. The control plane is encrypted. Data stays on this machine and is not, unless you set \
 LPF_SEAL_DATA=1.")]
     Run(Run),
 
@@ -149,23 +150,23 @@ Rows of --json and --csv:
   lpf bench --pattern sync,put8 -p 2
   lpf bench --json --seconds 120
   LPF_PIN=compact lpf bench --pattern sync
-  lpf bench --backend tcp -p 2                  beside bare sockets; starts the processes
-  mpirun -n 4 lpf bench                         beside raw MPI, in this job
-  LPF_EXCHANGE=bruck lpf bench --backend tcp -p 2,4,8,16,32 --pattern sync --json
+  lpf bench --backend tcp -p 2   beside bare sockets; starts the processes
+  mpirun -n 4 lpf bench          beside raw MPI, in this job
+  LPF_EXCHANGE=bruck lpf bench --backend tcp -p 2,4,8,16 --pattern sync
 
 Rows of --json and --csv:
   backend, p, pattern
-  bytes                       that a process sends in one superstep
+  bytes             that a process sends in one superstep
   median_ns, min_ns, max_ns
-  limit, limit_ns             the reference, and its median
+  limit, limit_ns   the reference, and its median
   samples
-  messages_meta               between processes, of one process in one superstep:
-                              messages that announce requests and answer them,
-  messages_data               messages from memory to memory,
-  messages_barrier            messages that only synchronise
-  exchange                    of the announcements: direct or bruck
-  remarks                     on a busy machine, on LPF_CHECK, on patterns
-                              that were left out, on a ratio below 1
+  messages_meta     between processes, of one process in one superstep:
+                    messages that announce requests and answer them,
+  messages_data     messages from memory to memory,
+  messages_barrier  messages that only synchronise
+  exchange          of the announcements: direct or bruck
+  remarks           on a busy machine, on LPF_CHECK, on patterns that were left
+                    out, on a ratio below 1
 
 The patterns put-call and exec exist on threads only.
 For collectives see lpf bench collectives --help.")]
@@ -224,7 +225,7 @@ Rows of --json, one for each algorithm:
     /// The shell then completes commands, options and values of lpf at the Tab key.
     #[command(after_help = "Examples:
   lpf completions bash >~/.local/share/bash-completion/completions/lpf
-  lpf completions zsh >~/.zfunc/_lpf       with ~/.zfunc in $fpath, before compinit
+  lpf completions zsh >~/.zfunc/_lpf   with ~/.zfunc in $fpath, before compinit
   lpf completions fish >~/.config/fish/completions/lpf.fish")]
     Completions {
         /// bash, zsh, fish, elvish or powershell.
@@ -275,6 +276,8 @@ pub(crate) struct Measuring {
     /// the time is. Memory is prepared and freed outside this time: a few seconds for each number of processes,
     /// more with more processes than cores. With less than 10 seconds for g and l (in comply they get 40 % of the
     /// time) fewer bytes are moved, as with --quick.
+    ///
+    /// Ctrl-C ends the measurement. The command prints the rows measured until then, and exits with status 130.
     #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) seconds: Option<Duration>,
 
@@ -384,7 +387,7 @@ Rows of --json and --csv:
   remarks         on a busy machine, on LPF_CHECK, on rows that were left out,
                   on a median below the bound
 
-A line under the table counts how often the choice is within 10 % or 300 ns of the best algorithm.
+A line under the table counts how often the choice is within 10 % or 300 ns of the best algorithm. \
 With --json and --csv this line is on standard error.")]
     Collectives(BenchCollectives),
     /// Time reductions of processes that arrive at different times, by every algorithm.
@@ -395,7 +398,7 @@ With --json and --csv this line is on standard error.")]
     /// Elements are f64, the operator is the sum, the root is process 0. Without -p it measures 4 processes.
     #[command(after_help = "Examples:
   lpf bench reduce
-  lpf bench reduce --call allreduce -p 8 --pattern one-late --delay 20 --size 4194304
+  lpf bench reduce --call allreduce -p 8 --pattern one-late --delay 20
   lpf bench reduce --algorithm ring,slt,prr,clairvoyant,auto --error 0,10,50,100
   lpf bench reduce --pattern trace --trace arrivals.json -p 3 --svg late.svg
 
@@ -428,8 +431,8 @@ Columns, and rows of --json and --csv:
   after_last_arrival_samples_ns, avg_elapsed_samples_ns
   remarks
 
-A line under the table counts how often auto is within 5 % or 300 ns of the best algorithm.
-It compares the run time of a reduce and the elapsed time of an all-reduce.
+A line under the table counts how often auto is within 5 % or 300 ns of the best algorithm. \
+It compares the run time of a reduce and the elapsed time of an all-reduce. \
 With --json and --csv this line is on standard error.")]
     Reduce(BenchReduce),
 }
@@ -584,8 +587,8 @@ Here late.json has, for example:
   P, N, root, d_ns, arrivals_ns, algorithm
   count       number of transfers
   last_round
-  fnv1a       FNV-1a of 64 bits over all transfers; each is its round in 8 bytes,
-              then sender, receiver and segment in 4, little endian
+  fnv1a       FNV-1a of 64 bits over all transfers; each is its round in 8
+              bytes, then sender, receiver and segment in 4, little endian
   combines    number of transfers that combine; the others store
   transfers   lists of round, sender, receiver and segment, sorted
   overwrite   for each transfer 1 if it stores, else 0")]
@@ -596,6 +599,7 @@ Here late.json has, for example:
     /// at random (uniform), or all but one arrive at once (skewed). Every algorithm makes the same schedule; this is
     /// checked.
     #[command(after_help = "Columns of the table:
+  transfer   time for each transfer
   x fastest  time relative to the fastest algorithm
   bits/cell  memory for each process and segment
 
@@ -816,7 +820,7 @@ pub(crate) fn check_plot(path: &Path) -> Result<()> {
     let fresh = !path.exists();
     let open = OpenOptions::new().create(true).append(true).open(path);
     open.and_then(|mut file| file.flush()).map_err(|error| {
-        let path = path.display();
+        let path = output::named(path.display());
         Failure::Usage(format!("--svg {path} cannot be written ({error}); name another file"))
     })?;
     if fresh {
@@ -833,8 +837,8 @@ fn check_name(path: &Path) -> Result<()> {
         None => Ok(()),
         Some(name) => Err(Failure::Usage(format!(
             "--svg {} would be an SVG file with the name of a {name}; name {}",
-            path.display(),
-            path.with_extension("svg").display()
+            output::named(path.display()),
+            output::named(path.with_extension("svg").display())
         ))),
     }
 }
@@ -896,7 +900,6 @@ fn seconds(text: &str) -> std::result::Result<Duration, String> {
     seconds.map(Duration::from_secs_f64).ok_or(wanted.into())
 }
 
-/// Parses the arguments; help and version are printed here.
 /// Prints what completes the command line in a shell.
 pub(crate) fn completions(shell: clap_complete::Shell) -> Result<()> {
     // Hidden commands are completed, too, unless they are left out.
@@ -916,13 +919,14 @@ pub(crate) fn manual(folder: &Path) -> Result<()> {
     let failed = |error| {
         Failure::Failed(format!(
             "the manual pages cannot be written into {}: {error}",
-            folder.display()
+            output::named(folder.display())
         ))
     };
     std::fs::create_dir_all(folder).map_err(failed)?;
     clap_mangen::generate_to(Cli::command(), folder).map_err(failed)
 }
 
+/// Parses the arguments; help and version are printed here.
 pub(crate) fn parse() -> Result<Command> {
     match Cli::try_parse() {
         Ok(cli) => Ok(cli.command),
@@ -974,7 +978,11 @@ fn explain(error: &clap::Error, first: &[OsString]) -> String {
     };
     let argument = text(ContextKind::InvalidArg).unwrap_or_default();
     let value = text(ContextKind::InvalidValue).unwrap_or_default();
-    let suggestion = |kind| text(kind).map_or(String::new(), |s| format!("; did you mean {s}?"));
+    let suggestion = |kind, wrong: &str| {
+        let suggested = text(kind).unwrap_or_default();
+        let mut close = suggested.split(", ").filter(|name| misspelt::is_close(wrong, name));
+        close.next().map_or(String::new(), |name| format!("; did you mean {name}?"))
+    };
     let sentence = match error.kind() {
         ErrorKind::ValueValidation | ErrorKind::InvalidValue if !value.is_empty() => {
             let source = std::error::Error::source(error).map(ToString::to_string);
@@ -983,16 +991,17 @@ fn explain(error: &clap::Error, first: &[OsString]) -> String {
         }
         ErrorKind::InvalidValue => format!("{argument} needs a value"),
         ErrorKind::UnknownArgument => {
-            format!("there is no argument {argument}{}", suggestion(ContextKind::SuggestedArg))
+            let suggestion = suggestion(ContextKind::SuggestedArg, &argument);
+            format!("there is no argument {argument}{suggestion}")
         }
         ErrorKind::InvalidSubcommand => {
             let name = text(ContextKind::InvalidSubcommand).unwrap_or_default();
-            let suggestion = suggestion(ContextKind::SuggestedSubcommand);
+            let suggestion = suggestion(ContextKind::SuggestedSubcommand, &name);
             if path.first() == Some(&"bench") {
-                return format!(
+                return output::named(format!(
                     "bench has nothing called {name}{suggestion} ({} explains more)",
                     started::command("bench --help")
-                );
+                ));
             }
             format!("there is no command {name}{suggestion}; {}", there_are())
         }
@@ -1016,7 +1025,7 @@ fn explain(error: &clap::Error, first: &[OsString]) -> String {
     };
     path.push("--help");
     let help = path.join(" ");
-    format!("{sentence} ({} explains more)", started::command(&help))
+    output::named(format!("{sentence} ({} explains more)", started::command(&help)))
 }
 
 #[cfg(test)]
@@ -1032,6 +1041,26 @@ mod tests {
     #[test]
     fn the_definitions_are_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_help_fits_80_columns_and_its_examples_are_whole() {
+        fn check(command: &mut clap::Command) {
+            let name = command.get_name().to_owned();
+            let help = command.render_long_help().to_string();
+            let short = command.render_help().to_string();
+            for line in help.lines().chain(short.lines()) {
+                assert!(line.chars().count() <= 80, "{name}: {line}");
+            }
+            let end = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in end.lines().filter(|line| line.starts_with("  ")) {
+                assert!(help.lines().any(|of_help| of_help == line), "{name} breaks: {line}");
+            }
+            command.get_subcommands_mut().for_each(check);
+        }
+        let mut all = Cli::command();
+        all.build();
+        check(&mut all);
     }
 
     #[test]
@@ -1075,6 +1104,9 @@ mod tests {
             (&["bench", "--json", "--csv"], "exclude each other"),
             (&["probe", "--jsn"], "did you mean --json?"),
             (&["prob"], "did you mean probe?"),
+            (&["compare"], "there is no command compare; there are"),
+            (&["probe", "--sized"], "there is no argument --sized ("),
+            (&["probe", "-p", "a\u{1b}\n"], "\"a\\u{1b}\\n\""),
             (&["bench", "--size", "8"], "there is no argument --size"),
             (
                 &["bench", "colectives"],
@@ -1112,7 +1144,9 @@ mod tests {
                 Some(&"schedule") if arguments.len() > 1 && arguments[1] != "pr" => {
                     format!("schedule {} --help explains more)", arguments[1])
                 }
-                Some(&command) if command != "prob" => format!("{command} --help explains more)"),
+                Some(&command) if !["prob", "compare"].contains(&command) => {
+                    format!("{command} --help explains more)")
+                }
                 _ => "--help explains more)".into(),
             };
             assert!(said.ends_with(&format!(" {help}")), "{arguments:?}: {said}");

@@ -56,20 +56,19 @@ pub(crate) fn run(options: &Cost) -> Result<()> {
         return Err(Failure::Usage(text.into()));
     }
     let rows = rows(collective, (n, options.element), p, &source);
-    let mut out = output::standard();
     if options.json {
+        let mut out = output::standard();
         json(&mut out, &rows)?;
-    } else {
-        shown(&mut out, collective, &rows, &source)?;
-        if n != options.n {
-            writeln!(
-                out,
-                "{} elements are rounded up to {n}: the same number for each process",
-                options.n
-            )?;
-        }
+        return Ok(out.flush()?);
     }
-    Ok(out.flush()?)
+    output::people(|out| {
+        shown(out, collective, &rows, &source)?;
+        if n == options.n {
+            return Ok(());
+        }
+        let given = options.n;
+        writeln!(out, "{given} elements are rounded up to {n}: the same number for each process")
+    })
 }
 
 /// So many elements, rounded up to as many for each process where each gets another part: the collectives
@@ -138,13 +137,14 @@ fn known(name: &str) -> Result<String> {
     match name {
         "threads" | "tcp" | "mpi" => Ok(name.into()),
         _ => Err(Failure::Usage(format!(
-            "\"{name}\" is not a backend that lpf probe measures; there are threads, tcp and mpi"
+            "\"{}\" is not a backend that lpf probe measures; there are threads, tcp and mpi",
+            output::named(name)
         ))),
     }
 }
 
 fn of_file(path: &Path, named: Option<&str>, p: Pid) -> Result<Source> {
-    let shown = path.display();
+    let shown = output::named(path.display());
     let all = tables::read(path).map_err(|reason| {
         Failure::Usage(format!(
             "--table {shown} cannot be used: {reason}; name a file that lpf probe has saved (lpf info lists them)"
@@ -163,17 +163,20 @@ fn of_file(path: &Path, named: Option<&str>, p: Pid) -> Result<Source> {
             ),
         })
     })?;
-    Ok(of_table(found, &shown.to_string(), p))
+    Ok(of_table(found, &shown, p))
 }
 
 fn of_table(table: Table, place: &str, p: Pid) -> Source {
-    let Table { backend, parameters, .. } = table;
+    let Table { backend, quick, parameters, .. } = table;
     let (measured, caveat) = (processes(parameters.p), caveat(&parameters.rows));
     let machine = Machine::new(p, p, p, Arc::new(parameters));
+    let by = if quick { " with --quick" } else { "" };
     let sentence = match machine.origin() {
-        Origin::Measured => format!("g and l are measured: {place}, {backend}, {measured}{caveat}"),
+        Origin::Measured => {
+            format!("g and l are measured{by}: {place}, {backend}, {measured}{caveat}")
+        }
         Origin::Extrapolated => format!(
-            "g and l are extrapolated from those of {measured}, which are measured: {place}, {backend}{caveat}"
+            "g and l are extrapolated from those of {measured}, which are measured{by}: {place}, {backend}{caveat}"
         ),
         Origin::Guess => format!("g and l are a guess of {place}, {backend}"),
     };

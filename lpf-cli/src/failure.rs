@@ -29,16 +29,20 @@ pub(crate) type Result<T> = std::result::Result<T, Failure>;
 impl From<lpf::Error> for Failure {
     fn from(error: lpf::Error) -> Self {
         match error.cause() {
-            lpf::error::Cause::Setting(text) => Failure::Usage(text.clone()),
+            lpf::error::Cause::Setting(text) => Failure::Usage(crate::output::named(text)),
             _ => Failure::Failed(error.to_string()),
         }
     }
 }
 
-/// Of writing to a standard stream.
+/// Of writing to a standard stream. What that does not know of is an error of its own.
 impl From<io::Error> for Failure {
-    fn from(_: io::Error) -> Self {
-        Failure::Output
+    fn from(error: io::Error) -> Self {
+        let is_closed = error.kind() == io::ErrorKind::BrokenPipe;
+        match is_closed || crate::output::lost().is_some() {
+            true => Failure::Output,
+            false => Failure::Failed(error.to_string()),
+        }
     }
 }
 
@@ -54,7 +58,7 @@ impl From<csv::Error> for Failure {
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
         match error.classify() {
-            Category::Io => Failure::Output,
+            Category::Io => io::Error::from(error).into(),
             _ => Failure::Failed(format!("a line of JSON cannot be used: {error}")),
         }
     }

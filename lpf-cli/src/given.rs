@@ -5,10 +5,11 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::failure::{Failure, Result};
+use crate::output::named;
 
 /// What is in the file that an option names, which has to hold this.
 pub(crate) fn text(option: &str, path: &Path, wanted: &str) -> Result<String> {
-    let shown = path.display();
+    let shown = named(path.display());
     let text = std::fs::read_to_string(path).map_err(|error| {
         Failure::Usage(format!("{option} {shown} cannot be read ({error}); name another file"))
     })?;

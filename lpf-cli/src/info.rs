@@ -60,13 +60,12 @@ struct SettingShown {
 
 pub(crate) fn run(options: &Info) -> Result<()> {
     let shown = gather()?;
-    let mut out = output::standard();
-    if options.json {
-        serde_json::to_writer(&mut out, &shown)?;
-        writeln!(out)?;
-    } else {
-        print(&mut out, &shown)?;
+    if !options.json {
+        return output::people(|out| print(out, &shown));
     }
+    let mut out = output::standard();
+    serde_json::to_writer(&mut out, &shown)?;
+    writeln!(out)?;
     Ok(out.flush()?)
 }
 
@@ -244,16 +243,16 @@ fn print(out: &mut dyn Write, shown: &Shown) -> io::Result<()> {
         (None, problem) => writeln!(out, "tables: none ({})", problem.as_deref().unwrap_or(""))?,
     }
     if !shown.tables.is_empty() {
-        writeln!(out, "{}", tables(&shown.tables))?;
+        writeln!(out, "{}", tables(&shown.tables).trim_fmt())?;
     }
     let mut all = table(["setting", "value", "from"], 3);
     for setting in &shown.settings {
-        all.add_row([setting.name, &setting.value, &setting.source]);
+        all.add_row([setting.name, &output::named(&setting.value), &setting.source]);
     }
     for name in &shown.unknown_settings {
-        all.add_row([name, &misspelt::verdict(name), "environment"]);
+        all.add_row([&*output::named(name), &misspelt::verdict(name), "environment"]);
     }
-    writeln!(out, "{all}")
+    writeln!(out, "{}", all.trim_fmt())
 }
 
 fn tables(tables: &[TableShown]) -> comfy_table::Table {
@@ -264,7 +263,7 @@ fn tables(tables: &[TableShown]) -> comfy_table::Table {
         let g = g.map(|((_, g), (_, half))| within(*g, *half, digits));
         let l = table.l_ns.iter().zip(&table.l_ci95);
         let l = l.map(|((_, l), (_, half))| within(*l, *half, time));
-        let quick = if table.quick { ", --quick" } else { "" };
+        let quick = if table.quick { "\n--quick" } else { "" };
         all.add_row([
             table.backend.clone(),
             table.p.to_string(),

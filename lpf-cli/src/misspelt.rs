@@ -5,32 +5,50 @@ use lpf::settings::{NAMES, unknown};
 use crate::output;
 use crate::started;
 
-/// Names at least so alike are taken for each other; clap's measure and bound for its arguments.
-const ALIKE: f64 = 0.7;
+/// A name as it is compared: a capital letter or another hyphen is no mistake worth counting.
+fn plain(name: &str) -> String {
+    name.to_lowercase().replace(['-', '_'], "")
+}
+
+/// Letters to be changed, left out, added or swapped to make one name of the other.
+fn edits(wrong: &str, known: &str) -> usize {
+    strsim::damerau_levenshtein(&plain(wrong), &plain(known))
+}
+
+/// Whether one may have been meant by the other: of three letters at most one is wrong.
+pub(crate) fn is_close(wrong: &str, known: &str) -> bool {
+    let letters = plain(wrong).chars().count().max(plain(known).chars().count());
+    3 * edits(wrong, known) <= letters
+}
+
+/// The name that may have been meant.
+fn meant<'a>(wrong: &str, all: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let best = all.into_iter().min_by_key(|known| edits(wrong, known));
+    best.filter(|best| is_close(wrong, best))
+}
 
 /// Says on standard error which variables are no settings.
 pub(crate) fn say() {
     let info = started::command("info");
     for name in unknown() {
-        output::say(format!("{name} is {} ({info} lists them)", verdict(&name)));
+        let verdict = verdict(&name);
+        output::say(output::named(format!("{name} is {verdict} ({info} lists them)")));
     }
 }
 
 /// That it is no setting, and which one may have been meant.
 pub(crate) fn verdict(name: &str) -> String {
-    match meant(name) {
+    match setting(name) {
         Some(meant) => format!("not a setting; did you mean {meant}?"),
         None => "not a setting".into(),
     }
 }
 
-/// The setting most like it. All begin alike, so only what follows counts.
-fn meant(name: &str) -> Option<&'static str> {
-    let likeness = |known: &&str| {
-        strsim::jaro(name.trim_start_matches("LPF_"), known.trim_start_matches("LPF_"))
-    };
-    let best = NAMES.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    best.filter(|best| likeness(best) > ALIKE)
+/// The setting that may have been meant. All begin alike, so only what follows counts.
+fn setting(name: &str) -> Option<&'static str> {
+    let end = |name: &'static str| name.trim_start_matches("LPF_");
+    let best = meant(name.trim_start_matches("LPF_"), NAMES.map(end));
+    NAMES.into_iter().find(|known| best == Some(end(known)))
 }
 
 /// That there is no such pattern, which one may have been meant, and all that there are.
@@ -40,13 +58,11 @@ pub(crate) fn pattern(name: &str, all: &[&str]) -> String {
 
 /// The same of other things.
 pub(crate) fn one_of(what: &str, name: &str, all: &[&str]) -> String {
-    let plain = |name: &str| name.to_lowercase().replace(['-', '_'], "");
-    let likeness = |known: &&&str| strsim::jaro(&plain(name), &plain(known));
-    let best = all.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    let then = match best.filter(|best| likeness(best) > ALIKE) {
+    let then = match meant(name, all.iter().copied()) {
         Some(best) => format!("did you mean {best}? There"),
         None => "there".into(),
     };
+    let name = output::named(name);
     format!("there is no {what} \"{name}\"; {then} are:\n  {}", all.join("\n  "))
 }
 
@@ -63,8 +79,11 @@ mod tests {
                 format!("there is no pattern \"{name}\"; did you mean {meant}? There are:{list}");
             assert_eq!(pattern(name, &all), expected);
         }
-        let strange = pattern("xyz", &all);
-        assert_eq!(strange, format!("there is no pattern \"xyz\"; there are:{list}"));
+        for strange in ["xyz", "snake", "put1024", "get-random"] {
+            let expected = format!("there is no pattern \"{strange}\"; there are:{list}");
+            assert_eq!(pattern(strange, &all), expected);
+        }
+        assert!(pattern("a\n\u{1b}", &all).starts_with("there is no pattern \"a\\n\\u{1b}\"; "));
     }
 
     #[test]
@@ -76,10 +95,11 @@ mod tests {
             ("LPF_TIME_OUT", Some("LPF_TIMEOUT")),
             ("LPF_CHEKC", Some("LPF_CHECK")),
             ("LPF_HOME", None),
+            ("LPF_TIMER", None),
             ("LPF_", None),
         ];
         for (name, expected) in cases {
-            assert_eq!(meant(name), expected, "{name}");
+            assert_eq!(setting(name), expected, "{name}");
         }
     }
 }

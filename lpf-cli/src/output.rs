@@ -1,9 +1,13 @@
 //! Standard output and standard error, and rows on the former: JSON objects, CSV, or a table for people.
 //!
+//! Text for people has no control characters: a name must not steer the terminal. On a terminal its lines break at 80
+//! columns; in a file each sentence is one line, so that a search finds it.
+//!
 //! All that this program writes there goes through [`Standard`], which keeps the first error: it decides the
 //! exit status, though a caller may have dropped it.
 
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::fmt::Display;
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -80,9 +84,54 @@ pub(crate) fn standard() -> BufWriter<Standard> {
 }
 
 /// Writes a line to standard error, in one piece: other processes may write there, too.
-pub(crate) fn say(text: impl std::fmt::Display) {
+pub(crate) fn say(text: impl Display) {
+    let text = fitted(&format!("lpf: {text}\n"), io::stderr().is_terminal());
     // An error decides the exit status; there is nowhere left to report it.
-    let _ = Standard::Errors.write_all(format!("lpf: {text}\n").as_bytes());
+    let _ = Standard::Errors.write_all(text.as_bytes());
+}
+
+/// Prints text for people to standard output.
+pub(crate) fn people(print: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let mut text = Vec::new();
+    print(&mut text)?;
+    let text = fitted(&String::from_utf8_lossy(&text), io::stdout().is_terminal());
+    Ok(Standard::Output.write_all(text.as_bytes())?)
+}
+
+/// A name or a text of the user's, for a sentence: without control characters, so on one line.
+pub(crate) fn named(name: impl Display) -> String {
+    without_controls(&name.to_string(), None)
+}
+
+fn without_controls(text: &str, but: Option<char>) -> String {
+    let is_plain = |c: char| !c.is_control() || Some(c) == but;
+    let shown = |c: char| if is_plain(c) { c.to_string() } else { c.escape_default().to_string() };
+    text.chars().map(shown).collect()
+}
+
+fn fitted(text: &str, is_terminal: bool) -> String {
+    let text = without_controls(text, Some('\n'));
+    if is_terminal { folded(&text) } else { text }
+}
+
+/// Columns of a terminal.
+pub(crate) const WIDTH: usize = 80;
+
+/// Lines break at spaces. A path that is longer than a line stays whole.
+fn folded(text: &str) -> String {
+    let mut lines = Vec::new();
+    for mut line in text.split('\n') {
+        while let Some((end, next)) = line.char_indices().nth(WIDTH) {
+            let indent = line.len() - line.trim_start().len();
+            let fits = &line[..end + if next == ' ' { 1 } else { 0 }];
+            let last = fits.rfind(' ').filter(|&at| at > indent);
+            let Some(at) = last.or_else(|| line[end..].find(' ').map(|at| end + at)) else { break };
+            lines.push(line[..at].trim_end());
+            line = &line[at + 1..];
+        }
+        lines.push(line);
+    }
+    lines.join("\n")
 }
 
 /// Prints rows in the form that was asked for; `table` prints for people.
@@ -91,17 +140,18 @@ pub(crate) fn rows<R: Serialize>(
     rows: &[R],
     table: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<()> {
+    if !options.is_for_programs() {
+        return people(table);
+    }
     let mut out = standard();
     if options.json {
         json(&mut out, rows)?;
-    } else if options.csv {
+    } else {
         let mut csv = csv::Writer::from_writer(&mut out);
         for row in rows {
             csv.serialize(row)?;
         }
         csv.flush()?;
-    } else {
-        table(&mut out)?;
     }
     Ok(out.flush()?)
 }
@@ -122,6 +172,10 @@ pub(crate) fn plain<T: Into<Row>>(header: T) -> Table {
     table.set_style(TableComponent::HeaderLines, '-');
     table.set_style(TableComponent::MiddleHeaderIntersections, '-');
     table.set_content_arrangement(ContentArrangement::Disabled);
+    // A table is as narrow as it can be: a terminal has 80 columns.
+    table.column_iter_mut().for_each(|column| {
+        column.set_padding((0, 1));
+    });
     table
 }
 
@@ -228,6 +282,28 @@ mod tests {
     }
 
     #[test]
+    fn sentences_break_at_80_columns_and_a_long_name_stays_whole() {
+        let words = "word ".repeat(40);
+        let text = folded(&format!("{}\n  short\n", words.trim_end()));
+        assert!(text.lines().all(|line| line.len() <= 80 && line == line.trim_end()), "{text}");
+        assert_eq!(text.split_whitespace().count(), 41);
+        assert!(text.ends_with("word\n  short\n"), "{text}");
+        let (full, path) = (format!("{} b", "a".repeat(80)), "/x".repeat(50));
+        assert_eq!(folded(&full), full.replace(' ', "\n"));
+        assert_eq!(folded(&path), path);
+        assert_eq!(
+            folded(&format!("the file {path} is empty")),
+            format!("the file\n{path}\nis empty")
+        );
+    }
+
+    #[test]
+    fn control_characters_are_shown_and_steer_nothing() {
+        assert_eq!(named("a\u{1b}[2Jb\nc\u{85}d é"), "a\\u{1b}[2Jb\\nc\\u{85}d é");
+        assert_eq!(fitted("two\nlines\r\n", false), "two\nlines\\r\n");
+    }
+
+    #[test]
     fn a_group_of_rows_has_a_heading() {
         let mut table = table(["name", "n"], 1);
         for row in [["a", "1"], ["b", "22"], ["c", "3"]] {
@@ -235,7 +311,7 @@ mod tests {
         }
         let text = grouped(&table, &[(0, "first".into()), (2, "second".into())]);
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
-        assert_eq!(lines[2..], ["first", "a       1", "b      22", "second", "c       3"]);
+        assert_eq!(lines[2..], ["first", "a      1", "b     22", "second", "c      3"]);
     }
 
     #[test]

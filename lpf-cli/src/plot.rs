@@ -26,7 +26,8 @@ pub(crate) fn write<E: Display>(
         if is_new {
             let _ = std::fs::remove_file(path);
         }
-        Failure::Failed(format!("the plot {} cannot be written: {error}", path.display()))
+        let path = crate::output::named(path.display());
+        Failure::Failed(format!("the plot {path} cannot be written: {error}"))
     })
 }
 

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lpf::measure::task::Watch;
 
 /// A command's progress. Nothing is drawn where standard error is no terminal.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Bar(ProgressBar);
 
 impl Bar {

@@ -2,6 +2,8 @@
 
 use lpf::measure::conduct::repetitions;
 
+use crate::interrupt;
+
 /// Batches before the first that counts: they settle pages and caches, and say how many steps make
 /// a millisecond.
 const WARM_UP: usize = 2;
@@ -30,9 +32,9 @@ impl Batches {
         Batches { wanted, warm_up: WARM_UP, repetitions: 1, times: Vec::with_capacity(wanted) }
     }
 
-    /// Steps of the next batch, if there is one.
+    /// Steps of the next batch, if there is one: after an interrupt there is none.
     pub(super) fn next(&self) -> Option<u32> {
-        (self.times.len() < self.wanted).then_some(self.repetitions)
+        (self.times.len() < self.wanted && !interrupt::came()).then_some(self.repetitions)
     }
 
     /// A step of the last batch took `whole` nanoseconds, of which `ns` count.

@@ -1,6 +1,7 @@
 //! Figures of the commands that compare algorithms: one panel with its legend beside it, readable at a width of 8 cm.
 //! An algorithm has one colour and one marker in all figures.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use plotters::coord::Shift;
@@ -149,7 +150,22 @@ pub(super) enum Panel {
     Times(Times),
 }
 
-/// A figure: its panels below each other, and its part of a file's name.
+impl Panel {
+    /// All that is on its axis of times.
+    fn times(&self) -> Vec<f64> {
+        match self {
+            Panel::Lines(Lines { series, .. }) => {
+                let all = series.iter().flat_map(|one| one.points.iter().chain(&one.pale));
+                all.map(|point| point.1).collect()
+            }
+            Panel::Times(Times { rows, bound, .. }) => {
+                rows.iter().flat_map(|(_, _, values)| *values).chain(*bound).collect()
+            }
+        }
+    }
+}
+
+/// A figure: its panels below each other, with one scale of times, and its part of a file's name.
 pub(super) struct Figure {
     pub(super) name: String,
     pub(super) panels: Vec<Panel>,
@@ -174,10 +190,11 @@ pub(super) fn draw(path: &Path, figures: &[Figure]) -> Result<()> {
             let whole = SVGBackend::with_string(text, size).into_drawing_area();
             whole.fill(&WHITE)?;
             let areas = whole.split_evenly((figure.panels.len(), 1));
+            let times = crate::plot::axis(figure.panels.iter().flat_map(Panel::times));
             for (panel, area) in figure.panels.iter().zip(areas) {
                 match panel {
-                    Panel::Lines(lines) => draw_lines(&whole, &area, lines)?,
-                    Panel::Times(times) => draw_times(&whole, &area, times)?,
+                    Panel::Lines(lines) => draw_lines(&whole, &area, lines, &times)?,
+                    Panel::Times(rows) => draw_times(&whole, &area, rows, &times)?,
                 }
             }
             whole.present()
@@ -185,7 +202,7 @@ pub(super) fn draw(path: &Path, figures: &[Figure]) -> Result<()> {
     }
     if several {
         let [first, last] = [&figures[0], &figures[figures.len() - 1]]
-            .map(|figure| file(path, &figure.name, true).display().to_string());
+            .map(|figure| output::named(file(path, &figure.name, true).display()));
         output::say(format!("{} figures, from {first} to {last}", figures.len()));
     }
     Ok(())
@@ -245,7 +262,7 @@ fn legend(area: &Area<'_>, names: &[(String, Option<Look>)]) -> std::result::Res
 }
 
 /// Values to be named at a logarithmic axis: 1, 2 and 5 of each decade, or the decades if there are many.
-fn ticks(range: &std::ops::Range<f64>) -> Vec<f64> {
+fn ticks(range: &Range<f64>) -> Vec<f64> {
     let decades = (range.end / range.start).log10();
     let of_decade: &[f64] = if decades < 3.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
     let first = range.start.log10().floor() as i32;
@@ -254,17 +271,21 @@ fn ticks(range: &std::ops::Range<f64>) -> Vec<f64> {
     all.filter(|tick| range.contains(tick)).collect()
 }
 
-/// Draws a panel; `whole` is the area of all panels, whose pixels are those of the file.
-fn draw_lines(whole: &Area<'_>, area: &Area<'_>, lines: &Lines) -> std::result::Result<(), Failed> {
+/// Draws a panel; `whole` is the area of all panels, whose pixels are those of the file, and `y` the scale of all.
+fn draw_lines(
+    whole: &Area<'_>,
+    area: &Area<'_>,
+    lines: &Lines,
+    y: &Range<f64>,
+) -> std::result::Result<(), Failed> {
     let (chart, beside) = parts(area, &lines.title)?;
     let all = || lines.series.iter().flat_map(|series| series.points.iter().chain(&series.pale));
-    let y = crate::plot::axis(all().map(|point| point.1));
-    let y_ticks = ticks(&y);
+    let y_ticks = ticks(y);
     let mut builder = ChartBuilder::on(&chart);
     builder.margin(8).margin_right(4).x_label_area_size(50).y_label_area_size(82);
     macro_rules! drawn {
         ($x:expr, $left:expr, $name:expr, $label:expr) => {{
-            let mut chart = builder.build_cartesian_2d($x, y.log_scale())?;
+            let mut chart = builder.build_cartesian_2d($x, y.clone().log_scale())?;
             chart
                 .configure_mesh()
                 .light_line_style(TRANSPARENT)
@@ -314,16 +335,19 @@ fn draw_lines(whole: &Area<'_>, area: &Area<'_>, lines: &Lines) -> std::result::
 }
 
 /// As [`draw_lines`].
-fn draw_times(whole: &Area<'_>, area: &Area<'_>, times: &Times) -> std::result::Result<(), Failed> {
+fn draw_times(
+    whole: &Area<'_>,
+    area: &Area<'_>,
+    times: &Times,
+    x: &Range<f64>,
+) -> std::result::Result<(), Failed> {
     let (chart, beside) = parts(area, &times.title)?;
-    let all = times.rows.iter().flat_map(|(_, _, values)| *values).chain(times.bound);
-    let x = crate::plot::axis(all);
-    let (x_ticks, height) = (ticks(&x), times.rows.len() as f64);
+    let (x_ticks, height) = (ticks(x), times.rows.len() as f64);
     let mut chart = ChartBuilder::on(&chart)
         .margin(8)
         .x_label_area_size(50)
         .y_label_area_size(6)
-        .build_cartesian_2d(x.log_scale(), -0.5..height - 0.5)?;
+        .build_cartesian_2d(x.clone().log_scale(), -0.5..height - 0.5)?;
     chart
         .configure_mesh()
         .light_line_style(TRANSPARENT)

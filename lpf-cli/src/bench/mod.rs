@@ -127,9 +127,10 @@ fn patterns(options: &Chosen) -> Result<()> {
         }
     });
     drop(bar);
-    measured.retain(|one| !one.own.is_empty());
+    let has_reference = |one: &Measured<'_>| one.limits.iter().flatten().any(|of| !of.is_empty());
+    measured.retain(|one| !one.own.is_empty() && has_reference(one));
     if measured.is_empty() {
-        return end;
+        return interrupt::without_rows(end);
     }
     let mut common = busy.remarks();
     common.extend(interrupt::remark(&end, [measured.len(), cases.len()], "patterns"));

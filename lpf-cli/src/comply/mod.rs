@@ -117,7 +117,7 @@ pub(crate) fn run(chosen: &Chosen) -> Result<()> {
         }
     }
     if all.is_empty() {
-        return end;
+        return interrupt::without_rows(end);
     }
     crate::output::rows(options, &all, |out| shown(out, &all))?;
     if let Some(path) = &options.svg {
@@ -253,7 +253,8 @@ impl<'a> Rounds<'a> {
         self.shares = (0..self.cases.len()).map(share).collect();
         (self.watch)(self.schedule.elapsed(), &|| {
             let ratio = |i: usize| COMPLIANT * self.schedule.samples(i).median() / self.bounds[i];
-            let worst = (0..self.cases.len()).max_by(|&a, &b| ratio(a).total_cmp(&ratio(b)));
+            let timed = (0..self.cases.len()).filter(|&i| !self.schedule.samples(i).is_empty());
+            let worst = timed.max_by(|&a, &b| ratio(a).total_cmp(&ratio(b)));
             worst.map_or(String::new(), |i| {
                 format!("worst so far: {} at {} (h g + l)", self.cases[i].name, digits(ratio(i)))
             })
@@ -277,7 +278,7 @@ impl Leader for Rounds<'_> {
 }
 
 fn shown(out: &mut dyn Write, rows: &[ComplyRow]) -> io::Result<()> {
-    let mut all = table(["pattern", "p", "h", "time", "1.2 (h g + l)", "ratio", ""], 1);
+    let mut all = table(["pattern", "p", "h", "time", "bound", "ratio", ""], 1);
     for row in rows {
         all.add_row([
             row.pattern.clone(),
@@ -288,13 +289,14 @@ fn shown(out: &mut dyn Write, rows: &[ComplyRow]) -> io::Result<()> {
             digits(row.ratio),
             match row.compliant {
                 Some(true) => "",
-                Some(false) => "NOT COMPLIANT",
+                Some(false) => "exceeded",
                 None => "undecided",
             }
             .into(),
         ]);
     }
-    writeln!(out, "{all}")?;
+    writeln!(out, "{}", all.trim_fmt())?;
+    writeln!(out, "bound: 1.2 (h g + l); ratio: the time divided by h g + l")?;
     writeln!(out, "{}", summary(&rows.iter().map(|row| row.compliant).collect::<Vec<_>>()))?;
     // All rows of a number of processes have the same.
     remarks::print(out, rows.iter().map(|row| (format!("p = {}", row.p), &row.remarks)))

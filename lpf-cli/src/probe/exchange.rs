@@ -10,6 +10,7 @@ use lpf::settings::Settings;
 
 use crate::bench::empty_supersteps;
 use crate::failure::Result;
+use crate::interrupt;
 use crate::output::time;
 use crate::place::{Place, way_name};
 
@@ -38,7 +39,7 @@ impl Exchanges {
         }
         let (mut samples, start) = ([Samples::default(), Samples::default()], Instant::now());
         let mut turn = 0;
-        while turn < TURNS || start.elapsed() < time {
+        while turn < TURNS || start.elapsed() < time && !interrupt::came() {
             for (way, samples) in [Way::Direct, Way::Bruck].into_iter().zip(&mut samples) {
                 place.exchange_by(way);
                 samples.extend(empty_supersteps(place, p, BATCHES)?);

@@ -4,7 +4,7 @@ mod exchange;
 mod plot;
 mod shown;
 
-use std::io::{self, Write};
+use std::io;
 
 use lpf::host::Host;
 use lpf::machine::{Growth, Row};
@@ -83,10 +83,11 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
     for p in place.processes(options)? {
         let plan = Plan::for_host(&host, p, place.growth(), options.time(5, 60), options.quick);
         let busy = Busy::begin(&place);
-        let exchanges = Exchanges::measure(&mut place, p, plan.time.mul_f64(FOR_EXCHANGES))?;
-        let (measured, ended) = interrupt::split(measure(&mut place, &plan));
+        let exchanges = Exchanges::measure(&mut place, p, plan.time.mul_f64(FOR_EXCHANGES));
+        let measured = exchanges.and_then(|them| Ok((them, measure(&mut place, &plan)?)));
+        let (measured, ended) = interrupt::split(measured);
         end = ended;
-        let Some(mut measured) = measured else { break };
+        let Some((exchanges, mut measured)) = measured else { break };
         measured.parameters.rows.retain(|row| row.g_ns_per_byte > 0.0);
         if measured.parameters.rows.is_empty() {
             break;
@@ -105,17 +106,21 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
             output::say(kept);
             all.extend(rows);
         } else {
-            let mut out = output::standard();
-            shown::print(&mut out, &host, &plan, &rows, &measured)?;
-            if let Some(exchanges) = &exchanges {
-                writeln!(out, "{}", exchanges.sentence())?;
-            }
-            writeln!(out, "{kept}")?;
+            output::people(|out| {
+                shown::print(out, &host, &plan, &rows, &measured)?;
+                if let Some(exchanges) = &exchanges {
+                    writeln!(out, "{}", exchanges.sentence())?;
+                }
+                writeln!(out, "{kept}")
+            })?;
         }
         plots.push((p, measured));
         if end.is_err() {
             break;
         }
+    }
+    if plots.is_empty() {
+        return interrupt::without_rows(end);
     }
     output::rows(options, &all, |_| Ok(()))?;
     // Last: what was measured shall not be lost with a plot that cannot be written.
@@ -169,7 +174,8 @@ impl Measurement for GAndL {
 
 /// Measures with a bar that shows g and l as far as they are known.
 pub(crate) fn measure(place: &mut Place, plan: &Plan) -> Result<Measured> {
-    let order = Order { alone: Alone::measure(plan), plan: plan.clone(), growth: place.growth() };
+    let alone = Alone::measure(plan, &interrupt::came);
+    let order = Order { alone, plan: plan.clone(), growth: place.growth() };
     let bar = Bar::new(&format!("probe p = {}", plan.p), plan.time);
     place.measure::<GAndL>(plan.p, &order, bar.watch())
 }
@@ -179,7 +185,8 @@ fn estimate(rows: &[Row]) -> String {
         let (word, g) = (output::size(row.word_bytes), output::digits(row.g_ns_per_byte));
         format!("{word}: g {g} ns/B, l {}", output::time(row.l_ns))
     };
-    rows.iter().map(one).collect::<Vec<_>>().join(" | ")
+    let known = rows.iter().filter(|row| row.g_ns_per_byte > 0.0);
+    known.map(one).collect::<Vec<_>>().join(" | ")
 }
 
 /// Says before the measurement that its table cannot be saved.
@@ -187,7 +194,7 @@ fn warn_if_not_to_be_saved() {
     if let Ok(store) = Store::this()
         && let Err(error) = store.check_writable()
     {
-        let path = store.path().display();
+        let path = output::named(store.path().display());
         output::say(format!(
             "{path} cannot be written ({error}), so the table will only be shown; set LPF_TABLE to another folder"
         ));
@@ -202,7 +209,7 @@ fn save(backend: &str, quick: bool, exchange: Option<Way>, measured: &Measured) 
         Ok(store) => store,
         Err(error) => return format!("not saved: {error}; set LPF_TABLE to a folder for tables"),
     };
-    let path = store.path().display();
+    let path = output::named(store.path().display());
     match store.save(table) {
         Ok(Saved::Replaced) => {
             let caveat = caveat(&measured.parameters.rows);

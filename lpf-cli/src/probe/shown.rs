@@ -10,6 +10,9 @@ use super::ProbeRow;
 use crate::output::{digits, processes, seconds, size, table, within};
 use crate::remarks;
 
+/// What the numbers of `--quick` are worth.
+const QUICK: &str = "--quick moves few bytes, which stay in the caches: a full probe finds a larger g for short words";
+
 /// Prints the table: a line per word size.
 pub(super) fn print(
     out: &mut dyn Write,
@@ -32,7 +35,7 @@ pub(super) fn print(
             digits(row.l_words),
         ]);
     }
-    writeln!(out, "{lines}")?;
+    writeln!(out, "{}", lines.trim_fmt())?;
     writeln!(
         out,
         "+- is half of the 95 % interval; g (x r) = g / r and l (words) = l / (r w) have the same"
@@ -49,6 +52,9 @@ pub(super) fn print(
             out,
             "words of {w} are left out: a few for each pair of processes do not fit the memory"
         )?;
+    }
+    if plan.quick {
+        writeln!(out, "{QUICK}")?;
     }
     if !measured.narrow {
         let time = seconds(plan.time);

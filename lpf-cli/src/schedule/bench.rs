@@ -1,6 +1,8 @@
 //! `lpf schedule bench`: how long it takes to make schedules, on the instances of the paper's Table 1.
 
 use std::io::{self, Write};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use lpf::collectives::arrival_pattern::clairvoyant::{Digest, Instance, Scheduler};
@@ -80,13 +82,55 @@ pub(super) fn run(options: &ScheduleBench) -> Result<()> {
     };
     let time = options.seconds.unwrap_or(Duration::from_secs(60));
     let each = time.div_f64((2 * sizes.len()) as f64);
+    let instances = 2 * sizes.len();
     let bar = Bar::new("schedule bench", time);
-    let begin = Instant::now();
-    let mut rows = Vec::new();
+    let (sender, found) = mpsc::channel();
     interrupt::heed();
+    let shown_there = bar.clone();
+    // A schedule for many processes takes minutes, and cannot be cut: after an interrupt the thread has a second to
+    // end, and then it ends with the program.
+    thread::spawn(move || {
+        if let Err(failure) = measure(&sizes, each, &shown_there, &sender) {
+            drop(sender.send(Err(failure)));
+        }
+    });
+    let (mut rows, mut polls) = (Vec::new(), 20u32);
+    loop {
+        match found.recv_timeout(Duration::from_millis(50)) {
+            Ok(more) => rows.extend(more?),
+            Err(RecvTimeoutError::Timeout) if polls > 0 => polls -= u32::from(interrupt::came()),
+            Err(_) => break,
+        }
+    }
+    drop(bar);
+    let end = interrupt::ended(Ok(()));
+    if rows.is_empty() {
+        return interrupt::without_rows(end);
+    }
+    if options.json {
+        let mut out = output::standard();
+        json(&mut out, &rows)?;
+        out.flush()?;
+    } else {
+        output::people(|out| shown(out, &rows))?;
+    }
+    if end.is_err() {
+        output::say(format!("interrupted after {} of {instances} instances", timed(&rows)));
+    }
+    end
+}
+
+/// Sends the rows of one instance after the other.
+fn measure(
+    sizes: &[u32],
+    each: Duration,
+    bar: &Bar,
+    sender: &Sender<Result<Vec<Row>>>,
+) -> Result<()> {
+    let begin = Instant::now();
     // What one transfer took last, for each algorithm: the next size takes longer.
     let mut slow = [0.0f64; Scheduler::ALL.len()];
-    'all: for &p in &sizes {
+    for &p in sizes {
         for arrivals in [Arrivals::Uniform, Arrivals::Skewed] {
             let mut random = Random::new(u64::from(p));
             let mut found = [(); Scheduler::ALL.len()].map(|()| (Samples::default(), 0u64));
@@ -95,6 +139,9 @@ pub(super) fn run(options: &ScheduleBench) -> Result<()> {
                 let instance = arrivals.instance(p, &mut random)?;
                 let mut digests = Vec::new();
                 for (nth, scheduler) in Scheduler::ALL.into_iter().enumerate() {
+                    if interrupt::came() {
+                        break;
+                    }
                     let expected = slow[nth] * f64::from(p) * f64::from(p);
                     if expected > TOO_LONG.as_nanos() as f64 {
                         continue;
@@ -122,6 +169,7 @@ pub(super) fn run(options: &ScheduleBench) -> Result<()> {
                     break;
                 }
             }
+            let mut rows = Vec::new();
             for (nth, (samples, transfers)) in found.iter().enumerate() {
                 if samples.is_empty() {
                     continue;
@@ -144,24 +192,14 @@ pub(super) fn run(options: &ScheduleBench) -> Result<()> {
                     samples: samples.len(),
                 });
             }
+            // If the receiver is gone, so is the program.
+            drop(sender.send(Ok(rows)));
             if interrupt::came() {
-                break 'all;
+                return Ok(());
             }
         }
     }
-    drop(bar);
-    let mut out = output::standard();
-    if options.json {
-        json(&mut out, &rows)?;
-    } else {
-        shown(&mut out, &rows)?;
-    }
-    out.flush()?;
-    if !interrupt::came() {
-        return Ok(());
-    }
-    output::say(format!("interrupted after {} of {} instances", timed(&rows), 2 * sizes.len()));
-    Err(Failure::Ended(interrupt::STATUS))
+    Ok(())
 }
 
 /// How many instances there are rows of.
@@ -178,7 +216,7 @@ fn shown(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
             "P = N",
             "algorithm",
             "median",
-            "per transfer",
+            "transfer",
             "x fastest",
             "bits/cell",
             "samples",

@@ -1,6 +1,6 @@
 //! The programs of all-reductions along a chain on standard output.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use lpf::collectives::arrival_pattern::chain::{Chain, Hop, Plan, Step};
 use serde_json::{Value, json};
@@ -39,14 +39,14 @@ pub(super) fn run(chain: Chain, options: &ScheduleOf) -> Result<()> {
     }
     let plan = Plan::new(chain, tau, &arrivals);
     let (last, hops) = plan.timeline(tau, &arrivals);
-    let mut out = output::standard();
     if options.json {
+        let mut out = output::standard();
         serde_json::to_writer(&mut out, &object(chain, &plan, tau, &arrivals, &last))?;
         writeln!(out)?;
+        out.flush()?;
     } else {
-        shown(&mut out, chain, &plan, &arrivals, &last)?;
+        output::people(|out| shown(out, chain, &plan, &arrivals, &last))?;
     }
-    out.flush()?;
     let Some(path) = &options.svg else { return Ok(()) };
     let bar = |hop: &Hop| Bar {
         from: hop.from,
@@ -93,7 +93,7 @@ fn shown(
     plan: &Plan,
     arrivals: &[u64],
     last: &[u64],
-) -> Result<()> {
+) -> io::Result<()> {
     writeln!(out, "{}, {}", chain.name(), processes(plan.processes() as u32))?;
     let mut table =
         plain(["id", "rank", "arrives", "pre-steps", "sends", "receives", "last receive"]);
@@ -117,6 +117,5 @@ fn shown(
     writeln!(
         out,
         "the last process ends at {most}; on average a process takes {average} from its arrival on"
-    )?;
-    Ok(())
+    )
 }

@@ -43,19 +43,21 @@ pub(super) fn run(options: &ScheduleClairvoyant) -> Result<()> {
             timeline.begin(&transfer);
         });
     });
-    let mut out = output::standard();
     match timeline {
-        None => json(&mut out, &instance, scheduler, &digest)?,
+        None => {
+            let mut out = output::standard();
+            json(&mut out, &instance, scheduler, &digest)?;
+            out.flush()?;
+        }
         Some(timeline) => {
-            shown(&mut out, &instance, scheduler, &digest, (timeline.end(), took))?;
+            output::people(|out| shown(out, &instance, scheduler, &digest, (timeline.end(), took)))?
         }
     }
-    out.flush()?;
     match &options.of.svg {
         None => Ok(()),
         Some(path) if digest.count > DRAWN => Err(Failure::Usage(format!(
             "--svg {} would have {} transfers, and more than {DRAWN} cannot be distinguished",
-            path.display(),
+            output::named(path.display()),
             digest.count
         ))),
         Some(path) => draw(path, &instance, scheduler),
@@ -147,7 +149,7 @@ fn shown(
     scheduler: Scheduler,
     digest: &Digest,
     (end, took): (u64, f64),
-) -> Result<()> {
+) -> io::Result<()> {
     let (p, n) = (instance.processes(), instance.segments());
     let segments = if n == 1 { "segment" } else { "segments" };
     writeln!(out, "{}, {n} {segments} to process {}", processes(p as u32), instance.root())?;
@@ -166,8 +168,16 @@ fn shown(
             line.extend(row);
             table.add_row(line);
         }
-        writeln!(out, "{}", table.trim_fmt())?;
-        writeln!(out, "k>r: the process sends the segment in round k to process r")?;
+        let table = table.trim_fmt();
+        if table.lines().all(|line| line.len() <= output::WIDTH) {
+            writeln!(out, "{table}")?;
+            writeln!(out, "k>r: the process sends the segment in round k to process r")?;
+        } else {
+            writeln!(
+                out,
+                "the table has more than 80 columns: --json lists the transfers, --svg draws them"
+            )?;
+        }
     }
     let last = instance.arrivals().iter().max().copied().unwrap_or(0);
     let Digest { fnv1a, count, combines, last_round } = *digest;

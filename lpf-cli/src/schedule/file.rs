@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::failure::{Failure, Result};
 use crate::given::{text, whole};
+use crate::output::named;
 
 /// The fields of an instance, by name.
 pub(super) struct Fields<'a> {
@@ -16,7 +17,7 @@ pub(super) struct Fields<'a> {
 impl<'a> Fields<'a> {
     /// Of a file.
     pub(super) fn read(path: &'a Path) -> Result<Self> {
-        let shown = path.display();
+        let shown = named(path.display());
         let text = text("--instance", path, "one JSON object, { ... }")?;
         match serde_json::from_str(&text) {
             Ok(Value::Object(object)) => Ok(Fields { path, object }),
@@ -29,7 +30,8 @@ impl<'a> Fields<'a> {
 
     /// What is wrong with it, for people.
     pub(super) fn wrong(&self, what: &str) -> Failure {
-        Failure::Usage(format!("--instance {} cannot be used: {what}", self.path.display()))
+        let path = self.path.display();
+        Failure::Usage(named(format!("--instance {path} cannot be used: {what}")))
     }
 
     fn field(&self, name: &str) -> Result<&Value> {

@@ -90,7 +90,7 @@ pub fn measure_threads(
     plan: &Plan,
     watch: &(dyn Fn(&Progress) + Sync),
 ) -> Result<Measured> {
-    let alone = Alone::measure(plan);
+    let alone = Alone::measure(plan, &|| false);
     let found = Mutex::new(None);
     let config = unchecked(config.clone().procs(plan.p));
     config.exec(plan.p, Args::none(), |ctx, _args| {

@@ -41,7 +41,7 @@ pub fn measured_now(
     exec: impl FnOnce(Perform<Now>, Args<'_>) -> Result<()>,
 ) -> Result<Parameters> {
     let plan = Plan::new(procs, Growth::MessagePassing, time, false);
-    let order = Order { alone: Alone::measure(&plan), plan };
+    let order = Order { alone: Alone::measure(&plan, &|| false), plan };
     Ok(perform::<Now>(&order, unwatched(), exec)?.parameters)
 }
 
@@ -52,7 +52,7 @@ pub fn measured_now(
 /// *Mitigable* if memory is refused, *fatal* if the section failed.
 pub fn measured_here<L: Lpf>(ctx: &mut Context<'_, L>, time: Duration) -> Result<Parameters> {
     let plan = Plan::new(ctx.nprocs(), Growth::MessagePassing, time, false);
-    let alone = if ctx.pid() == 0 { Alone::measure(&plan) } else { Alone::default() };
+    let alone = if ctx.pid() == 0 { Alone::measure(&plan, &|| false) } else { Alone::default() };
     // Another host has another memory and other caches, and so another plan.
     let order = serde_json::to_vec(&Order { plan, alone }).map_err(lpf_core::Error::setting)?;
     let order = super::share::from_first(ctx, &order)?;

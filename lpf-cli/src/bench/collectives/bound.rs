@@ -47,6 +47,7 @@ use crate::bench::limits::sockets::Idle;
 use crate::bench::limits::streaming;
 use crate::bench::limits::team::{Team, Timed};
 use crate::failure::Result;
+use crate::interrupt;
 use crate::place::Place;
 
 /// Lengths that rates are measured for, powers of two, bytes: up to 16 MiB.
@@ -251,6 +252,10 @@ impl Bound {
 /// A copy of what a thread has just rewritten to where another one has just read, by one of them: by thread 0,
 /// or by all at once. Nanoseconds at thread 0.
 fn copy(team: &Team, batches: usize, bytes: usize, everybody: bool, way: Way) -> Vec<f64> {
+    if interrupt::came() {
+        // Before memory is made for it.
+        return Vec::new();
+    }
     let threads = team.threads();
     let (barrier, memory) = (Barrier::new(team), Memory::new(threads, bytes, 64));
     team.time(batches, Timed::Inside, |me| {

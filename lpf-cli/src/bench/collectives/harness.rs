@@ -8,8 +8,12 @@
 //! Where a process comes late to the start (something else had its core), the others have a head start. Such
 //! a repetition is counted from when the first of them went, and only if there is no other: it says how
 //! late somebody was, rather than how long the collective takes.
+//!
+//! After an interrupt process 0 names no further start, so the measurement ends after the repetition under way.
 
 use serde::{Deserialize, Serialize};
+
+use crate::interrupt;
 
 /// One process of one side.
 pub(in crate::bench) trait Side {
@@ -62,7 +66,14 @@ pub(in crate::bench) struct Timed {
     pub(in crate::bench) each_ns: f64,
 }
 
-/// Times a side. Collective; what it returns has a meaning at process 0.
+/// The common start that process 0 names, at least this long from now; none after an interrupt. Collective.
+pub(in crate::bench) fn start(side: &mut impl Side, window_ns: u64) -> lpf::Result<Option<u64>> {
+    let start = if interrupt::came() { 0 } else { now_ns() + window_ns };
+    Ok(Some(side.tell(start)?).filter(|&start| start > 0))
+}
+
+/// Times a side. Collective; what it returns has a meaning at process 0. After an interrupt there may be fewer
+/// repetitions than were asked for, or none.
 pub(in crate::bench) fn time(side: &mut impl Side, pacing: &Pacing) -> lpf::Result<Timed> {
     let Pacing { repetitions, warm_up, window_ns, oversubscribed } = *pacing;
     let mut notes = Vec::with_capacity(NOTED);
@@ -75,7 +86,8 @@ pub(in crate::bench) fn time(side: &mut impl Side, pacing: &Pacing) -> lpf::Resu
         side.touch(f64::from(nth + 1));
         side.meet()?;
         let met = now_ns();
-        let start = side.tell(met + window_ns.max(2 * telling).min(LONGEST * window_ns))?;
+        let window_ns = window_ns.max(2 * telling).min(LONGEST * window_ns);
+        let Some(start) = start(side, window_ns)? else { break };
         let ready = now_ns();
         telling = ready - met;
         while now_ns() < start {
@@ -90,11 +102,11 @@ pub(in crate::bench) fn time(side: &mut impl Side, pacing: &Pacing) -> lpf::Resu
             notes.extend([start, ready, now_ns()]);
         }
     }
-    let each_ns = (now_ns() - begin) as f64 / f64::from(all.saturating_sub(warm_up).max(1));
-    let counted = notes.len();
+    let counted = notes.len() / NOTES;
+    let each_ns = (now_ns() - begin) as f64 / counted.max(1) as f64;
     notes.resize(NOTED, 0);
     let notes = side.gather(&notes)?;
-    let (ns, late) = counts(&notes, counted / NOTES);
+    let (ns, late) = counts(&notes, counted);
     Ok(Timed { ns, late, each_ns })
 }
 

@@ -40,7 +40,7 @@ use crate::interrupt;
 use crate::output;
 use crate::place::Place;
 use crate::progress::Bar;
-use crate::remarks;
+use crate::remarks::{self, Remarks};
 
 pub(crate) use self::bare::Messages;
 #[cfg(feature = "mpi")]
@@ -65,7 +65,7 @@ pub(crate) fn run(options: &BenchCollectives) -> Result<()> {
     let all = points.len();
     points.retain(Point::is_measured);
     if points.is_empty() {
-        return end;
+        return interrupt::without_rows(end);
     }
     let rival_name = rival.name();
     let mut remarks = busy.remarks();
@@ -93,8 +93,7 @@ fn print(
     output::rows(&options.measuring, &rows, |out| {
         rows::table(out, points, sides, bound)?;
         writeln!(out, "{share}")?;
-        let processes: Vec<Pid> = bounds.iter().map(Bound::p).collect();
-        origins(out, sides.backend, &processes)?;
+        origins(out, sides.backend, bounds)?;
         let chosen = rows.iter().filter(|row| row.algorithm == rows::CHOSEN);
         remarks::print(out, chosen.map(|row| (row.name(), &row.remarks)))
     })?;
@@ -108,14 +107,14 @@ fn print(
     }
 }
 
-/// Where the g and l of predictions come from, once where it is the same for all numbers of processes.
-fn origins(out: &mut dyn Write, backend: &str, processes: &[Pid]) -> io::Result<()> {
-    let sentences: Vec<_> = processes.iter().map(|&p| cost::origin(backend, p)).collect();
-    if sentences.iter().all(|sentence| *sentence == sentences[0]) {
-        return sentences.iter().take(1).try_for_each(|sentence| writeln!(out, "{sentence}"));
-    }
-    let mut all = processes.iter().zip(sentences);
-    all.try_for_each(|(p, sentence)| writeln!(out, "p = {p}: {sentence}"))
+/// Where the g and l come from that predictions, and the default choices, rest on.
+pub(super) fn origins(out: &mut dyn Write, backend: &str, of: &[Bound]) -> io::Result<()> {
+    let origin = |bound: &Bound| {
+        let remarks = [cost::origin(backend, bound.p())].into_iter().collect();
+        (format!("p = {}", bound.p()), remarks)
+    };
+    let all: Vec<(String, Remarks)> = of.iter().map(origin).collect();
+    remarks::print(out, all.iter().map(|(name, remarks)| (name.clone(), remarks)))
 }
 
 /// Of one process.
@@ -260,7 +259,9 @@ impl Bench {
             let point = &self.points[first];
             bar.show(self.start.elapsed(), || point.estimate());
             self.ours(place, &turn)?;
-            self.theirs(place, &turn)?;
+            if !interrupt::came() {
+                self.theirs(place, &turn)?;
+            }
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ use mpi::ffi;
 use super::harness::{self, NOTED, Side};
 use super::rival::Asked;
 use super::shapes::Shape;
-use crate::bench::reduce::{arrive, seen};
+use crate::bench::reduce::{arrive, seen, uncut};
 use crate::failure::{Failure, Result};
 use crate::place::{Answer, Order, say};
 
@@ -47,7 +47,8 @@ pub(crate) fn answer_orders() -> Result<()> {
         }
     }
     for line in io::stdin().lock().lines() {
-        let order: Order = serde_json::from_str(&line?)?;
+        let unread = |error| Failure::Failed(format!("the orders cannot be read: {error}"));
+        let order: Order = serde_json::from_str(&line.map_err(unread)?)?;
         let order: Asked = serde_json::from_value(order.order)?;
         world.give(&serde_json::to_vec(&order)?).map_err(refused)?;
         say(&Answer::Found(perform(&world, &order)?))?;
@@ -80,13 +81,15 @@ fn perform(world: &World, order: &Asked) -> Result<serde_json::Value> {
             Ok(serde_json::to_value(found)?)
         }
         Asked::Arriving(all) => {
-            let mut found = Vec::new();
-            for wanted in all {
+            let calls = all.iter().map(|wanted| {
                 own.shape = wanted.shape;
-                let noted = arrive(&mut own, wanted.arrivals_ns[world.rank], wanted.window_ns)?;
-                found.push(seen(&mut own, noted, 0)?);
-            }
-            Ok(serde_json::to_value(found)?)
+                let late_ns = wanted.arrivals_ns[world.rank];
+                match arrive(&mut own, late_ns, wanted.window_ns)? {
+                    Some(noted) => seen(&mut own, noted, 0),
+                    None => Ok(None),
+                }
+            });
+            Ok(serde_json::to_value(uncut(calls)?)?)
         }
     }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::failure::{Failure, Result};
 use crate::given::{text, whole};
+use crate::output::named;
 
 /// How arrivals are spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +86,7 @@ const MOST: u64 = 3_600_000_000_000;
 
 /// A recorded trace: a list of repetitions, each a list of when each of p processes arrives, ns.
 pub(super) fn trace(path: &Path, p: usize) -> Result<Vec<Vec<u64>>> {
-    let shown = path.display();
+    let shown = named(path.display());
     let text = text("--trace", path, "a list of lists, [[0, 1500, ...], ...]")?;
     let rows: Vec<Vec<Value>> = serde_json::from_str(&text).map_err(|error| {
         Failure::Usage(format!(

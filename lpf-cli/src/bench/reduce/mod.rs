@@ -24,11 +24,11 @@ pub(super) use self::own::algorithms;
 pub(crate) use self::own::{Arriving, Wanted};
 use self::own::{OWN, Seen};
 #[cfg(feature = "mpi")]
-pub(super) use self::own::{arrive, seen};
+pub(super) use self::own::{arrive, seen, uncut};
 use super::collectives::bound::Bound;
 use super::collectives::rival::{Asked, Rival};
 use super::collectives::shapes::Shape;
-use super::collectives::{ALONE, SPINS, least_window, shuffle};
+use super::collectives::{ALONE, SPINS, least_window, origins, shuffle};
 use crate::args::BenchReduce;
 use crate::busy::Busy;
 use crate::failure::{Failure, Result};
@@ -66,7 +66,12 @@ impl Cell {
     fn story(&self) -> String {
         let (call, bytes) = (self.shape.collective().name(), size(self.shape.bytes()));
         let delay = time(self.delay_ns as f64);
-        format!("{call} of {bytes}, p = {}, {}, {delay}", self.shape.p, self.pattern.name())
+        let text =
+            format!("{call} of {bytes}, p = {}, {}, {delay}", self.shape.p, self.pattern.name());
+        match self.own.iter().map(|(_, seen)| seen.len()).min() {
+            None | Some(0) => text,
+            Some(n) => format!("{text}: {n} repetitions"),
+        }
     }
 }
 
@@ -190,7 +195,7 @@ pub(crate) fn run(options: &BenchReduce) -> Result<()> {
     let all = cells.len();
     cells.retain(|cell| cell.own.iter().all(|(_, seen)| !seen.is_empty()));
     if cells.is_empty() {
-        return end;
+        return interrupt::without_rows(end);
     }
     let rival_name = rival.name();
     let mut remarks = busy.remarks();
@@ -219,6 +224,7 @@ fn print(
     output::rows(&options.measuring, &rows, |out| {
         rows::table(out, &rows)?;
         writeln!(out, "{share}")?;
+        origins(out, backend, bounds)?;
         remarks::print(out, rows.iter().map(|row| (row.name(), &row.remarks)))
     })?;
     if options.measuring.is_for_programs() {
@@ -324,6 +330,9 @@ fn repeat(
     let found = place.measure::<Arriving>(p, &order, unwatched())?;
     let timed = found.into_iter().skip(turns.len());
     places.into_iter().zip(timed).for_each(|(nth, seen)| cell.own[nth].1.push(seen));
+    if interrupt::came() {
+        return Ok(());
+    }
     let found = if rival.is_here(p) {
         place.measure::<Arriving>(p, &own, unwatched())?
     } else {

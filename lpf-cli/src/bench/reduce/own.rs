@@ -16,9 +16,10 @@ use lpf::measure::task::{Task, Watch};
 use lpf::{Args, Context, Local, Lpf, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::bench::collectives::harness::{NOTED, Side, now_ns};
+use crate::bench::collectives::harness::{self, NOTED, Side, now_ns};
 use crate::bench::collectives::own::Line;
 use crate::bench::collectives::shapes::Shape;
+use crate::interrupt;
 use crate::place::Measurement;
 
 /// One call, when processes arrive at it, and the predictions of that.
@@ -141,7 +142,7 @@ fn in_turn<L: Lpf>(ctx: &mut Context<'_, L>, order: &[Wanted]) -> Result<Vec<See
     let first = order.first().cloned();
     let Some(wanted) = first else { return Ok(Vec::new()) };
     let mut own = Own { ctx, all, line, arbiters, x, y, sums, wanted, algorithm: Algorithm::Auto };
-    order.iter().map(|wanted| own.call(wanted)).collect()
+    uncut(order.iter().map(|wanted| own.call(wanted)))
 }
 
 struct Own<'c, 's, L: Lpf> {
@@ -158,43 +159,60 @@ struct Own<'c, 's, L: Lpf> {
     algorithm: Algorithm,
 }
 
-/// One call of a side: when this process arrived, and when it was done, ns after the common start.
+/// One call of a side: when this process arrived, and when it was done, ns after the common start. None after an
+/// interrupt, at all processes.
 pub(in crate::bench) fn arrive(
     side: &mut impl Side,
     late_ns: u64,
     window_ns: u64,
-) -> Result<[u64; 2]> {
+) -> Result<Option<[u64; 2]>> {
+    /// A delay of minutes does not delay the end of an interrupted program.
+    const LOOK_EVERY: Duration = Duration::from_millis(100);
     side.meet()?;
-    let start = side.tell(now_ns() + window_ns)?;
+    let Some(start) = harness::start(side, window_ns)? else { return Ok(None) };
     let due = start + late_ns;
     loop {
         match due.saturating_sub(now_ns()) {
             0 => break,
-            left => std::thread::sleep(Duration::from_nanos(left)),
+            _ if interrupt::came() => break,
+            left => std::thread::sleep(Duration::from_nanos(left).min(LOOK_EVERY)),
         }
     }
     let arrived = now_ns();
     side.act()?;
-    Ok([arrived, now_ns()].map(|at| at.saturating_sub(start)))
+    Ok(Some([arrived, now_ns()].map(|at| at.saturating_sub(start))))
 }
 
-/// What all processes noted, at process 0.
-pub(in crate::bench) fn seen(side: &mut impl Side, own: [u64; 2], planned_ns: u64) -> Result<Seen> {
+/// What all processes noted, at process 0; none if one of them was interrupted, which may have cut its delay.
+pub(in crate::bench) fn seen(
+    side: &mut impl Side,
+    own: [u64; 2],
+    planned_ns: u64,
+) -> Result<Option<Seen>> {
     let mut notes = vec![0; NOTED];
     notes[..2].copy_from_slice(&own);
-    notes[2] = planned_ns;
+    notes[2..4].copy_from_slice(&[planned_ns, interrupt::came().into()]);
     let all = side.gather(&notes)?;
     let of = |nth: usize| all.chunks(NOTED).map(move |own| own[nth]);
-    Ok(Seen {
+    let seen = Seen {
         arrived_ns: of(0).collect(),
         done_ns: of(1).collect(),
         planned_ns: of(2).max().unwrap_or(0),
         used: None,
-    })
+    };
+    Ok(of(3).all(|interrupted| interrupted == 0).then_some(seen))
+}
+
+/// The calls before the first one that an interrupt has cut: after it all are.
+pub(in crate::bench) fn uncut<E>(
+    calls: impl Iterator<Item = std::result::Result<Option<Seen>, E>>,
+) -> std::result::Result<Vec<Seen>, E> {
+    let calls: std::result::Result<Vec<Option<Seen>>, E> = calls.collect();
+    Ok(calls?.into_iter().map_while(|seen| seen).collect())
 }
 
 impl<L: Lpf> Own<'_, '_, L> {
-    fn call(&mut self, wanted: &Wanted) -> Result<Seen> {
+    fn call(&mut self, wanted: &Wanted) -> Result<Option<Seen>> {
         let call = wanted.shape.collective();
         let named = algorithms(call).into_iter().find(|(name, _)| *name == wanted.algorithm);
         let mpi = (wanted.algorithm == OWN).then_some(Algorithm::Mpi);
@@ -216,13 +234,16 @@ impl<L: Lpf> Own<'_, '_, L> {
         let n = wanted.shape.elements;
         self.ctx.write(&mut self.y)[..n].fill(-1.0);
         let me = self.ctx.pid() as usize;
-        let own = arrive(self, wanted.arrivals_ns[me], wanted.window_ns)?;
+        let Some(own) = arrive(self, wanted.arrivals_ns[me], wanted.window_ns)? else {
+            return Ok(None);
+        };
         let ahead = looks_ahead(algorithm);
         let planned = if ahead { self.all.planning().as_nanos() as u64 } else { 0 };
         // Nobody looks at what it got while others, on the same cores, have not got theirs.
         let mut seen = seen(self, own, planned)?;
-        let used = || self.all.algorithm_by_arrival().to_string();
-        seen.used = (algorithm == Algorithm::Auto).then(used);
+        if let Some(seen) = seen.as_mut().filter(|_| algorithm == Algorithm::Auto) {
+            seen.used = Some(self.all.algorithm_by_arrival().to_string());
+        }
         if call == Collective::Allreduce || me == 0 {
             let mut all = self.ctx.read(&self.y)[..n].chunks(PERIOD);
             if !all.all(|some| *some == self.sums[..some.len()]) {

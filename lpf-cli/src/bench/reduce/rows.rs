@@ -209,9 +209,6 @@ pub(super) fn of(
 pub(super) fn table(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     let header = ["algorithm", "", "elapsed", "run", "after last", "/bound", "schedule"];
     let mut table = output::table(header, 2);
-    table.column_iter_mut().for_each(|column| {
-        column.set_padding((0, 1));
-    });
     let mut headings: Vec<(usize, String)> = Vec::new();
     for (nth, row) in rows.iter().enumerate() {
         if nth == 0 || rows[nth - 1].cell() != row.cell() {
