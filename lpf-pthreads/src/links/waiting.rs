@@ -6,6 +6,7 @@ use lpf_core::wait::{Patience, Waiter};
 use lpf_core::waits::Consult;
 use lpf_core::{Awaited, Result};
 
+use super::Links;
 use super::asking::Asking;
 use crate::futex;
 use crate::sync::Ordering;
@@ -132,12 +133,14 @@ impl Threads {
     }
 
     pub(crate) fn report_releases(&mut self) {
-        for place in &mut self.links.places {
-            let Some(open) = &mut place.link else { continue };
+        let Links { places, busy, owing, .. } = &mut self.links;
+        for place in busy.iter().chain(owing.iter()) {
+            let Some(open) = &mut places[place].link else { continue };
             if !open.incoming.is_reported() {
                 open.report_aloud(&self.comm);
             }
         }
+        owing.clear();
     }
 
     /// Before a full sync or the end of a section: everything leaves, every release is reported.
