@@ -63,7 +63,7 @@ fn open(threads: &mut Threads, peer: u32) -> Link {
 
 fn register(threads: &mut Threads) -> Slot {
     threads.slots.reserve(2, 0).unwrap();
-    threads.slots.set_capacity(2);
+    threads.slots.set_capacity(2, 0);
     register_at(threads, WORDS.as_ptr().cast_mut().cast(), size_of_val(&WORDS))
 }
 
