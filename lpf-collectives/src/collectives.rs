@@ -8,7 +8,7 @@ use std::time::Duration;
 use lpf_core::arrivals::{InboxShape, MAX_WINDOW};
 use lpf_core::{Cause, Context, Error, Lpf, Memory, Pid, Result};
 
-use crate::algorithms::{Member, allgather_direct};
+use crate::algorithms::{Member, allgather_bruck, allgather_direct};
 use crate::blocks::Blocks;
 use crate::choices::Choices;
 use crate::group::Group;
@@ -271,8 +271,8 @@ impl<'s> Collectives<'s> {
     }
 
     /// Groups of the members that pass the same colour; `None` for a member that passes none. Collective over
-    /// this group: two exchanges of a word with every member. In a group its members keep their order. If one member
-    /// drops a group, all have to drop it before any of them joins a later group.
+    /// this group: two allgathers of a word, in ⌈log2 p⌉ rounds each. In a group its members keep their order. If one
+    /// member drops a group, all have to drop it before any of them joins a later group.
     ///
     /// # Errors
     /// *Misuse* at every member if one has no room left for the members of another group
@@ -284,7 +284,7 @@ impl<'s> Collectives<'s> {
         colour: Option<u32>,
     ) -> Result<Option<Self>> {
         let word = colour.map_or(u64::MAX, u64::from);
-        let colours = self.words(ctx, word)?;
+        let colours = self.words(ctx, word, allgather_bruck)?;
         let places: Vec<usize> = (0..self.len()).filter(|&m| colours[m] == word).collect();
         let barriers = self.strict && places.len() < ctx.nprocs() as usize;
         let taken = Group::rings(places.len(), barriers);
@@ -292,7 +292,7 @@ impl<'s> Collectives<'s> {
             None => Some(0),
             Some(_) => self.shared.borrow_mut().take_rings(taken),
         };
-        let told = self.words(ctx, rings.map_or(u64::MAX, u64::from))?;
+        let told = self.words(ctx, rings.map_or(u64::MAX, u64::from), allgather_bruck)?;
         self.group.children += 1;
         if let Some(full) = told.iter().position(|&ring| ring == u64::MAX) {
             if let (Some(_), Some(first)) = (colour, rings) {
@@ -361,12 +361,17 @@ impl<'s> Collectives<'s> {
     /// Opens all links of the group, and what connections they need: a word to every member.
     #[track_caller]
     pub(crate) fn warm_up<L: Lpf>(&mut self, ctx: &mut Context<'s, L>) -> Result<()> {
-        self.words(ctx, 0).map(|_| ())
+        self.words(ctx, 0, allgather_direct).map(|_| ())
     }
 
     /// A word of every member.
     #[track_caller]
-    fn words<L: Lpf>(&mut self, ctx: &mut Context<'s, L>, own: u64) -> Result<Vec<u64>> {
+    fn words<L: Lpf>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        own: u64,
+        allgather: fn(&mut Schedule, Member, Blocks<'_>),
+    ) -> Result<Vec<u64>> {
         let Collectives { group, shared, .. } = self;
         let shared = &mut *shared.borrow_mut();
         let member = group.member();
@@ -374,7 +379,7 @@ impl<'s> Collectives<'s> {
         let blocks = Blocks::Equal { first: 0, stride: 8, bytes: 8 };
         let mut schedule = std::mem::take(&mut shared.schedule);
         schedule.clear();
-        allgather_direct(&mut schedule, member, blocks);
+        allgather(&mut schedule, member, blocks);
         let scratch = shared.scratch;
         let words = scratch.data.cast::<u64>();
         // SAFETY: scratch has room for a word of every process, and nobody else has it now.

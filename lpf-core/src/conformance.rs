@@ -377,6 +377,7 @@ macro_rules! conformance {
                 a_put_without_credit_delays_no_other_target,
                 a_sender_that_never_flushes_is_stopped_by_misuse,
                 nobody_sleeps_on_releases_that_its_sender_needs,
+                an_idle_link_reports_its_releases_before_a_sleep,
                 nobody_meets_on_releases_that_its_sender_needs,
                 awaiting_more_before_the_first_came_releases_nothing,
                 the_credit_of_another_ring_is_none,

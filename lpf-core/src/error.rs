@@ -76,23 +76,27 @@ pub enum Cause {
     },
     /// More slots than reserved.
     #[error(
-        "no slot is left of the {reserved} reserved; resize for more slots and sync first (an area keeps its slot until it is deregistered, or dropped by all processes and a sync has returned)"
+        "no slot is left of the {reserved} reserved ({}); resize for more slots and sync first (an area keeps its slot until it is deregistered, or dropped by all processes and a sync has returned)", reserved_by("resize_memory_register", *reserved, *libraries)
     )]
     SlotsUsedUp {
         /// Slots reserved at present.
         reserved: usize,
+        /// Of these, those that libraries reserved.
+        libraries: usize,
     },
     /// More requests queued than reserved.
     #[error(
-        "no request is left of the {reserved} reserved, the least that any process asked for (one to oneself counts twice); resize for more requests and sync first"
+        "no request is left of the {reserved} reserved ({}), the least that any process asked for (one to oneself counts twice); resize for more requests and sync first", reserved_by("resize_message_queue", *reserved, *libraries)
     )]
     RequestsUsedUp {
         /// Requests reserved at present (the minimum over the processes).
         reserved: usize,
+        /// Of these, those that libraries reserved.
+        libraries: usize,
     },
     /// More requests at their target than reserved there.
     #[error(
-        "process {target} makes and is subject to {count} requests but has reserved {reserved}; process {origin} sent it the most; resize for more"
+        "process {target} makes and is subject to {count} requests but has reserved {reserved} ({}); process {origin} sent it the most; resize for more", reserved_by("resize_message_queue", *reserved, *libraries)
     )]
     TargetOverrun {
         /// The process with too many requests.
@@ -103,6 +107,8 @@ pub enum Cause {
         count: usize,
         /// Requests reserved at present.
         reserved: usize,
+        /// Of these, those that libraries reserved.
+        libraries: usize,
     },
     /// A process number that does not exist.
     #[error("process {pid} does not exist; the processes are 0 to {last}")]
@@ -262,6 +268,17 @@ impl Cause {
     fn is_found_late(&self) -> bool {
         use Cause::{RegistrationsDiffer, RemoteOutOfRange, TargetOverrun};
         matches!(self, RemoteOutOfRange { .. } | TargetOverrun { .. } | RegistrationsDiffer { .. })
+    }
+}
+
+/// Which call of the user reserved room, and how much of it is not the user's.
+fn reserved_by(call: &str, reserved: usize, libraries: usize) -> String {
+    match libraries {
+        0 => format!("by {call}"),
+        _ => {
+            let own = reserved.saturating_sub(libraries);
+            format!("{own} by {call}, {libraries} by libraries such as the collectives")
+        }
     }
 }
 
@@ -515,8 +532,18 @@ mod tests {
     }
 
     #[test]
+    fn an_error_of_room_names_the_call_that_reserves_it_and_what_libraries_took() {
+        let slots = Cause::SlotsUsedUp { reserved: 2, libraries: 0 }.to_string();
+        assert!(slots.contains("the 2 reserved (by resize_memory_register); resize "), "{slots}");
+        let requests = Cause::RequestsUsedUp { reserved: 8, libraries: 6 }.to_string();
+        let room = "the 8 reserved (2 by resize_message_queue, 6 by libraries such as the collectives), the least";
+        assert!(requests.contains(room), "{requests}");
+    }
+
+    #[test]
     fn an_error_names_the_call_or_says_how_to_find_it() {
-        let cause = Cause::TargetOverrun { target: 1, origin: 0, count: 3, reserved: 2 };
+        let cause =
+            Cause::TargetOverrun { target: 1, origin: 0, count: 3, reserved: 2, libraries: 0 };
         let late = Error::fatal(0, 4, cause);
         assert!(late.to_string().ends_with(" (run with LPF_CHECK=1 to see where)"), "{late}");
         let place = Place { file: "program.rs".into(), line: 3, column: 5 };

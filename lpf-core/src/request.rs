@@ -167,6 +167,7 @@ pub struct Requests {
     /// Gets among the requests of this superstep.
     gets: usize,
     capacity: usize,
+    of_libraries: usize,
     owner: Pid,
     processes: usize,
     /// What libraries have suspended, the latest last.
@@ -214,6 +215,7 @@ impl Requests {
             used: 0,
             gets: 0,
             capacity: 0,
+            of_libraries: 0,
             owner,
             processes,
             suspended: Vec::new(),
@@ -270,11 +272,17 @@ impl Requests {
         Ok(Some(Reserved(block)))
     }
 
-    /// Lets `requests` be queued from now on, the suspended ones included. Pending requests that are not suspended are
-    /// dropped.
+    /// Lets `requests` be queued from now on, the suspended ones included; libraries reserved `of_libraries` of them.
+    /// Pending requests that are not suspended are dropped.
     ///
     /// Whether that number is in force: while requests are suspended the room does not shrink.
-    pub fn set_capacity(&mut self, requests: usize, reserved: Option<Reserved>) -> bool {
+    pub fn set_capacity(
+        &mut self,
+        requests: usize,
+        of_libraries: usize,
+        reserved: Option<Reserved>,
+    ) -> bool {
+        self.of_libraries = of_libraries;
         self.clear();
         if let Some(Reserved(block)) = reserved {
             if self.suspended.is_empty() {
@@ -297,6 +305,19 @@ impl Requests {
     /// Requests that may be queued in one superstep.
     pub fn capacity(&self) -> usize {
         self.capacity
+    }
+
+    /// Why no request is left.
+    #[cold]
+    pub fn used_up(&self) -> Cause {
+        Cause::RequestsUsedUp { reserved: self.capacity, libraries: self.of_libraries }
+    }
+
+    /// Why a superstep cannot be in which this process, `target`, makes and is subject to `count` requests.
+    #[cold]
+    pub fn overrun(&self, target: Pid, origin: Pid, count: usize) -> Cause {
+        let (reserved, libraries) = (self.capacity, self.of_libraries);
+        Cause::TargetOverrun { target, origin, count, reserved, libraries }
     }
 
     /// Requests counted against the capacity in this superstep.
@@ -820,7 +841,7 @@ mod tests {
     fn requests(capacity: usize, processes: Pid) -> Requests {
         let mut requests = Requests::new(0, processes).unwrap();
         let reserved = requests.reserve(capacity, 0).unwrap();
-        assert!(requests.set_capacity(capacity, reserved));
+        assert!(requests.set_capacity(capacity, 0, reserved));
         requests
     }
 
@@ -1014,7 +1035,7 @@ mod tests {
                         if let Some(requests) = resize {
                             let reserved = pool.reserve(requests, 0).unwrap();
                             let shrinks = levels.len() > 1 && requests < room;
-                            prop_assert_eq!(pool.set_capacity(requests, reserved), !shrinks);
+                            prop_assert_eq!(pool.set_capacity(requests, 0, reserved), !shrinks);
                             room = if shrinks { room } else { requests };
                         }
                     }

@@ -276,6 +276,8 @@ pub struct SlotTable {
     generation: u64,
     used: usize,
     capacity: usize,
+    /// Of the capacity, for the text of an error.
+    of_libraries: usize,
     pending: u32,
     calls: u64,
     hash: u64,
@@ -331,6 +333,7 @@ impl SlotTable {
             generation: 0,
             used: 0,
             capacity: 0,
+            of_libraries: 0,
             pending: NONE,
             calls: 0,
             hash: 0,
@@ -414,16 +417,17 @@ impl SlotTable {
         self.global.reserve(slots).and_then(|()| self.local.reserve(slots)).ok_or_else(refuse)
     }
 
-    /// Lets `slots` be registered from now on; [`reserve`](Self::reserve) came before.
-    pub fn set_capacity(&mut self, slots: usize) {
+    /// Lets `slots` be registered from now on, of which libraries reserved `of_libraries`;
+    /// [`reserve`](Self::reserve) came before.
+    pub fn set_capacity(&mut self, slots: usize, of_libraries: usize) {
         self.global.extend_to(slots);
         self.local.extend_to(slots);
-        self.capacity = slots;
+        (self.capacity, self.of_libraries) = (slots, of_libraries);
     }
 
     #[cold]
     fn full(&self, superstep: u64) -> Error {
-        let cause = Cause::SlotsUsedUp { reserved: self.capacity };
+        let cause = Cause::SlotsUsedUp { reserved: self.capacity, libraries: self.of_libraries };
         Error::misuse(self.owner, superstep, cause)
     }
 
@@ -682,7 +686,7 @@ mod tests {
     fn table(slots: usize) -> SlotTable {
         let mut table = SlotTable::new(0);
         table.reserve(slots, 0).unwrap();
-        table.set_capacity(slots);
+        table.set_capacity(slots, 0);
         table
     }
 
@@ -690,7 +694,7 @@ mod tests {
     fn a_fresh_table_has_no_room() {
         let error =
             table(0).register_local(std::ptr::null_mut(), 0, Registrant::Caller, 0).unwrap_err();
-        assert_eq!(error.cause(), &Cause::SlotsUsedUp { reserved: 0 });
+        assert_eq!(error.cause(), &Cause::SlotsUsedUp { reserved: 0, libraries: 0 });
     }
 
     #[test]
@@ -729,7 +733,7 @@ mod tests {
         for _ in 0..2 {
             table.register_local(std::ptr::null_mut(), 0, Registrant::Caller, 0).unwrap();
         }
-        table.set_capacity(1);
+        table.set_capacity(1, 0);
         let refused = table.register_local(std::ptr::null_mut(), 0, Registrant::Caller, 0);
         assert!(refused.unwrap_err().is_misuse());
     }

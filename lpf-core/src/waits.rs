@@ -53,6 +53,7 @@ mod diagnose;
 
 pub use diagnose::{Fault, Suspicion, last_of_chain};
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -273,8 +274,8 @@ pub struct Status {
     pub call: Call,
     /// The source location of that call.
     pub place: Option<Place>,
-    /// Its counts, by stream.
-    pub counts: Vec<(Stream, Counts)>,
+    /// Its counts, by stream: a process can have two with each other one.
+    pub counts: BTreeMap<Stream, Counts>,
     /// Its calls that consult the board, by group.
     pub joined: Vec<(u64, Joined)>,
 }
@@ -305,18 +306,12 @@ impl Status {
 
     /// Its counts on a stream.
     pub fn on(&self, stream: Stream) -> Counts {
-        let found = self.counts.iter().find(|(s, _)| *s == stream);
-        found.map(|(_, counts)| *counts).unwrap_or_default()
+        self.counts.get(&stream).copied().unwrap_or_default()
     }
 
     /// Its counts on a stream, to be changed.
     pub fn on_mut(&mut self, stream: Stream) -> &mut Counts {
-        let known = self.counts.iter().position(|(s, _)| *s == stream);
-        let at = known.unwrap_or_else(|| {
-            self.counts.push((stream, Counts::default()));
-            self.counts.len() - 1
-        });
-        &mut self.counts[at].1
+        self.counts.entry(stream).or_default()
     }
 
     /// The count that `want` is about, at the process it awaits.

@@ -222,6 +222,11 @@ impl Barrier {
         }
     }
 
+    /// The longest sleep between two looks, if a wake-up is sure to come.
+    pub(crate) fn longest_sleep(&self) -> Duration {
+        self.longest_sleep
+    }
+
     /// The line that process `who` shows in the meeting of `epoch`.
     #[inline]
     pub(crate) fn line(&self, who: usize, epoch: u32) -> &Line {

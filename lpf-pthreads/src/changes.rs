@@ -130,9 +130,11 @@ impl Threads {
         self.slots.activate();
         self.capacity.active_inboxes = self.capacity.inboxes;
         if all & bits::RESIZED != 0 {
-            self.slots.set_capacity(self.capacity.slots());
+            self.slots.set_capacity(self.capacity.slots(), self.capacity.library_slots);
             let requests = self.capacity.agreed_requests;
-            let is_in_force = self.queue.set_capacity(requests, self.capacity.reserved.take());
+            let (libraries, larger) =
+                (self.capacity.library_requests, self.capacity.reserved.take());
+            let is_in_force = self.queue.set_capacity(requests, libraries, larger);
             // What is not in force yet waits for a sync of the caller.
             self.changes.resized = !is_in_force;
             self.comm.peers[self.pid as usize].show_table(self.slots.global_place());

@@ -6,6 +6,7 @@
 
 mod asking;
 mod loans;
+mod marks;
 mod open;
 mod receive;
 pub(crate) mod ring;
@@ -21,6 +22,7 @@ use lpf_core::waits::{ReceiverCounts, SenderCounts};
 use lpf_core::{Cause, Error, Pid, Result, Slot};
 
 use crate::threads::Threads;
+use marks::Marks;
 use ring::InboxMemory;
 
 /// The links of one process.
@@ -28,6 +30,12 @@ use ring::InboxMemory;
 pub(crate) struct Links {
     places: Vec<Place>,
     open: usize,
+    /// Those that a wait looks at: used in this superstep or the one before, or not done with an earlier one. A
+    /// process can have a link with each other one. A link in constant use keeps its mark, since what was just
+    /// stored is slow to load.
+    busy: Marks,
+    /// Those that became idle while a release was not reported. A process that sleeps reports them as well.
+    owing: Marks,
     call: Call,
     /// Deregistered since the last full sync: others may still send into them. With their numbers.
     removed: Vec<(usize, Arc<InboxMemory>)>,
@@ -78,6 +86,13 @@ pub(crate) struct OpenLink {
 impl OpenLink {
     fn window(&self) -> u32 {
         self.own.shape.window
+    }
+
+    /// Whether it was used since the last sync, or has messages that are not released or puts that have not left.
+    #[inline]
+    fn is_busy(&self) -> bool {
+        let Outgoing { made, made_at_sync, .. } = self.outgoing;
+        made != made_at_sync || self.incoming.unreleased() > 0 || !self.is_flushed()
     }
 }
 

@@ -53,7 +53,7 @@ where
     let began = Instant::now();
     let pin = pin::resolve(&environment.pin, procs as usize, nested);
     let comm = Comm::new(procs, environment, &pin)?;
-    let mut processes = Vec::new();
+    let mut processes = Vec::with_capacity(procs as usize);
     for pid in 0..procs {
         // Even shares of the free processors, the remainder to low numbers.
         let share = free / procs + Pid::from(pid < free % procs);

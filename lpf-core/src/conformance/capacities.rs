@@ -42,13 +42,13 @@ case! {
     /// A fresh context has room for zero slots and zero messages.
     pub fn a_fresh_context_has_room_for_nothing everywhere [1, 3] |ctx| {
         let buffer = Buffer::zeroed(8);
-        refused!(buffer.local(ctx), Misuse, SlotsUsedUp { reserved: 0 });
-        refused!(buffer.global(ctx), Misuse, SlotsUsedUp { reserved: 0 });
+        refused!(buffer.local(ctx), Misuse, SlotsUsedUp { reserved: 0, .. });
+        refused!(buffer.global(ctx), Misuse, SlotsUsedUp { reserved: 0, .. });
         ctx.raw().resize_memory_register(1)?;
         ctx.sync()?;
         let slot = buffer.global(ctx)?;
         ctx.sync()?;
-        refused!(put_one(ctx, slot), Misuse, RequestsUsedUp { reserved: 0 });
+        refused!(put_one(ctx, slot), Misuse, RequestsUsedUp { reserved: 0, .. });
         ctx.sync()?;
     }
 }
@@ -62,13 +62,13 @@ case! {
         ctx.sync()?;
         let slot = buffers[0].global(ctx)?;
         buffers[1].local(ctx)?;
-        refused!(buffers[2].local(ctx), Misuse, SlotsUsedUp { reserved: 2 });
+        refused!(buffers[2].local(ctx), Misuse, SlotsUsedUp { reserved: 2, .. });
         ctx.sync()?;
         if ctx.nprocs() > 1 {
             assert_capacity(ctx, slot, 4)?;
         }
         ctx.resize(3, 64)?;
-        refused!(buffers[2].local(ctx), Misuse, SlotsUsedUp { reserved: 2 });
+        refused!(buffers[2].local(ctx), Misuse, SlotsUsedUp { reserved: 2, .. });
         ctx.sync()?;
         buffers[2].local(ctx)?;
         if ctx.nprocs() > 1 {
@@ -166,7 +166,7 @@ case! {
         }
         ctx.sync()?;
         buffers[1].local(ctx)?;
-        refused!(buffers[2].local(ctx), Misuse, SlotsUsedUp { reserved: 2 });
+        refused!(buffers[2].local(ctx), Misuse, SlotsUsedUp { reserved: 2, .. });
         room(ctx, 3, 10)?;
         buffers[2].local(ctx)?;
         if ctx.nprocs() > 1 {
@@ -219,7 +219,7 @@ case! {
 }
 
 case! {
-    /// A library's reservation is added to the user's and survives the user's resizes.
+    /// A library's reservation is added to the user's and survives the user's resizes. A refusal tells them apart.
     pub fn a_reservation_of_a_library_is_added_to_the_users everywhere [2, 3] |ctx| {
         ctx.raw().reserve(1, 4)?;
         ctx.resize(1, 2)?;
@@ -227,12 +227,17 @@ case! {
         let buffers = [Buffer::zeroed(8), Buffer::zeroed(8), Buffer::zeroed(8)];
         let slot = buffers[0].global(ctx)?;
         buffers[1].local(ctx)?;
-        refused!(buffers[2].local(ctx), Misuse, SlotsUsedUp { .. });
+        refused!(buffers[2].local(ctx), Misuse, SlotsUsedUp { reserved: 2, libraries: 1 });
         ctx.sync()?;
         assert_capacity(ctx, slot, 6)?;
-        ctx.raw().resize_message_queue(4)?;
+        ctx.raw().resize_message_queue(5)?;
         ctx.sync()?;
-        assert_capacity(ctx, slot, 8)?;
+        assert_capacity(ctx, slot, 9)?;
+        if ctx.pid() == 0 {
+            (0..9).try_for_each(|_| put_one(ctx, slot))?;
+            refused!(put_one(ctx, slot), Misuse, RequestsUsedUp { reserved: 9, libraries: 4 });
+        }
+        ctx.sync()?;
     }
 }
 

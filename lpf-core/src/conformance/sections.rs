@@ -67,7 +67,7 @@ crate::program! {
         bury();
         let me = ctx.pid() as u8;
         assert_eq!(args.input, vec![me; 3 + me as usize]);
-        refused!(Buffer::zeroed(1).local(ctx), Misuse, SlotsUsedUp { reserved: 0 });
+        refused!(Buffer::zeroed(1).local(ctx), Misuse, SlotsUsedUp { reserved: 0, .. });
         room(ctx, 2, 4)?;
         let (mut x, y) = (ctx.local::<u8>(1)?, ctx.area::<u8>(1)?);
         ctx.sync()?;
@@ -128,7 +128,7 @@ case! {
         ctx.rehook(Args::none(), |inner, _args| {
             assert_eq!(inner.superstep(), 0);
             let own = Buffer::zeroed(8);
-            refused!(own.local(inner), Misuse, SlotsUsedUp { reserved: 0 });
+            refused!(own.local(inner), Misuse, SlotsUsedUp { reserved: 0, .. });
             refused!(
                 inner.raw().put(slot, 0, 0, slot, 4, 1, PutAttr::Default),
                 Misuse, UnknownSlot { .. }
@@ -139,7 +139,7 @@ case! {
             }
             inner.sync()
         })?;
-        refused!(Buffer::zeroed(8).local(ctx), Misuse, SlotsUsedUp { reserved: 1 });
+        refused!(Buffer::zeroed(8).local(ctx), Misuse, SlotsUsedUp { reserved: 1, .. });
         let me = ctx.pid();
         for _ in 0..2 {
             ctx.raw().put(slot, 0, me, slot, 4, 1, PutAttr::Default)?;

@@ -285,7 +285,7 @@ case! {
                 last = buffer.global(ctx)?;
             }
         }
-        refused!(target.local(ctx), Misuse, SlotsUsedUp { reserved: SLOTS });
+        refused!(target.local(ctx), Misuse, SlotsUsedUp { reserved: SLOTS, .. });
         ctx.sync()?;
         assert_eq!(target.to_vec(), [6, 6, 6, 6, 0, 0, 0, 0]);
         ctx.raw().put(from, 0, next, last, 1, 7, PutAttr::Default)?;

@@ -343,9 +343,10 @@ impl Local {
         self.slots.activate();
         self.changes.clear();
         if resized {
-            self.slots.set_capacity(self.wanted.slots());
+            self.slots.set_capacity(self.wanted.slots(), self.wanted.library_slots);
             // What is not in force yet waits for a sync of the caller.
-            self.changes.resized = !self.queue.set_capacity(requests, self.reserved.take());
+            let (libraries, larger) = (self.wanted.library_requests, self.reserved.take());
+            self.changes.resized = !self.queue.set_capacity(requests, libraries, larger);
         }
     }
 }

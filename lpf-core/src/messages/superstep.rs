@@ -122,9 +122,8 @@ pub(super) struct InMeeting<'a> {
 impl InMeeting<'_> {
     /// A process is subject to more requests than it has room for.
     pub(super) fn overrun(&self, origin: Pid, count: usize) -> Error {
-        let (target, reserved) = (self.local.pid, self.local.queue.capacity());
-        let count = count + self.local.queue.used();
-        let cause = Cause::TargetOverrun { target, origin, count, reserved };
+        let Local { pid: target, queue, .. } = self.local;
+        let cause = queue.overrun(*target, origin, count + queue.used());
         let error = Error::fatal(origin, self.local.superstep, cause);
         // Only the origin knows where it made its requests: see `Local::with_place`.
         if self.local.checks.is_some() { error.in_checked_mode() } else { error }

@@ -178,5 +178,5 @@ fn out_of_range(slots: &SlotTable, slot: Slot, offset: usize, bytes: usize) -> R
 
 #[cold]
 fn used_up(queue: &Requests) -> Refusal {
-    Cause::RequestsUsedUp { reserved: queue.capacity() }.into()
+    queue.used_up().into()
 }

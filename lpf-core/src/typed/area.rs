@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn an_area_prints_as_words_and_not_as_its_parts() {
         let mut slots = SlotTable::new(0);
-        slots.set_capacity(1);
+        slots.set_capacity(1, 0);
         let slot = slots.register_global(std::ptr::null_mut(), 32, 0, 0).unwrap();
         let releases = Releases::default();
         assert!(releases.reserve_for_one_more_area());

@@ -7,28 +7,43 @@ use std::ptr::NonNull;
 /// copies into them come from many.
 const ALIGN: usize = 128;
 
+/// From this size on the allocator takes pages from the system, which are zero and exist once they are touched. The
+/// standard library leaves them so only at the allocator's own alignment, and fills any other block with zeros.
+const LARGE: usize = 128 << 10;
+const OWN_ALIGN: usize = 16;
+
 #[derive(Debug)]
 struct Block {
     base: NonNull<u8>,
     bytes: usize,
+    /// What the allocator gave; a large block begins behind it.
+    memory: NonNull<u8>,
 }
 
 impl Block {
     fn layout(bytes: usize) -> Option<Layout> {
-        Layout::from_size_align(bytes.max(1), ALIGN).ok()
+        let layout = match bytes < LARGE {
+            true => Layout::from_size_align(bytes.max(1), ALIGN),
+            false => Layout::from_size_align(bytes.checked_add(ALIGN)?, OWN_ALIGN),
+        };
+        layout.ok()
     }
 
     fn allocate(bytes: usize) -> Option<Self> {
         let layout = Self::layout(bytes)?;
         // SAFETY: the layout has a size of at least 1.
-        let base = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-        Some(Block { base, bytes })
+        let memory = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        let skipped = memory.align_offset(ALIGN);
+        // SAFETY: a small block is aligned, so that 0 bytes are skipped. Of a large one it is fewer than `ALIGN`, and
+        // the layout has that many on top.
+        let base = unsafe { memory.add(skipped) };
+        Some(Block { base, bytes, memory })
     }
 
     fn free(self) {
         if let Some(layout) = Self::layout(self.bytes) {
             // SAFETY: allocated by `allocate` with this layout, and freed once: `self` is consumed.
-            unsafe { dealloc(self.base.as_ptr(), layout) };
+            unsafe { dealloc(self.memory.as_ptr(), layout) };
         }
     }
 }

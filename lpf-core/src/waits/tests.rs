@@ -50,7 +50,7 @@ fn waiting(wants: &[Want]) -> Status {
 
 fn made(status: Status, from: Pid, to: Pid, made: u64) -> Status {
     let mut status = status;
-    status.counts.push((stream(from, to), sent(made)));
+    status.counts.insert(stream(from, to), sent(made));
     status
 }
 
@@ -78,7 +78,7 @@ fn a_message_without_a_ring_waits_for_who_has_the_ring() {
     let put = SenderCounts { made: 1, barred: Some(1), opened: 1, ..Default::default() };
     let ring = ReceiverCounts { opened: 1, held_by: Some((1, 1)), ..Default::default() };
     let on = |mut status: Status, stream, sent, received| {
-        status.counts.push((stream, Counts { sent, received }));
+        status.counts.insert(stream, Counts { sent, received });
         status
     };
     let opened_once = SenderCounts { made: 1, opened: 1, ..Default::default() };
@@ -105,7 +105,7 @@ fn what_is_sent_on_a_closed_link_never_leaves() {
     let opening = |need| Want { what: What::Opening, stream: to, have: need - 1, need };
     let received = ReceiverCounts { opened: 3, closed: 3, ..Default::default() };
     let mut peer = computing();
-    peer.counts.push((to, Counts { received, ..Counts::default() }));
+    peer.counts.insert(to, Counts { received, ..Counts::default() });
     assert_eq!(
         ask(&[waiting(&[opening(3)]), peer.clone()]).unwrap(),
         "process 1: process 0, in call 7 (broadcast), waits for process 1 to open its end of their link, but \
@@ -231,7 +231,7 @@ fn without_a_call_stamps_say_nothing() {
 fn releases_may_come_from_any_call_but_not_from_who_left() {
     let own = waiting(&[release(0, 1, 5)]);
     let released = |status: Status, released| Status {
-        counts: vec![(stream(0, 1), received(released, 0))],
+        counts: [(stream(0, 1), received(released, 0))].into(),
         ..status
     };
     for other in [call(8, 0xa1), call(7, 0xc1)] {
@@ -354,7 +354,7 @@ fn a_landing_that_the_asker_never_offered_and_awaits_itself() {
     let own = waiting(&[message(1, 0, 2)]);
     let queued = Some(QueuedLanding { message: 2, landing: 1 });
     let mut peer = made(computing(), 1, 0, 2);
-    peer.counts[0].1.sent.queued = queued;
+    peer.on_mut(stream(1, 0)).sent.queued = queued;
     assert_eq!(
         ask(&[own.clone(), peer.clone()]).unwrap(),
         "process 1: process 0, in call 7 (broadcast), waits for message 2 of process 1 (1 have \
@@ -362,7 +362,7 @@ fn a_landing_that_the_asker_never_offered_and_awaits_itself() {
          offer 1 and has made 0"
     );
     let mut offered = own.clone();
-    offered.counts.push((stream(1, 0), received(0, 1)));
+    offered.counts.insert(stream(1, 0), received(0, 1));
     assert_eq!(ask_often(&[offered, peer.clone()]), None, "the offer is under way");
     let earlier = waiting(&[message(1, 0, 1)]);
     assert_eq!(ask_often(&[earlier, peer]), None, "the message awaited comes before the landing");

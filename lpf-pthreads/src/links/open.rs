@@ -10,7 +10,7 @@ use lpf_core::waits::Stream;
 use lpf_core::{Cause, Error, Pid, Result};
 
 use super::ring::{self, FREE, InboxMemory, process_of};
-use super::{OpenLink, Place};
+use super::{Links, OpenLink, Place};
 use crate::sync::Ordering;
 use crate::threads::Threads;
 
@@ -83,13 +83,9 @@ impl Threads {
             let text = format!("inbox {number} has rings 0 to {}", rings.saturating_sub(1));
             return Err(self.arrivals_misuse(text));
         }
-        let taken = |place: &Place| {
-            place
-                .link
-                .as_ref()
-                .is_some_and(|link| link.inbox as usize == number && link.ring == ring)
-        };
-        if self.links.places.iter().any(taken) {
+        let owner = own.owner(ring);
+        // This process alone grants it, and takes it back.
+        if owner.granted.load(Ordering::Relaxed) != FREE {
             let text = format!("ring {ring} of inbox {number} carries a link already");
             return Err(self.arrivals_misuse(text));
         }
@@ -103,7 +99,6 @@ impl Threads {
             (sent, *received)
         };
         // The ring's counts go on where its last link ended; the peer's are read when it grants.
-        let owner = own.owner(ring);
         let released = owner.released.load(Ordering::Relaxed);
         let offered = owner.offered.load(Ordering::Relaxed);
         owner.granted.store(ring::end(peer, received_before.opened), Ordering::Release);
@@ -134,16 +129,19 @@ impl Threads {
             borrowed: 0,
             call: Call::default(),
         };
-        let places = &mut self.links.places;
+        let Links { places, open: is_open, busy, owing, .. } = &mut self.links;
         let is_free = |place: &Place| place.link.is_none() && place.generation < u32::MAX;
-        let number = places.iter().position(is_free).unwrap_or_else(|| {
+        let free = if *is_open < places.len() { places.iter().position(is_free) } else { None };
+        let number = free.unwrap_or_else(|| {
             places.push(Place { generation: 0, link: None });
+            busy.grow(places.len());
+            owing.grow(places.len());
             places.len() - 1
         });
         let place = &mut places[number];
         place.generation += 1;
         place.link = Some(open);
-        self.links.open += 1;
+        *is_open += 1;
         Ok(Link::new(number as u32, place.generation))
     }
 
@@ -175,8 +173,11 @@ impl Threads {
             }
         }
         self.keep_counts(link);
-        self.links.places[link.number()].link = None;
-        self.links.open -= 1;
+        let Links { places, open, busy, owing, .. } = &mut self.links;
+        places[link.number()].link = None;
+        busy.remove(link.number());
+        owing.remove(link.number());
+        *open -= 1;
         Ok(())
     }
 }

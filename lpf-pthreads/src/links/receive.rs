@@ -3,8 +3,8 @@
 use lpf_core::arrivals::{Arrival, Call, Expect, Link, never_awaited};
 use lpf_core::{Cause, Error, Pid, Result, Slot};
 
-use super::OpenLink;
 use super::ring::{self, LANDED, LENT, offer};
+use super::{Links, OpenLink};
 use crate::comm::Comm;
 use crate::sync::Ordering;
 use crate::threads::Threads;
@@ -18,6 +18,12 @@ impl OpenLink {
     pub(super) fn report(&mut self) {
         self.own.owner(self.ring).released.store(self.incoming.released, Ordering::Release);
         self.incoming.reported = self.incoming.released;
+    }
+
+    /// Whether the peer may depend on what was released and not reported.
+    #[inline]
+    pub(super) fn must_report(&self) -> bool {
+        self.incoming.must_report(self.window(), self.incoming.awaited)
     }
 
     /// Tells it, and wakes the peer.
@@ -60,20 +66,26 @@ impl Threads {
             let may = open.incoming.may_await(expect.link, messages, open.window());
             may.map_err(|cause| self.misuse(cause))?;
         }
-        let call = self.links.call;
-        for place in &mut self.links.places {
-            if let Some(open) = &mut place.link {
-                open.incoming.release_unheld();
-                open.outgoing.made_at_sync = open.outgoing.made;
-                if open.must_return() {
-                    open.report_aloud(&self.comm);
-                }
+        let Links { places, busy, owing, call, .. } = &mut self.links;
+        busy.retain(|place| {
+            let Some(open) = &mut places[place].link else { return false };
+            let is_busy = open.is_busy();
+            open.incoming.release_unheld();
+            open.outgoing.made_at_sync = open.outgoing.made;
+            if open.must_return() {
+                open.report_aloud(&self.comm);
             }
-        }
+            if !is_busy && !open.incoming.is_reported() {
+                owing.add(place);
+            }
+            is_busy
+        });
+        let call = *call;
         for expect in messages {
             let open = self.link_mut(expect.link)?;
             open.incoming.awaited += u64::from(expect.messages);
             open.call = call;
+            self.links.busy.add(expect.link.number());
         }
         Ok(())
     }

@@ -3,8 +3,8 @@
 use lpf_core::arrivals::{Link, Queued, Travel, never_awaited};
 use lpf_core::{Awaited, Cause, Error, Pid, Result, Slot};
 
-use super::OpenLink;
 use super::ring::{FREE, InboxMemory, LANDED, LENT, copy_to_landing, credit, offer};
+use super::{Links, OpenLink};
 use crate::sync::Ordering;
 use crate::threads::Threads;
 
@@ -224,14 +224,15 @@ impl Threads {
             return Err(self.misuse(cause));
         }
         let put = Queued { slot: src, address, bytes, travel, stamp };
+        let peer = open.peer;
         // SAFETY: the source is a slot's, and a message is as long as a cell at most.
-        if unsafe { open.send_at_once(&put) } {
-            let peer = open.peer;
-            self.comm.peers[peer as usize].ring();
-            return Ok(());
-        }
-        open.queue.push(put);
-        let (sent, peer) = (open.send(pid, superstep), open.peer);
+        let sent = if unsafe { open.send_at_once(&put) } {
+            Ok(true)
+        } else {
+            open.queue.push(put);
+            open.send(pid, superstep)
+        };
+        self.links.busy.add(link.number());
         match sent {
             Ok(true) => self.comm.peers[peer as usize].ring(),
             Ok(false) => {}
@@ -248,11 +249,10 @@ impl Threads {
         }
         let (pid, superstep) = (self.pid, self.superstep);
         let mut failed = None;
-        for place in &mut self.links.places {
-            let Some(open) = &mut place.link else { continue };
-            let window = open.window();
-            let waits_for = open.incoming.awaited;
-            if open.incoming.must_report(window, waits_for) {
+        let Links { places, busy, .. } = &mut self.links;
+        for place in busy.iter() {
+            let Some(open) = &mut places[place].link else { continue };
+            if open.must_report() {
                 open.report_aloud(&self.comm);
             }
             if !open.queue.is_empty() {
@@ -286,10 +286,11 @@ impl Threads {
     pub(crate) fn flush(&mut self) -> Result<()> {
         self.expect_messages(&[])?;
         let mut has_left = true;
-        for place in &mut self.links.places {
-            let Some(open) = &mut place.link else { continue };
+        let Links { places, busy, .. } = &mut self.links;
+        for place in busy.iter() {
+            let Some(open) = &mut places[place].link else { continue };
             has_left &= open.is_flushed();
-            if open.incoming.must_report(open.own.shape.window, open.incoming.awaited) {
+            if open.must_report() {
                 open.report_aloud(&self.comm);
             }
         }
@@ -297,7 +298,8 @@ impl Threads {
     }
 
     pub(super) fn is_flushed(&self) -> bool {
-        self.links.places.iter().all(|p| p.link.as_ref().is_none_or(OpenLink::is_flushed))
+        let Links { places, busy, .. } = &self.links;
+        busy.iter().all(|place| places[place].link.as_ref().is_none_or(OpenLink::is_flushed))
     }
 
     pub(super) fn is_flushed_on(&self, links: &[Link]) -> Result<bool> {

@@ -6,7 +6,7 @@ use lpf_core::arrivals::left_unread;
 use lpf_core::{Error, Pid, Result};
 
 use super::OpenLink;
-use super::ring::{InboxMemory, process_of};
+use super::ring::{FREE, InboxMemory, process_of};
 use crate::sync::Ordering;
 use crate::threads::Threads;
 
@@ -15,7 +15,9 @@ impl Threads {
     /// what they send.
     pub(crate) fn fail_if_unread(&mut self) -> Result<()> {
         let own = &self.comm.peers[self.pid as usize];
-        let left = self.find_unread(|number| own.inbox(number));
+        let of_link = |open: &OpenLink| left_in(&open.own, open.ring, open.incoming.awaited);
+        let left = self.open_links().find_map(of_link);
+        let left = left.or_else(|| self.find_unread(|number| own.inbox(number)));
         self.fail_for(left)
     }
 
@@ -39,22 +41,24 @@ impl Threads {
         Err(self.fail_before(self.meeting + 1, error))
     }
 
-    /// How many messages of which process were sent here and not awaited.
+    /// How many messages of which process were sent here, after their link was closed, and not awaited.
     fn find_unread(&self, inbox: impl Fn(usize) -> Option<Arc<InboxMemory>>) -> Option<(u64, Pid)> {
         let status = self.comm.peers[self.pid as usize].lock_status();
         // Only rings that had a link: nobody sends into others.
-        status.counts.iter().filter(|(stream, _)| stream.to == self.pid).find_map(|(stream, _)| {
+        status.counts.keys().filter(|stream| stream.to == self.pid).find_map(|stream| {
             let inbox = inbox(stream.inbox)?;
-            let sender = inbox.sender(stream.ring);
-            let is_its =
-                |open: &&OpenLink| (open.inbox as usize, open.ring) == (stream.inbox, stream.ring);
-            let awaited = match self.open_links().find(is_its) {
-                Some(open) => open.incoming.awaited,
-                None => inbox.owner(stream.ring).released.load(Ordering::Relaxed),
-            };
-            let left = sender.sent.load(Ordering::Relaxed).saturating_sub(awaited);
-            let (from, _) = process_of(sender.served.load(Ordering::Relaxed));
-            (left > 0).then_some((left, from))
+            let owner = inbox.owner(stream.ring);
+            let is_closed = owner.granted.load(Ordering::Relaxed) == FREE;
+            let released = owner.released.load(Ordering::Relaxed);
+            if is_closed { left_in(&inbox, stream.ring, released) } else { None }
         })
     }
+}
+
+/// How many messages of which process were sent into a ring beyond the `awaited` ones.
+fn left_in(inbox: &InboxMemory, ring: u32, awaited: u64) -> Option<(u64, Pid)> {
+    let sender = inbox.sender(ring);
+    let left = sender.sent.load(Ordering::Relaxed).saturating_sub(awaited);
+    let (from, _) = process_of(sender.served.load(Ordering::Relaxed));
+    (left > 0).then_some((left, from))
 }

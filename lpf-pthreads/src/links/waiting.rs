@@ -6,6 +6,7 @@ use lpf_core::wait::{Patience, Waiter};
 use lpf_core::waits::Consult;
 use lpf_core::{Awaited, Result};
 
+use super::Links;
 use super::asking::Asking;
 use crate::futex;
 use crate::sync::Ordering;
@@ -53,11 +54,26 @@ impl Threads {
                 return Ok(());
             }
         }
+        let mut is_rung = None;
+        let result = self.wait_long(awaited, patience, &mut is_rung);
+        if is_rung.is_some() {
+            self.comm.peers[self.pid as usize].bell.asleep.store(0, Ordering::Relaxed);
+        }
+        result
+    }
+
+    /// `is_rung` is whether others are sure to ring, once they have been asked to.
+    fn wait_long(
+        &mut self,
+        awaited: Awaited<'_>,
+        patience: Patience,
+        is_rung: &mut Option<bool>,
+    ) -> Result<()> {
         let mut waiter = Waiter::new(patience);
         let mut asking = Asking::default();
         loop {
             if let Some(time) = waiter.pause() {
-                self.sleep_for_bell(awaited, time)?;
+                self.sleep_for_bell(awaited, time, is_rung)?;
                 asking.look(self, &|process| process.wants(awaited))?;
             }
             if self.poll_links(awaited)? {
@@ -112,32 +128,42 @@ impl Threads {
         Patience::for_processes(self.nprocs as usize, cores)
     }
 
-    /// Sleeps until somebody rings. The word is set before the last look, and a barrier on all
-    /// threads lies between: who sends after the look sees the word. Nobody sleeps on releases that
-    /// it has not reported: their sender may be what the awaited process waits for.
+    /// Sleeps until another process rings. The word that asks for it is set before the last look, and a barrier on
+    /// all threads lies between: a process that sends after the look sees the word. It is set until the wait ends,
+    /// because the barrier interrupts all cores. No process sleeps on releases that it has not reported: their
+    /// sender may be what the awaited process waits for.
     #[cold]
-    fn sleep_for_bell(&mut self, awaited: Awaited<'_>, time: Duration) -> Result<()> {
+    fn sleep_for_bell(
+        &mut self,
+        awaited: Awaited<'_>,
+        time: Duration,
+        is_rung: &mut Option<bool>,
+    ) -> Result<()> {
         let comm = self.comm.clone();
         let bell = &comm.peers[self.pid as usize].bell;
         let rings = bell.rings.load(Ordering::Acquire);
         self.report_releases();
-        bell.asleep.store(1, Ordering::SeqCst);
-        futex::barrier_everywhere();
-        let ready = self.poll_links(awaited);
-        if let Ok(false) = ready {
+        let is_rung = *is_rung.get_or_insert_with(|| {
+            bell.asleep.store(1, Ordering::SeqCst);
+            futex::barrier_everywhere()
+        });
+        let ready = self.poll_links(awaited)?;
+        if !ready {
+            let time = if is_rung { comm.barrier.longest_sleep() } else { time };
             futex::sleep(&bell.rings, rings, time);
         }
-        bell.asleep.store(0, Ordering::Relaxed);
-        ready.map(|_| ())
+        Ok(())
     }
 
     pub(crate) fn report_releases(&mut self) {
-        for place in &mut self.links.places {
-            let Some(open) = &mut place.link else { continue };
+        let Links { places, busy, owing, .. } = &mut self.links;
+        for place in busy.iter().chain(owing.iter()) {
+            let Some(open) = &mut places[place].link else { continue };
             if !open.incoming.is_reported() {
                 open.report_aloud(&self.comm);
             }
         }
+        owing.clear();
     }
 
     /// Before a full sync or the end of a section: everything leaves, every release is reported.

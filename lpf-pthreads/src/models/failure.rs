@@ -101,7 +101,7 @@ fn one_finds_an_error(processes: Pid, shape: Shape, preemptions: usize) {
         let comm = section(processes, &shape, None);
         let results = run(&comm, move |process| {
             let requests = process.queue.reserve(4, 0).unwrap();
-            process.queue.set_capacity(4, requests);
+            process.queue.set_capacity(4, 0, requests);
             if process.pid == process.nprocs - 1 {
                 // Of a slot that no process has.
                 assert!(process.queue.admit(0));

@@ -63,7 +63,7 @@ fn open(threads: &mut Threads, peer: u32) -> Link {
 
 fn register(threads: &mut Threads) -> Slot {
     threads.slots.reserve(2, 0).unwrap();
-    threads.slots.set_capacity(2);
+    threads.slots.set_capacity(2, 0);
     register_at(threads, WORDS.as_ptr().cast_mut().cast(), size_of_val(&WORDS))
 }
 
@@ -113,6 +113,32 @@ impl End {
     fn flush(&self, process: &mut Threads) {
         process.expect_messages(&[]).unwrap();
         self.wait(process, Awaited::Flushed);
+    }
+
+    /// Waits for one message more, in a section that may fail before: whether it came.
+    fn awaits_one(&self, process: &mut Threads) -> bool {
+        let expected = [Expect::one(self.link)];
+        if process.expect_messages(&expected).is_err() {
+            return false;
+        }
+        loop {
+            match process.poll_links(Awaited::Messages(&expected)) {
+                Ok(true) => return true,
+                Ok(false) => yield_now(),
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Process 0 goes on when process 1 is here, too: else it has mostly ended before process 1 opens the link, and
+    /// nothing was sent that could be revoked. False if the section has failed.
+    fn let_both_begin(&self, process: &mut Threads) -> bool {
+        if process.pid == 0 {
+            return self.awaits_one(process);
+        }
+        self.put(process, 0, Travel::Cell);
+        self.flush(process);
+        true
     }
 }
 
@@ -237,14 +263,17 @@ fn a_place_of_offers_is_used_again() {
 fn an_offer_is_revoked_or_its_copy_awaited() {
     between_two(1, 3, |process, end| {
         if process.pid == 0 {
-            // The section may have failed before or after.
-            let _ = process.put_on(end.link, end.slot, 0, WORD, Travel::Landing);
-            let _ = process.poll_links(Awaited::Flushed);
+            if end.let_both_begin(process) {
+                // The section may have failed before or after.
+                let _ = process.put_on(end.link, end.slot, 0, WORD, Travel::Landing);
+                let _ = process.poll_links(Awaited::Flushed);
+            }
             return;
         }
         let area = bytes();
         let place = std::ptr::from_ref(&area).cast_mut().cast();
         process.offer_on(end.link, end.slot, place, WORD).unwrap();
+        end.let_both_begin(process);
         let cause = Cause::Panicked { message: String::new() };
         process.fail_before(1, Error::fatal(1, 0, cause));
         // SAFETY: the area is this process's own.
@@ -298,6 +327,7 @@ fn what_is_lent_comes_back() {
 #[test]
 fn a_loan_is_revoked_or_its_reader_awaited() {
     between_two(1, 3, |process, end| {
+        end.let_both_begin(process);
         if process.pid == 0 {
             let area = bytes();
             lend(process, end, &area).unwrap();
@@ -307,17 +337,8 @@ fn a_loan_is_revoked_or_its_reader_awaited() {
             area.with_mut(|bytes| unsafe { (*bytes)[0] = 0 });
             return;
         }
-        let expected = [Expect::one(end.link)];
-        // The section may have failed before or after.
-        if process.expect_messages(&expected).is_err() {
+        if !end.awaits_one(process) {
             return;
-        }
-        loop {
-            match process.poll_links(Awaited::Messages(&expected)) {
-                Ok(true) => break,
-                Ok(false) => yield_now(),
-                Err(_) => return,
-            }
         }
         assert_eq!(read_lent(process, end), WORDS[1]);
         let _ = process.expect_messages(&[]);

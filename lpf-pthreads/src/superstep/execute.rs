@@ -143,12 +143,11 @@ impl Threads {
 
     /// A process may be subject to as many requests as it reserved.
     fn check_load(&self, load: &Load) -> Result<()> {
-        let reserved = self.queue.capacity();
-        if load.total <= reserved {
+        if load.total <= self.queue.capacity() {
             return Ok(());
         }
         let (origin, target) = (load.heaviest, self.pid);
-        let cause = Cause::TargetOverrun { target, origin, count: load.total, reserved };
+        let cause = self.queue.overrun(target, origin, load.total);
         // The latest may be the one too many.
         Err(self.found_late(origin, cause, |tracked| tracked.asked.other == target))
     }

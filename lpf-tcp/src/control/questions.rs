@@ -139,7 +139,7 @@ pub(super) fn is_readable(status: &Status) -> bool {
         _ => 0,
     };
     // Openings are counted from 1.
-    let holders = status.counts.iter().filter_map(|(_, counts)| counts.received.held_by);
+    let holders = status.counts.values().filter_map(|counts| counts.received.held_by);
     let exist = holders.map(|(_, opening)| opening).all(|opening| opening > 0);
     let bounded = status.counts.len() <= MOST_COUNTS && status.joined.len() <= MOST_COUNTS;
     wants <= MOST_WANTS && bounded && exist

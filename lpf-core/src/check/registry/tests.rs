@@ -12,7 +12,7 @@ impl Process {
     fn new() -> Self {
         let mut table = SlotTable::new(0);
         table.reserve(8, 0).unwrap();
-        table.set_capacity(8);
+        table.set_capacity(8, 0);
         Process { table, registry: Registry::default(), line: 0 }
     }
 

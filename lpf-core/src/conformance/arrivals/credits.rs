@@ -9,7 +9,9 @@ use crate::board::{Board, Topic};
 use crate::conformance::board::{await_version, board};
 use crate::conformance::memory::Buffer;
 use crate::conformance::verdict::refused;
-use crate::lpf::Awaited;
+use crate::context::Context;
+use crate::error::Result;
+use crate::lpf::{Awaited, Lpf};
 
 case! {
     /// 1,000 messages to a receiver that sleeps: the sender gets a window ahead and no further, so
@@ -212,37 +214,52 @@ case! {
     }
 }
 
-case! {
-    /// Process 1 fills its window at process 0 and flushes; process 0 has released one message, less
-    /// than half the window, and waits for process 2, which waits for what process 1 sends after its
-    /// flush. So process 0 has to report that one release before it sleeps.
-    pub fn nobody_sleeps_on_releases_that_its_sender_needs both_ways [3] |ctx| {
-        let mesh = Mesh::open(ctx, 1, 0, 4, 8)?;
-        let (_kept, source) = bodies(ctx, 6, 8)?;
-        ctx.sync()?;
-        match ctx.pid() {
-            1 => {
-                for number in 0..5 {
-                    send(ctx, source, 8 * number..8 * number + 8, 0, mesh.with(0))?;
-                    expect(ctx, &[])?;
-                }
+/// Process 1 fills its window at process 0 and flushes; process 0 has released one message, less
+/// than half the window, and waits for process 2 after `idle` supersteps without the link. Process 2 waits for what
+/// process 1 sends after its flush. So process 0 has to report that one release before it sleeps.
+fn wait_with_a_release_unreported<L: Lpf>(ctx: &mut Context<'_, L>, idle: usize) -> Result<()> {
+    let mesh = Mesh::open(ctx, 1, 0, 4, 8)?;
+    let (_kept, source) = bodies(ctx, 6, 8)?;
+    ctx.sync()?;
+    match ctx.pid() {
+        1 => {
+            for number in 0..5 {
+                send(ctx, source, 8 * number..8 * number + 8, 0, mesh.with(0))?;
+                expect(ctx, &[])?;
+            }
+            ctx.sync_with(SyncAttr::Flush)?;
+            send(ctx, source, 40..48, 2, mesh.with(2))?;
+        }
+        0 => {
+            expect(ctx, &[(mesh.with(1), 1)])?;
+            for _ in 0..idle {
                 ctx.sync_with(SyncAttr::Flush)?;
-                send(ctx, source, 40..48, 2, mesh.with(2))?;
             }
-            0 => {
+            expect(ctx, &[(mesh.with(2), 1)])?;
+            for number in 1..5 {
                 expect(ctx, &[(mesh.with(1), 1)])?;
-                expect(ctx, &[(mesh.with(2), 1)])?;
-                for number in 1..5 {
-                    expect(ctx, &[(mesh.with(1), 1)])?;
-                    assert_eq!(latest(ctx, mesh.with(1))?, body(number, 8));
-                }
-            }
-            _ => {
-                expect(ctx, &[(mesh.with(1), 1)])?;
-                send(ctx, source, 0..8, 0, mesh.with(0))?;
+                assert_eq!(latest(ctx, mesh.with(1))?, body(number, 8));
             }
         }
-        ctx.sync()?;
+        _ => {
+            expect(ctx, &[(mesh.with(1), 1)])?;
+            send(ctx, source, 0..8, 0, mesh.with(0))?;
+        }
+    }
+    ctx.sync()
+}
+
+case! {
+    /// A process that sleeps has reported what it released just before.
+    pub fn nobody_sleeps_on_releases_that_its_sender_needs both_ways [3] |ctx| {
+        wait_with_a_release_unreported(ctx, 0)?;
+    }
+}
+
+case! {
+    /// A process that sleeps has reported what it released on a link that it has not used since.
+    pub fn an_idle_link_reports_its_releases_before_a_sleep both_ways [3] |ctx| {
+        wait_with_a_release_unreported(ctx, 3)?;
     }
 }
 

@@ -63,7 +63,7 @@ case! {
             refused!(put, Misuse, InactiveSlot { .. });
             let get = ctx.raw().get(peer, slot, 0, source, 0, 8, GetAttr::Default);
             refused!(get, Misuse, InactiveSlot { .. });
-            refused!(buffer.local(ctx), Misuse, SlotsUsedUp { reserved: 2 });
+            refused!(buffer.local(ctx), Misuse, SlotsUsedUp { reserved: 2, .. });
             assert!(ctx.raw().open(inbox, 0, peer, 0).expect_err("not active").is_misuse());
         }
         ctx.sync()?;

@@ -203,7 +203,7 @@ impl Machine {
         true
     }
 
-    fn counts(&self, pid: Pid) -> Vec<(Stream, Counts)> {
+    fn counts(&self, pid: Pid) -> BTreeMap<Stream, Counts> {
         let counts = (0..self.p()).flat_map(|other| {
             let (out, into) = (&self.wires[&(pid, other)], &self.wires[&(other, pid)]);
             let made = out.made.len() as u64;
