@@ -10,7 +10,7 @@ use super::conduct::{Batch, Leader, Timed};
 use super::exchange::TotalExchange;
 use super::plan::{Plan, Word};
 use super::schedule::{Schedule, cost};
-use super::stats::{FEWEST, Samples};
+use super::stats::{FEWEST, ROBUST, Samples};
 
 /// One size of h, as measured.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -51,8 +51,6 @@ const PART: f64 = 0.6;
 const LOOK_EVERY: u32 = 32;
 /// Samples of a small h before its interval is believed.
 const SMALL_ENOUGH: usize = 48;
-/// Samples of the largest h before its interval is believed.
-const LARGE_ENOUGH: usize = 8;
 /// Narrow: half of g's interval is at most this part of g.
 const NARROW_G: f64 = 0.01;
 /// Narrow: half of l's interval is at most this part of l.
@@ -193,7 +191,7 @@ impl<'a> Rounds<'a> {
                 self.shares[first + TWO_P] = 1.0;
                 let rungs = first + self.octaves();
                 for rung in rungs..rungs + open {
-                    let is_enough = self.schedule.samples(rung).len() >= FEWEST;
+                    let is_enough = self.schedule.samples(rung).len() >= ROBUST;
                     self.shares[rung] = f64::from(u8::from(!is_enough));
                 }
                 self.shares[rungs + open - 1] = SHARE_OF_LARGEST;
@@ -226,9 +224,11 @@ impl<'a> Rounds<'a> {
         self.samples_of(word, self.octaves() + rung)
     }
 
-    /// The rung at which g is measured: the largest whose samples have an interval, else the smallest.
+    /// The rung at which g is measured: the largest whose interval one disturbance does not widen; else the largest that
+    /// has an interval, or the smallest.
     fn top(&self, word: usize) -> usize {
-        (0..self.parts[word].open).rfind(|&rung| self.rung(word, rung).len() >= FEWEST).unwrap_or(0)
+        let with = |n| (0..self.parts[word].open).rfind(|&rung| self.rung(word, rung).len() >= n);
+        with(ROBUST).or_else(|| with(FEWEST)).unwrap_or(0)
     }
 
     /// h at which g of each word size was measured, bytes.
@@ -258,7 +258,7 @@ impl<'a> Rounds<'a> {
     fn narrow(&self, word: usize) -> (bool, bool) {
         let row = self.row(word);
         let Part { open, .. } = self.parts[word];
-        let large = self.rung(word, open - 1).len() >= LARGE_ENOUGH;
+        let large = self.rung(word, open - 1).len() >= ROBUST;
         let mut small = (0..self.octaves()).filter(|&place| self.is_used(word, place));
         let small = small.all(|h| self.samples_of(word, h).len() >= SMALL_ENOUGH);
         let g_narrow = large && row.g_ci95 <= NARROW_G * row.g_ns_per_byte;

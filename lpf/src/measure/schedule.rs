@@ -82,12 +82,19 @@ impl Schedule {
     }
 
     fn batch(&self, pattern: usize) -> Batch {
-        Batch::of(pattern, self.last[pattern].unwrap_or(f64::INFINITY))
+        Batch::of(pattern, self.expected(pattern).unwrap_or(f64::INFINITY))
     }
 
     /// Nanoseconds that a batch takes.
     fn cost(&self, pattern: usize) -> f64 {
-        cost(self.last[pattern].unwrap_or(0.0))
+        cost(self.expected(pattern).unwrap_or(0.0))
+    }
+
+    /// Nanoseconds of the next superstep of a pattern. The last one alone may have been disturbed: its pattern would seem
+    /// too costly for the time that is left.
+    fn expected(&self, pattern: usize) -> Option<f64> {
+        let samples = &self.samples[pattern];
+        if samples.is_empty() { self.last[pattern] } else { Some(samples.median()) }
     }
 
     /// The samples of a pattern.

@@ -15,6 +15,9 @@ pub struct Samples {
 /// The fewest samples that bound a median with 95 %: all on one side has probability 2/2^6.
 pub(super) const FEWEST: usize = 6;
 
+/// The fewest samples whose interval leaves out the smallest and the largest one: one disturbance does not widen it.
+pub(super) const ROBUST: usize = 11;
+
 impl Samples {
     /// Adds one. O(n): kept in order.
     pub fn push(&mut self, value: f64) {
@@ -109,6 +112,15 @@ mod tests {
         let samples: Samples = [2.0; 5].into_iter().collect();
         assert_eq!(samples.interval(), None);
         assert_eq!(samples.half_width(), 2.0);
+    }
+
+    #[test]
+    fn one_disturbed_sample_of_eleven_does_not_widen_the_interval() {
+        let disturbed = |n: usize| {
+            let samples: Samples = (1..n).map(|_| 1.0).chain([1e3]).collect();
+            samples.half_width() > 0.0
+        };
+        assert!(disturbed(ROBUST - 1) && !disturbed(ROBUST));
     }
 
     #[test]
