@@ -48,7 +48,7 @@ pub(crate) enum Command {
     ///
     /// lpf::run in the program joins them over TCP. The code before it in main runs in every process and
     /// should have no side effects. The code after it runs in process 0 only. Standard input goes to process 0;
-    /// what process 0 does not read is left to other programs. Ctrl-C, SIGTERM, SIGHUP and SIGQUIT go to all
+    /// input that process 0 does not read stays for the next command. Ctrl-C, SIGTERM, SIGHUP and SIGQUIT go to all
     /// processes; those that have not ended after --grace are killed. A second signal kills at once. When
     /// process 0 has ended, the others have --grace to end, too. Failures are reported on standard error, the
     /// root cause last.
@@ -90,7 +90,8 @@ LPF_SEAL_DATA=1.")]
     /// Total exchanges of words of 8, 64, 1024 and 1048576 bytes are timed in random order, until the
     /// 95 % intervals are narrow or the time is up. The gap is g = (T(n_max) - T(2p)) / (n_max - 2p). The latency
     /// l is the largest of T(0) and 2T(kp) - T(2kp) for k = 1, 2, 4. Here n_max is the largest h of which
-    /// the time allows enough samples. The table is saved in one file per host; every program uses it from then on.
+    /// the time allows enough samples. The table is saved in one file per host. Programs on the same backend use it
+    /// from then on. Without -p it measures one process per core, or LPF_PROCS, or those of the job.
     #[command(after_help = "Examples:
   lpf probe
   lpf probe -p 2,4 --seconds 120
@@ -140,8 +141,8 @@ Rows of --json and --csv:
 
     /// Time each pattern beside a bare program, measured in the same run.
     ///
-    /// The bare program, the reference, moves the same bytes and promises nothing else. It is the best one
-    /// known, not a bound. It runs on pinned threads, or on bare sockets or raw MPI between the processes that are
+    /// The bare program, the reference, moves the same bytes without the guarantees of LPF. It is the fastest one
+    /// known, not a lower bound. It runs on pinned threads, or on bare sockets or raw MPI between the processes that are
     /// measured. In both, owners rewrite their sources and read their destinations before each superstep. Both
     /// sides take turns; the table has medians over all turns. Without -p it measures 2 and 4 processes, and 8 for
     /// sync; on 16 cores and more 2, 8 and 16. In a job it measures the processes of the job.

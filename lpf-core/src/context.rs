@@ -160,7 +160,7 @@ impl<'s, L: Lpf> Context<'s, L> {
         self.raw.resize_message_queue(requests)
     }
 
-    /// Ends the superstep: all requests of all processes are complete when it returns. hg + l.
+    /// Ends the superstep: all requests of all processes are complete when it returns. At most h·g + l.
     ///
     /// # Errors
     /// *Fatal* if any process of the section failed.

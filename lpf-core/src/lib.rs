@@ -1,9 +1,9 @@
 //! Lightweight Parallel Foundations: what every backend shares.
 //!
 //! # Why it is cut like this
-//! LPF is twelve primitives, each with a guaranteed cost, so that a bulk-synchronous algorithm
-//! proven optimal once runs as proven everywhere: a superstep costs h·g + l for every pattern.
-//! A backend keeps that promise for one kind of machine. So there is one trait, [`Lpf`], which a
+//! LPF is twelve primitives, each with a guaranteed upper bound on its cost: a superstep costs at most h·g + l for every
+//! pattern. So a bulk-synchronous algorithm that is proven optimal in the model is so on every machine, and only g and l
+//! change. A backend keeps that guarantee for one kind of machine. So there is one trait, [`Lpf`], which a
 //! backend implements on byte ranges of slots. The parts that all backends need are here, once: slots, the request pool,
 //! conflict resolution, the arithmetic of credits, the errors. On top of the
 //! trait is one typed layer, [`Context`], which makes ordinary use safe Rust at no cost.

@@ -118,8 +118,8 @@ impl Init {
         self.outer.pid()
     }
 
-    /// Runs `f` on the team's threads, each with its own arguments. Collective; O(1) beyond one
-    /// sync.
+    /// Runs `f` on the team's threads, each with its own arguments. Collective; the time of an empty full sync to enter; a
+    /// flush, a barrier (two if `f` made an inbox) and O(p) work to leave.
     ///
     /// # Errors
     /// *Fatal* if any process of the section failed (the team may hook again) or a member left

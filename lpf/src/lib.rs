@@ -1,5 +1,5 @@
-//! Lightweight Parallel Foundations: bulk-synchronous programs whose communication costs what the
-//! model says.
+//! Lightweight Parallel Foundations: bulk-synchronous programs, with an upper bound on the time of every pattern of
+//! communication.
 //!
 //! A program adds this crate to its `Cargo.toml`. It re-exports `lpf-core` (the context, the typed layer,
 //! errors, arguments) and the backends. It adds
@@ -20,7 +20,7 @@
 //!         ctx.write(&mut own)[0] = ctx.pid();
 //!         let right = (ctx.pid() + 1) % ctx.nprocs();
 //!         ctx.put(&own, .., right, &left, 0)?;
-//!         ctx.sync()?; // costs h·g + l
+//!         ctx.sync()?; // costs at most h·g + l
 //!         println!("process {} got {} from its left", ctx.pid(), ctx.read(&left)[0]);
 //!         Ok(())
 //!     })

@@ -102,7 +102,7 @@ impl Member {
     /// Joins the other processes of the job that this process was started in, by `lpf run` or with `LPF_MEET` and the
     /// variables beside it. Use this if all processes do the same and [hook](Self::hook). Use [`run`](crate::run) if
     /// process 0 leads. All processes of a job use the same of the two. They wait for each other for 30 seconds, or
-    /// `LPF_MEET_TIMEOUT`.
+    /// `LPF_MEET_TIMEOUT`; the time begins anew when a process arrives.
     ///
     /// # Errors
     /// As [`new`](Self::new), and *misuse* if this process was not started in a job.
