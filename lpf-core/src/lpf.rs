@@ -175,7 +175,7 @@ pub unsafe trait Lpf: Sized + Send {
     ///
     /// # Errors
     /// *Misuse*: unknown slot or process, local range outside its slot, over capacity. On a link:
-    /// more than W puts in one superstep, or 2W that wait for credit (flush then), or a message longer
+    /// more than W puts between two syncs of any kind, or 2W that wait for credit (flush then), or a message longer
     /// than a cell. A put on a link may leave at once, so it can be *fatal*.
     #[allow(clippy::too_many_arguments)]
     fn put(
