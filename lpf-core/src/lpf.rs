@@ -94,7 +94,8 @@ pub unsafe trait Lpf: Sized + Send {
 
     /// Runs `f` in a pristine context on the same processes; this one is on hold meanwhile.
     ///
-    /// Collective; a full sync to enter, a flush and a barrier to leave (two if it had inboxes), and O(p) work.
+    /// Collective; the time of an empty full sync to enter, a flush and a barrier to leave (two if it had inboxes), and
+    /// O(p) work.
     /// Requests pending here stay pending.
     ///
     /// # Errors
