@@ -126,10 +126,11 @@ pub struct Preferences {
     /// elements. `None`: by g and l.
     pub segments: Option<u32>,
     /// The time that schedules assume for a transfer, ns: of a segment, and in the predicted dynamic tree of a vector.
-    /// `None`: by g and l. With this, the number of segments and the algorithm given, a sum by arrival has the same bits on
-    /// every backend.
+    /// `None`: by g and l. With this, the number of segments and the algorithm given, and with equal estimates, a sum by
+    /// arrival has the same bits on every backend and in strict mode.
     pub round_ns: Option<u64>,
-    /// `None`: expected arrivals, or full supersteps under `LPF_STRICT=1`.
+    /// `None`: expected arrivals. Under `LPF_STRICT=1` full supersteps, or in a group of some of the processes a barrier
+    /// among its members after each round.
     pub mode: Option<Mode>,
 }
 
