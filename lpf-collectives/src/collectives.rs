@@ -126,21 +126,23 @@ pub struct Preferences {
     /// elements. `None`: by g and l.
     pub segments: Option<u32>,
     /// The time that schedules assume for a transfer, ns: of a segment, and in the predicted dynamic tree of a vector.
-    /// `None`: by g and l. With this, the number of segments and the algorithm given, a sum by arrival has the same bits on
-    /// every backend.
+    /// `None`: by g and l. With this, the number of segments and the algorithm given, and with equal estimates, a sum by
+    /// arrival has the same bits on every backend and in strict mode.
     pub round_ns: Option<u64>,
-    /// `None`: expected arrivals, or full supersteps under `LPF_STRICT=1`.
+    /// `None`: expected arrivals. Under `LPF_STRICT=1` full supersteps, or in a group of some of the processes a barrier
+    /// among its members after each round.
     pub mode: Option<Mode>,
 }
 
 /// The collectives of a group of processes: the whole context, or a part of it ([`split`](Self::split)).
 ///
 /// Every member calls the same collectives of its group in the same order, with the same sizes, root,
-/// algorithm, and type of operator and elements. A difference is *fatal*, and the text names two members. A *misuse*
-/// is found at the call, before anything is sent: the caller can make the right call instead, and the others
+/// algorithm, and type of operator and elements. A difference is *fatal*, and the text names two members that disagree.
+/// A *misuse* is found at the call, before anything is sent: the caller can make the right call instead, and the others
 /// wait for it. Groups do not wait for each other.
 ///
-/// One for a section: its room is given back when the section ends, not when the object is dropped. Functions
+/// Make one for a section. When all processes have dropped the object and the groups made from it, the next full sync
+/// gives back its scratch and the slot of that. Its cells and its reservation stay until the section ends. Functions
 /// take it with the section's lifetime: `all: &mut Collectives<'s>` beside `ctx: &mut Context<'s, L>`.
 ///
 /// ```

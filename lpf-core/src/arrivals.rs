@@ -247,7 +247,7 @@ impl Outgoing {
     /// or one for each part.
     ///
     /// # Errors
-    /// Why it cannot be made: too long for a cell, too many in one superstep, too many without credit.
+    /// Why it cannot be made: too long for a cell, too many since the last sync of any kind, too many without credit.
     #[inline]
     pub fn make(
         &mut self,
@@ -286,7 +286,7 @@ impl Outgoing {
                 "a message of {bytes} bytes does not fit the cells of {link}, which have {cell_bytes}; send it in parts that do, or as a landing"
             ),
             false if !self.may_make(window) => {
-                format!("more than {window} puts on {link} in one superstep")
+                format!("more than {window} puts on {link} without a sync, expect or flush")
             }
             false => format!("{queued} puts on {link} wait for credit; flush first"),
         })

@@ -12,8 +12,8 @@ pub enum PutAttr {
     Channel(Link),
     /// As the next messages of a link, each of this many bytes except the last: for data that does not fit one cell
     /// and is used part by part. [`Lpf::longest_part`](crate::Lpf::longest_part) has the longest part. It counts as one
-    /// put among the W of a superstep. The receiver may read a part in the sender's memory, as threads do. Then a flush
-    /// waits until the last part is released.
+    /// put among the W between two syncs of any kind. The receiver may read a part in the sender's memory, as threads do.
+    /// Then a flush waits until the last part is released.
     Parts(Link, usize),
     /// As the next message of a link, straight into the area that the peer offers for it (a
     /// *landing*; `offer`).

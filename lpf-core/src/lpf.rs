@@ -94,7 +94,8 @@ pub unsafe trait Lpf: Sized + Send {
 
     /// Runs `f` in a pristine context on the same processes; this one is on hold meanwhile.
     ///
-    /// Collective; a full sync to enter, a flush and a barrier to leave (two if it had inboxes), and O(p) work.
+    /// Collective; the time of an empty full sync to enter, a flush and a barrier to leave (two if it had inboxes), and
+    /// O(p) work.
     /// Requests pending here stay pending.
     ///
     /// # Errors
@@ -175,7 +176,7 @@ pub unsafe trait Lpf: Sized + Send {
     ///
     /// # Errors
     /// *Misuse*: unknown slot or process, local range outside its slot, over capacity. On a link:
-    /// more than W puts in one superstep, or 2W that wait for credit (flush then), or a message longer
+    /// more than W puts between two syncs of any kind, or 2W that wait for credit (flush then), or a message longer
     /// than a cell. A put on a link may leave at once, so it can be *fatal*.
     #[allow(clippy::too_many_arguments)]
     fn put(

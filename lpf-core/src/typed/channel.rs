@@ -17,7 +17,8 @@ use crate::typed::element::Element;
 use crate::typed::message::Message;
 use crate::typed::outbox::{Flushed, Part, Sent};
 
-/// A link whose messages are slices of `T`, in both directions.
+/// This process's end of a link whose messages are slices of `T`. It sends on one channel of the link, and receives on
+/// the other.
 #[derive(Debug)]
 pub struct Channel<'s, T> {
     link: Link,
@@ -130,8 +131,9 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// credits allow, in this call or in any later sync of any kind.
     ///
     /// # Errors
-    /// *Misuse*: longer than a cell, or more than W messages in one superstep. The part is given
-    /// back.
+    /// *Misuse*: longer than a cell, more than W messages on the link between two syncs of any kind
+    /// ([`expect`](Self::expect), [`land`](Self::land), [`flush`](Self::flush), [`sync`](Self::sync)), or 2W queued already.
+    /// The part is given back.
     #[track_caller]
     pub fn send<T: Pod>(
         &mut self,
@@ -146,7 +148,8 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// the peer offers for it.
     ///
     /// # Errors
-    /// *Misuse*: more than W messages in one superstep. The part is given back.
+    /// *Misuse*: more than W messages on the link between two syncs of any kind, or 2W queued already. The part is given
+    /// back.
     #[track_caller]
     pub fn send_landing<T: Pod>(
         &mut self,
