@@ -23,7 +23,7 @@ use crate::{misspelt, output};
 #[command(
     name = "lpf",
     version,
-    max_term_width = 80,
+    max_term_width = output::WIDTH,
     after_help = "Examples:
   lpf run -n 4 PROGRAM   four processes of a program, over TCP
   lpf probe              r, g and l of this machine, saved for programs to use

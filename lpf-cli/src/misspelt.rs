@@ -5,7 +5,7 @@ use lpf::settings::{NAMES, unknown};
 use crate::output;
 use crate::started;
 
-/// A name as it is compared: a capital letter or another hyphen is no mistake worth counting.
+/// A name in the form that is compared: capital letters, hyphens and underscores do not count.
 fn plain(name: &str) -> String {
     name.to_lowercase().replace(['-', '_'], "")
 }

@@ -39,6 +39,17 @@ impl Place {
         self.command(arguments).output().unwrap()
     }
 
+    /// Instances for `lpf schedule`: of a chain, and of Clairvoyant.
+    fn instances(&self) -> [String; 2] {
+        let chain = r#"{"P": 3, "tau": 2, "arrivals": [0, 1, 2]}"#;
+        let clairvoyant = r#"{"P": 3, "N": 2, "root": 1, "d_ns": 5, "arrivals_ns": [0, 7, 20]}"#;
+        [("chain.json", chain), ("clairvoyant.json", clairvoyant)].map(|(name, text)| {
+            let path = self.folder.join(name);
+            fs::write(&path, text).unwrap();
+            path.to_str().unwrap().to_owned()
+        })
+    }
+
     /// The file of tables, as `info` names it.
     fn table(&self) -> PathBuf {
         let info = self.run(&["info", "--json"]);
@@ -1146,12 +1157,7 @@ fn full() -> fs::File {
 #[test]
 fn output_that_is_not_written_is_an_error_of_every_command() {
     let place = Place::new("lost");
-    let chain = place.folder.join("chain.json");
-    fs::write(&chain, r#"{"P": 3, "tau": 2, "arrivals": [0, 1, 2]}"#).unwrap();
-    let clairvoyant = place.folder.join("clairvoyant.json");
-    let instance = r#"{"P": 3, "N": 2, "root": 1, "d_ns": 5, "arrivals_ns": [0, 7, 20]}"#;
-    fs::write(&clairvoyant, instance).unwrap();
-    let (chain, clairvoyant) = (chain.to_str().unwrap(), clairvoyant.to_str().unwrap());
+    let [chain, clairvoyant] = &place.instances();
     const SHORT: [&str; 5] = ["--quick", "--seconds", "0.1", "-p", "1"];
     let mut commands: Vec<Vec<&str>> = [
         "--help",
@@ -1193,12 +1199,7 @@ fn output_that_is_not_written_is_an_error_of_every_command() {
 #[test]
 fn a_file_that_is_not_written_is_an_error_of_every_command_that_writes_one() {
     let place = Place::new("files");
-    let chain = place.folder.join("chain.json");
-    fs::write(&chain, r#"{"P": 3, "tau": 2, "arrivals": [0, 1, 2]}"#).unwrap();
-    let clairvoyant = place.folder.join("clairvoyant.json");
-    let instance = r#"{"P": 3, "N": 2, "root": 1, "d_ns": 5, "arrivals_ns": [0, 7, 20]}"#;
-    fs::write(&clairvoyant, instance).unwrap();
-    let (chain, clairvoyant) = (chain.to_str().unwrap(), clairvoyant.to_str().unwrap());
+    let [chain, clairvoyant] = &place.instances();
     const SHORT: [&str; 5] = ["--quick", "--seconds", "0.1", "-p", "2"];
     let commands = [
         vec!["schedule", "slt", "--instance", chain],

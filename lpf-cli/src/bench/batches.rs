@@ -32,7 +32,7 @@ impl Batches {
         Batches { wanted, warm_up: WARM_UP, repetitions: 1, times: Vec::with_capacity(wanted) }
     }
 
-    /// Steps of the next batch, if there is one: after an interrupt there is none.
+    /// Steps of the next batch; `None` if all are done, or after an interrupt.
     pub(super) fn next(&self) -> Option<u32> {
         (self.times.len() < self.wanted && !interrupt::came()).then_some(self.repetitions)
     }

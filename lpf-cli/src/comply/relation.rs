@@ -215,10 +215,11 @@ mod tests {
     }
 
     #[test]
-    fn one_process_alone_has_every_pattern_too() {
+    fn one_process_alone_has_every_pattern_but_that_of_an_idle_one() {
         for shape in [Shape::OneLine, Shape::HotSpotIn(3), Shape::HotSpotOut(3), Shape::Oneself(3)]
         {
             assert!(h(1, 8, shape) > 0, "{shape:?}");
         }
+        assert_eq!(h(1, 8, Shape::OneIdle(3)), 0);
     }
 }
