@@ -105,7 +105,7 @@ for name in "${names[@]}"; do
         status=0
         # shellcheck disable=SC2086
         (cd "$tree" && export -f tests && export target_root &&
-            RUST_BACKTRACE=0 timeout --kill-after=5 "$limit" bash -c 'tests "$@"' tests \
+            RUST_BACKTRACE=0 CASE_LIMIT=10 timeout --kill-after=5 "$limit" bash -c 'tests "$@"' tests \
                 "$kind" -- $filters) >"$log" 2>&1 || status=$?
         case "$status" in
             101) ;;

@@ -15,9 +15,16 @@ use crate::context::panic_text;
 use crate::error::Result;
 use crate::program::Program;
 
-/// How long a case may take before it counts as hanging, and by how much longer at most on a slow harness.
-const LIMIT: Duration = Duration::from_secs(60);
+/// How much longer than on a fast harness a case may take, at most, before it counts as hanging.
 const SLOWEST: u32 = 3;
+
+/// How long a case may take before it counts as hanging. `CASE_LIMIT` sets other seconds: `ci/mutations.sh` breaks rules
+/// so that cases do hang, and waits for each.
+fn limit() -> Duration {
+    let seconds = std::env::var("CASE_LIMIT")
+        .map(|text| text.parse().expect("CASE_LIMIT is a number of seconds"));
+    Duration::from_secs(seconds.unwrap_or(60))
+}
 
 /// Held shared by cases that may run side by side, and exclusively by those that measure time.
 static MACHINE: RwLock<()> = RwLock::new(());
@@ -32,14 +39,14 @@ impl Drop for Ended<'_> {
     }
 }
 
-/// Runs `f`; if it takes longer than `LIMIT`, as widened for harness and load, says which case hangs and ends the process:
+/// Runs `f`; if it takes longer than [`limit`], as widened for harness and load, says which case hangs and ends the process:
 /// nothing less stops processes that wait for each other.
 pub fn watched<R>(case: &str, f: impl FnOnce() -> R) -> R {
     let (ended, start) = (AtomicBool::new(false), Instant::now());
     std::thread::scope(|scope| {
         let watchdog = scope.spawn(|| {
             while !ended.load(Ordering::Acquire) {
-                let limit = LIMIT * SLOWDOWN * harness().min(SLOWEST) * contention();
+                let limit = limit() * SLOWDOWN * harness().min(SLOWEST) * contention();
                 if start.elapsed() >= limit {
                     // Written past the capture of test output, which is lost with the process.
                     let seconds = limit.as_secs();
