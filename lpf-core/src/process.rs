@@ -8,6 +8,7 @@
 //! The same holds for `OnceLock` and `Once`: a child that is forked while another thread initialises one waits for that
 //! thread for ever. A value that takes long to compute is therefore kept as an [`inherited`](PerProcess::inherited) one.
 
+use std::io::Write;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -44,6 +45,19 @@ impl Maker {
     pub fn forked(self, pid: Pid, superstep: u64) -> Error {
         Error::fatal(pid, superstep, Cause::Forked { parent: self.0, child: id() })
     }
+}
+
+/// Ends a child that was forked inside a section and has returned from its function. The code that called the function
+/// acts for the parent, so the child has nothing to return to.
+#[cold]
+pub fn end_child() -> ! {
+    let id = std::process::id();
+    // Nothing else can be done about a standard error that is closed.
+    let _ = writeln!(
+        std::io::stderr(),
+        "lpf: process {id} of the system was forked inside a section and has returned from its function; it ends, because the section is its parent's"
+    );
+    std::process::exit(1)
 }
 
 /// A value that every process makes for itself when it first asks for it, also after a fork. There is no lock:

@@ -6,13 +6,12 @@
 //! Threads do not survive `fork`: a child has a pool of its own, which is empty at first.
 
 use std::cell::UnsafeCell;
-use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use lpf_core::process::{Maker, PerProcess};
+use lpf_core::process::{Maker, PerProcess, end_child};
 use lpf_core::wait::{Patience, Waiter};
 use lpf_core::{Cause, Error, Result};
 use parking_lot::Mutex;
@@ -165,19 +164,6 @@ fn thread_number() -> i32 {
     #[cfg(not(target_os = "linux"))]
     let number = 0;
     number
-}
-
-/// Ends a child that was forked by a worker: the function of the section has returned, and this thread, the only
-/// one of the child, has nothing else to return to.
-#[cold]
-fn end_child() -> ! {
-    let id = std::process::id();
-    // Nothing else can be done about a standard error that is closed.
-    let _ = writeln!(
-        std::io::stderr(),
-        "lpf: process {id} of the system was forked inside a section and has returned from its function; it ends, because the section is its parent's"
-    );
-    std::process::exit(1)
 }
 
 /// Takes `wanted` workers, starting what is missing; all or nothing.

@@ -171,14 +171,16 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
     /// [leave](Self::leave).
     ///
     /// # Errors
-    /// *Fatal* in three cases. Process 0 has ended, or takes this process for dead. Or this process cannot follow an
+    /// *Fatal* in four cases. Process 0 has ended, or takes this process for dead. Or this process cannot follow an
     /// order, because it runs another build of the program. Or a section failed because process 0 did not arrive in
-    /// time (`LPF_TIMEOUT`), and process 0 is silent for the same time again.
+    /// time (`LPF_TIMEOUT`), and process 0 is silent for the same time again. Or this process was forked from the one
+    /// that joined.
     pub fn serve(&self) -> Result<()> {
         const STEP: Duration = Duration::from_secs(3600);
-        self.here()?;
         let mut late: Option<(Duration, Error)> = None;
         loop {
+            // A section returns in a child that was forked inside it, too.
+            self.here()?;
             let patience = late.as_ref().map_or(STEP, |(limit, _)| *limit);
             match self.control.next_order(patience) {
                 // What went wrong in a section is in its report, which process 0 returns. Who cannot even

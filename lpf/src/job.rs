@@ -7,9 +7,9 @@ use std::net::TcpListener;
 use std::sync::{Mutex, PoisonError};
 
 use lpf_core::messages::Transport;
-use lpf_core::process::PerProcess;
+use lpf_core::process::{PerProcess, end_child};
 use lpf_core::settings::{Launched, Settings, Source, by_mpi_launcher};
-use lpf_core::{Args, Error, Pid, Program, Result};
+use lpf_core::{Args, Cause, Error, Pid, Program, Result};
 use lpf_tcp::control::ControlPlane;
 use lpf_tcp::rendezvous::{By, Meeting, Secret};
 
@@ -107,10 +107,12 @@ where
         return Ok(member);
     }
     let served = told(member.rank(), member.serve());
-    if let Err(error) = &served
-        && !is_said_by_lpf_run(error)
-    {
-        say(&format!("process {} of the job ends: {error}", member.rank()));
+    match &served {
+        Err(error) if matches!(error.cause(), Cause::Forked { .. }) => end_child(),
+        Err(error) if !is_said_by_lpf_run(error) => {
+            say(&format!("process {} of the job ends: {error}", member.rank()));
+        }
+        _ => {}
     }
     drop(member);
     std::process::exit(i32::from(served.is_err()))

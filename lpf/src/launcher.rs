@@ -152,9 +152,12 @@ pub(crate) fn is_told_to_lpf_run() -> bool {
     std::env::var_os(WHERE).is_some()
 }
 
-/// Reports to `lpf run`, if that has started this process.
+/// Reports to `lpf run`, if that has started this process. A child that was forked from a process of the job is not the
+/// one that `lpf run` knows by this number.
 pub(crate) fn tell(report: Report) {
-    if let Ok(address) = std::env::var(WHERE) {
+    if let Ok(address) = std::env::var(WHERE)
+        && !lpf_tcp::is_forked_from_member()
+    {
         // Where it is gone, nobody wants to know.
         let _ = send(&address, report);
     }
@@ -182,8 +185,6 @@ pub(crate) fn say_at_once(text: String) {
 pub(crate) fn told<R>(rank: Pid, result: lpf_core::Result<R>) -> lpf_core::Result<R> {
     if let Err(error) = &result
         && error.is_fatal()
-        // A child that was forked is not the process that `lpf run` knows by this number.
-        && !matches!(error.cause(), Cause::Forked { .. })
     {
         let late = error.process().filter(|_| matches!(error.cause(), Cause::Late { .. }));
         let died = error.process().filter(|_| matches!(error.cause(), Cause::Died { .. }));

@@ -300,7 +300,7 @@ impl<T: Transport<Control = ControlPlane>> Member<T> {
     ///
     /// # Errors
     /// *Fatal* if process 0 has ended, if it takes this process for dead, or if this process runs another build of the
-    /// program and cannot execute the order.
+    /// program and cannot execute the order. Also *fatal* in a child that was forked from the process that joined.
     pub fn serve(&self) -> Result<()> {
         self.job().serve()
     }

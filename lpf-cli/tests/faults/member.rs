@@ -168,12 +168,12 @@ fn forked() -> libc::pid_t {
     pid
 }
 
-/// Waits for a child to end, and it ends well.
-fn await_child(pid: libc::pid_t) {
-    let mut status = 1;
+/// Waits for a child to end, with this status.
+fn await_child(pid: libc::pid_t, expected: i32) {
+    let mut status = -1;
     // SAFETY: the status is written while it lives.
     assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
-    assert_eq!(status, 0, "the child failed");
+    assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == expected, "{status}");
 }
 
 /// A child does `child` and ends as a program does that returns from `main`. Its parent waits for that.
@@ -183,7 +183,7 @@ fn fork(child: impl FnOnce()) {
         let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child));
         std::process::exit(i32::from(ended.is_err()));
     }
-    await_child(pid);
+    await_child(pid, 0);
 }
 
 fn is_forked(error: &Error) -> bool {
@@ -221,7 +221,7 @@ fn forks<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
                 1 => fork(|| tries_to_go_on(ctx, &mut collectives)),
                 _ => match forked() {
                     0 => return Ok(()),
-                    pid => await_child(pid),
+                    pid => await_child(pid, 0),
                 },
             }
         }
@@ -256,11 +256,21 @@ fn forks_as_a_member<T: Transport<Control = ControlPlane>>(mut member: Member<T>
 }
 
 lpf::program! {
-    /// Process `GUILTY` forks; all say that they are well in the section whose input is 1.
+    /// Process `GUILTY` forks a child that ends. Then it and process 0 fork children that leave the section: one returns,
+    /// the next one panics. All say that they are well in the section whose input is 1.
     fn ForksInside(ctx, args) {
         let mut collectives = Collectives::new(ctx)?;
         if ctx.pid() == GUILTY {
             fork(on_threads);
+        }
+        if ctx.pid() == 0 || ctx.pid() == GUILTY {
+            for panics in [false, true] {
+                match forked() {
+                    0 if panics => panic!("in a child"),
+                    0 => return Ok(()),
+                    pid => await_child(pid, if ctx.pid() == 0 { RETURNED } else { 1 }),
+                }
+            }
         }
         let number = args.input.first().map_or(0, |&number| u32::from(number));
         if collectives.allreduce_value(ctx, &Sum, number)? == 1 {
@@ -270,10 +280,19 @@ lpf::program! {
     }
 }
 
-/// A program of `lpf::run`, whose process 0 forks between two sections.
+/// The status of a child to which `lpf::run` has returned.
+const RETURNED: i32 = 3;
+
+/// A program of `lpf::run`, whose process 0 forks inside sections and between two.
 fn forks_between_runs() {
+    let parent = std::process::id();
     for number in 0..2 {
-        lpf::run_args(MAX_P, ForksInside, Args::input(&[number])).unwrap();
+        let ran = lpf::run_args(MAX_P, ForksInside, Args::input(&[number]));
+        if std::process::id() != parent {
+            assert!(ran.unwrap_err().is_fatal());
+            std::process::exit(RETURNED);
+        }
+        ran.unwrap();
         fork(|| {
             let error = lpf::run(ForksInside).unwrap_err();
             assert!(error.is_misuse() && error.to_string().contains("was forked from"), "{error}");
