@@ -34,7 +34,7 @@ mod watch;
 
 use std::time::Duration;
 
-use lpf::settings::Settings;
+use lpf::settings::{Settings, Source};
 use lpf::tcp::files::{make_room as make_room_for, raise};
 use nix::sys::prctl;
 
@@ -51,8 +51,8 @@ use watch::Watch;
 
 pub(crate) fn run(options: &Run) -> Result<()> {
     // Else each process would report what is wrong.
-    Settings::from_environment()?;
-    let backend = backend(options)?;
+    let settings = Settings::from_environment()?;
+    let backend = backend(options, &settings)?;
     let (program, arguments) = options.program()?;
     let size = options.size()?;
     let launcher = matches!(backend, Backend::Mpi).then(mpi::find).transpose()?;
@@ -135,10 +135,10 @@ enum Backend {
     Mpi,
 }
 
-fn backend(options: &Run) -> Result<Backend> {
-    let environment = std::env::var("LPF_BACKEND").ok().filter(|name| !name.is_empty());
-    let name = options.backend.clone().or(environment).unwrap_or_else(|| "tcp".into());
-    Err(Failure::Usage(match &*name {
+fn backend(options: &Run, settings: &Settings) -> Result<Backend> {
+    let environment = &settings.backend;
+    let environment = (environment.source != Source::Default).then_some(&*environment.value);
+    Err(Failure::Usage(match options.backend.as_deref().or(environment).unwrap_or("tcp") {
         "tcp" => return Ok(Backend::Tcp),
         "mpi" => return Ok(Backend::Mpi),
         "threads" => {

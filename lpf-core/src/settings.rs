@@ -157,13 +157,13 @@ fn read<T>(
 fn flag(text: &str) -> Option<bool> {
     match text {
         "1" | "on" | "yes" | "true" => Some(true),
-        "" | "0" | "off" | "no" | "false" => Some(false),
+        "0" | "off" | "no" | "false" => Some(false),
         _ => None,
     }
 }
 
 fn seconds(text: &str) -> Option<Option<Duration>> {
-    if matches!(text, "" | "off" | "0") {
+    if matches!(text, "off" | "0") {
         return Some(None);
     }
     let seconds: f64 = text.parse().ok()?;
@@ -193,14 +193,21 @@ pub fn check_secret(secret: &str) -> std::result::Result<(), String> {
     }
 }
 
-/// The parts of an address as `LPF_MEET` has it, `host:port` or several separated by commas, that have this form.
-pub fn addresses(text: &str) -> impl Iterator<Item = &str> {
-    text.split(',').map(str::trim).filter(|address| {
-        address.parse::<SocketAddr>().is_ok()
-            || address.rsplit_once(':').is_some_and(|(host, port)| {
-                !host.is_empty() && !host.contains([':', '/']) && port.parse::<u16>().is_ok()
-            })
-    })
+/// What an address of process 0 has to be: see [`addresses`].
+pub const ADDRESS: &str =
+    "host:port with a port from 1 to 65535, or several such, separated by commas";
+
+/// The parts of an address as `LPF_MEET` has it: [`ADDRESS`]. `None` if any part is of another form.
+pub fn addresses(text: &str) -> Option<Vec<&str>> {
+    // At port 0, process 0 would listen where no other process looks for it.
+    let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
+    let is_one = |address: &str| match address.parse::<SocketAddr>() {
+        Ok(address) => address.port() > 0,
+        Err(_) => address.rsplit_once(':').is_some_and(|(host, port)| {
+            !host.is_empty() && !host.contains([':', '/']) && is_port(port)
+        }),
+    };
+    text.split(',').map(str::trim).map(|part| is_one(part).then_some(part)).collect()
 }
 
 /// The most processes a machine may have.

@@ -650,7 +650,7 @@ fn new_strangers_without_end_do_not_delay_who_knows_the_secret() {
 #[test]
 fn without_a_secret_nobody_listens_or_calls_beyond_this_machine() {
     for rank in [0, 1] {
-        for address in ["0.0.0.0:0", "10.1.2.3:4000", "[::]:0", "[fd00::1]:4000"] {
+        for address in ["0.0.0.0:4000", "10.1.2.3:4000", "[::]:4000", "[fd00::1]:4000"] {
             let mut open = meeting(address, rank, 2);
             // It is said before anybody is waited for.
             (open.secret, open.time) = (None, Duration::MAX);
@@ -673,10 +673,10 @@ fn what_cannot_be_is_said_at_once() {
     assert!(error(meeting("127.0.0.1:1", 0, 0)).to_string().contains("1 to 65536 processes"));
     // Also where nobody is to be found at it.
     for (rank, size) in [(0, 1), (0, 2), (1, 2)] {
-        for none in ["nowhere", "localhost:port", "localhost:99999"] {
+        for none in ["nowhere", "localhost:port", "localhost:99999", "localhost:0", "127.0.0.1:0"] {
             let text = error(meeting(none, rank, size)).to_string();
             assert!(
-                text.contains("not an address of the form host:port"),
+                text.contains("is not an address: host:port with a port from 1"),
                 "{rank} of {size}: {text}"
             );
         }

@@ -1440,6 +1440,10 @@ fn ctrl_c_at_a_terminal_comes_once_to_each() {
     let script =
         "trap 'echo got; n=1' INT; echo set; while [ -z $n ]; do sleep 0.1; done; sleep 0.3";
     let mut command = command(&["-n", "2", "sh", "-c", script]);
+        (
+            job("0", "1", "127.0.0.1:0").into(),
+            "LPF_MEET is \"127.0.0.1:0\"; it has to be the address of process 0, as host:port with a port from 1".into(),
+        ),
     command.stdin(open()).stdout(open()).stderr(open());
     // SAFETY: system calls alone. The launcher gets a session, with this terminal.
     unsafe {
@@ -1524,12 +1528,31 @@ fn a_secret_is_random_and_one_that_a_job_takes() {
 
 #[test]
 fn a_wrong_setting_is_reported_once_and_starts_no_process() {
-    let mut command = command(&["-n", "3", "sh", "-c", "echo started"]);
-    let output = command.env("LPF_TIMEOUT", "soon").output().unwrap();
-    assert_eq!((output.status.code(), &*stdout(&output)), (Some(2), ""));
-    let said = stderr(&output);
-    let text = "LPF_TIMEOUT is \"soon\"; it has to be a number of seconds below 1e9, or off";
-    assert_eq!(said.matches(text).count(), 1, "{said}");
+    let seconds = "a number of seconds below 1e9, or off";
+    let cases = [
+        ("LPF_TIMEOUT", "soon", seconds),
+        ("LPF_BACKEND", "", "threads, tcp or mpi"),
+        ("LPF_CHECK", "", "0 or 1"),
+        ("LPF_COPY", "", "auto, memcpy or stream"),
+        ("LPF_EXCHANGE", "", "auto, direct or bruck"),
+        ("LPF_HEARTBEAT", "", "on or off"),
+        ("LPF_MEET_TIMEOUT", "", "a number of seconds above 0 and below 1e9"),
+        ("LPF_PIN", "", "none, compact, scatter or auto"),
+        ("LPF_PROBE", "", seconds),
+        ("LPF_PROCS", "", "a number of processes from 1 to 65536"),
+        ("LPF_SEAL_DATA", "", "0 or 1"),
+        ("LPF_STRICT", "", "0 or 1"),
+        ("LPF_TABLE", "", "the name of a folder"),
+        ("LPF_TIMEOUT", "", seconds),
+        ("LPF_TOPOLOGY", "", "1 to 8 sizes of levels from 1 to 1024, outermost first, as 2x2x2"),
+    ];
+    for (name, value, expected) in cases {
+        let mut command = command(&["-n", "3", "sh", "-c", "echo started"]);
+        let output = command.env(name, value).output().unwrap();
+        assert_eq!((output.status.code(), &*stdout(&output)), (Some(2), ""), "{name}");
+        let text = format!("lpf: {name} is \"{value}\"; it has to be {expected}\n");
+        assert_eq!(stderr(&output), text);
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! How this process was started: as one of several, by `lpf run`, by a user, or by MPI's and Slurm's
 //! launchers.
 
-use super::{MAX_PROCS, Setting, addresses, check_secret, read};
+use super::{ADDRESS, MAX_PROCS, Setting, addresses, check_secret, read};
 use crate::{Error, Pid, Result};
 
 /// Variables that launchers set in every process that they start: its number, and how many there are.
@@ -44,13 +44,14 @@ impl Launched {
     /// *Misuse* for a value that cannot be understood, and for a job of which something is missing.
     pub fn from_environment() -> Result<Option<Self>> {
         let number = |text: &str| text.parse().ok().filter(|&n| n < MAX_PROCS).map(Some);
-        let address = |text: &str| addresses(text).next().map(|_| Some(text.to_owned()));
+        let address = |text: &str| addresses(text).map(|_| Some(text.to_owned()));
         let text = |text: &str| (!text.is_empty()).then(|| Some(text.to_owned()));
         let size = |text: &str| text.parse().ok().filter(|&n| n > 0 && n <= MAX_PROCS).map(Some);
         let rank: Setting<Option<Pid>> =
             read("LPF_RANK", None, number, "the number of a process, from 0 to 65535")?;
         let size = read("LPF_SIZE", None, size, "a number of processes from 1 to 65536")?;
-        let meet = read("LPF_MEET", None, address, "the address of process 0, as host:port")?;
+        let expected = format!("the address of process 0, as {ADDRESS}");
+        let meet = read("LPF_MEET", None, address, &expected)?;
         let secret = read("LPF_SECRET", None, text, "a secret of at least 16 bytes")?;
         secret.value.as_deref().map_or(Ok(()), check_secret).map_err(Error::setting)?;
         let job =

@@ -166,12 +166,9 @@ impl Name {
 /// # Errors
 /// If there are none.
 pub(super) fn well_formed(addresses: &str) -> Result<Vec<&str>, MeetError> {
-    let formed: Vec<&str> = settings::addresses(addresses).collect();
-    if formed.is_empty() {
-        let text = format!("\"{addresses}\" is not an address of the form host:port");
-        return Err(MeetError::Setting(text));
-    }
-    Ok(formed)
+    settings::addresses(addresses).ok_or_else(|| {
+        MeetError::Setting(format!("\"{addresses}\" is not an address: {}", settings::ADDRESS))
+    })
 }
 
 /// The port, if a name that other machines may know stands for a loopback address here.
@@ -386,9 +383,14 @@ mod tests {
 
     #[test]
     fn an_address_that_is_none_is_named() {
-        let text = well_formed("localhost").unwrap_err().to_string();
-        assert_eq!(text, "\"localhost\" is not an address of the form host:port");
-        assert_eq!(well_formed("localhost, localhost:80").unwrap(), ["localhost:80"]);
+        for wrong in ["", "localhost", "localhost:0", "[::1]:0", "a:80,b", "a:80,"] {
+            let text = well_formed(wrong).unwrap_err().to_string();
+            assert!(
+                text.starts_with(&format!("\"{wrong}\" is not an address: host:port ")),
+                "{text}"
+            );
+        }
+        assert_eq!(well_formed("a:80, [::1]:90").unwrap(), ["a:80", "[::1]:90"]);
     }
 
     #[test]
