@@ -355,9 +355,9 @@ fn sleep(poll: &mut Poll, events: &mut Events, until: Instant) -> Result<(), Mee
     }
 }
 
-/// Whether a connection is there and stands.
-fn taken(stream: &Option<Wire>) -> bool {
-    stream.as_ref().is_some_and(|wire| match wire.stream().peek(&mut [0]) {
+/// A connection, if it is there and stands.
+fn taken(stream: &Option<Wire>) -> Option<&Wire> {
+    stream.as_ref().filter(|wire| match wire.stream().peek(&mut [0]) {
         Ok(bytes) => bytes > 0,
         Err(error) => matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
     })

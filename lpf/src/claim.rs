@@ -114,7 +114,12 @@ pub(crate) fn claim_of_mpi() -> Result<()> {
         Ok(number) => match std::fs::read_link(format!("/proc/self/fd/{number}")) {
             Ok(file) if file.to_string_lossy().starts_with("socket:") => file.display().to_string(),
             Err(_) if !std::path::Path::new("/proc/self/fd").exists() => String::new(),
-            _ => return Err(taken(rank, "it has no connection to MPI's launcher")),
+            _ => {
+                let text = format!(
+                    "this process is not process {rank} of the job, though its environment says so: it has no connection to MPI's launcher"
+                );
+                return Err(refused(&text));
+            }
         },
     };
     take(rank, format!("mpi {} {socket} {rank}/{size}", said.join(" ")))
@@ -138,8 +143,8 @@ fn take(rank: Pid, key: String) -> Result<()> {
                 return Ok(());
             }
             Err(error) if error.kind() == ErrorKind::AddrInUse => match holder(&name) {
-                Holder::Process(pid) => return Err(taken(rank, &format!("process {pid} has it"))),
-                Holder::Unknown => return Err(taken(rank, "another process has it")),
+                Holder::Process(pid) => return Err(taken(rank, Some(pid))),
+                Holder::Unknown => return Err(taken(rank, None)),
                 Holder::Stranger => return Ok(()),
                 Holder::Gone => std::thread::sleep(Duration::from_millis(1)),
             },
@@ -147,7 +152,7 @@ fn take(rank: Pid, key: String) -> Result<()> {
             Err(_) => return Ok(()),
         }
     }
-    Err(taken(rank, "other processes claim it"))
+    Err(taken(rank, None))
 }
 
 fn name(key: &str) -> String {
@@ -186,7 +191,17 @@ fn holder(name: &str) -> Holder {
     }
 }
 
-fn taken(rank: Pid, why: &str) -> Error {
+/// The error of a process whose rank another process of this machine has, which the system calls `other` if that is known.
+fn taken(rank: Pid, other: Option<i32>) -> Error {
+    let own = std::process::id();
+    let other = other.map_or("another".into(), |pid| format!("process {pid} of the system"));
+    refused(&format!(
+        "two processes of this machine have rank {rank} of the job, {other} and this one ({own}): each process of a job needs its own (LPF_RANK, or the launcher's)"
+    ))
+}
+
+/// The error of a process that is not the one that its environment names.
+fn refused(why: &str) -> Error {
     IS_ANOTHERS.store(true, Ordering::Relaxed);
     let there = of_a_place();
     let is_there = |begin: &&&str| there.iter().any(|name| name.starts_with(**begin));
@@ -196,7 +211,7 @@ fn taken(rank: Pid, why: &str) -> Error {
     });
     let names = names.collect::<Vec<_>>().join(", ");
     Error::setting(format!(
-        "this process is not process {rank} of the job, though its environment says so: {why}. A program that a process of a job starts inherits its environment. To run it alone, start it by lpf::alone(&mut command), or without these variables: {names}"
+        "{why}. A program that a process of a job starts inherits its environment. To run it alone, start it by lpf::alone(&mut command), or without these variables: {names}"
     ))
 }
 
@@ -213,11 +228,11 @@ mod tests {
         CLAIMED.lock().unwrap().iter_mut().for_each(|one| one.by = 0);
         let held = std::mem::take(&mut *CLAIMED.lock().unwrap());
         let text = take(3, key.clone()).unwrap_err().to_string();
-        let holder = format!(
-            "is not process 3 of the job, though its environment says so: process {} has it",
-            std::process::id()
+        let own = std::process::id();
+        let both = format!(
+            "two processes of this machine have rank 3 of the job, process {own} of the system and this one ({own}): each"
         );
-        assert!(text.contains(&holder), "{text}");
+        assert!(text.contains(&both), "{text}");
         drop(held);
         take(3, key).unwrap();
     }

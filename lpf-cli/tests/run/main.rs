@@ -1301,8 +1301,7 @@ fn starts_others(rank: &str, command: &mut Command) {
     let output = command.env("STARTS", rank).output().unwrap();
     let (out, said) = (stdout(&output), stderr(&output));
     assert_eq!(output.status.code(), Some(0), "{out}{said}");
-    let why =
-        format!("this process is not process {rank} of the job, though its environment says so: ");
+    let why = format!("two processes of this machine have rank {rank} of the job, process ");
     assert!(out.contains(&format!("inherits: said misuse: {why}")), "{out}{said}");
     assert!(
         out.contains(

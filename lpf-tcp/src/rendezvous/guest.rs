@@ -434,7 +434,7 @@ fn admit(hello: &Hello, rank: Rank, streams: &[Option<Wire>]) -> Result<(), Refu
         return Err("only processes of higher rank call here, for data".into());
     }
     match taken(&streams[hello.rank as usize]) {
-        true => Err(already_there(hello.rank)),
-        false => Ok(()),
+        Some(wire) => Err(already_there(hello.rank, wire.peer().ok())),
+        None => Ok(()),
     }
 }

@@ -157,7 +157,7 @@ pub(super) fn fits(hello: &Hello, me: &Identity) -> Result<(), Refusal> {
         return Err(format!("rank {} is not one of 0 to {}", hello.rank, size - 1));
     }
     if hello.rank == rank {
-        return Err(already_there(rank));
+        return Err(already_there(rank, None));
     }
     if hello.by != me.by {
         return Err(format!(

@@ -395,16 +395,16 @@ fn admit(
     complete: bool,
 ) -> Result<(), Refusal> {
     let at = hello.rank as usize;
-    let is_taken = match hello.purpose {
-        Purpose::Control => guests[at].is_some(),
+    let first = match hello.purpose {
+        Purpose::Control => guests[at].as_ref().map(|guest| guest.seen),
         Purpose::Data(_) if !complete => {
             return Err("pairs are connected when all are there".into());
         }
-        Purpose::Data(_) => taken(&streams[at]),
+        Purpose::Data(_) => taken(&streams[at]).and_then(|wire| wire.peer().ok()),
     };
-    match is_taken {
-        true => Err(already_there(hello.rank)),
-        false => Ok(()),
+    match first {
+        Some(first) => Err(already_there(hello.rank, Some(first))),
+        None => Ok(()),
     }
 }
 

@@ -101,7 +101,7 @@ fn whatever_does_not_fit_is_named() {
     let text = refusal(Hello { size: 5, ..hello() });
     assert_eq!(text, "the job has 4 processes here and 5 there");
     assert_eq!(refusal(Hello { rank: 4, ..hello() }), "rank 4 is not one of 0 to 3");
-    assert!(refusal(Hello { rank: 0, ..hello() }).starts_with("rank 0 is taken, "));
+    assert!(refusal(Hello { rank: 0, ..hello() }).starts_with("two processes have rank 0: each "));
     let text = refusal(Hello { by: By::Run, ..hello() });
     assert!(
         text.starts_with("process 2 comes by lpf::run and process 0 as a Member: let"),

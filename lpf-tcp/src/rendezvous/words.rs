@@ -185,11 +185,12 @@ pub(super) fn short_notes(notes: &str) -> String {
     notes[..notes.floor_char_boundary(LONGEST_NOTES)].into()
 }
 
-/// That somebody has this number already: a process that was started twice, or one of another job.
-pub(super) fn already_there(rank: Rank) -> String {
+/// That another process, which called from `at` if that is known, has this number already.
+pub(super) fn already_there(rank: Rank, at: Option<SocketAddr>) -> String {
+    let at = at.map_or_else(String::new, |at| format!(", one of them at {}", canonical(at)));
     format!(
-        "rank {rank} is taken, by another job if it was not started twice: jobs at one port each need an \
-         LPF_JOB or LPF_SECRET of their own"
+        "two processes have rank {rank}{at}: each process of a job needs its own LPF_RANK, and each job at one \
+         port its own LPF_JOB or LPF_SECRET"
     )
 }
 
