@@ -58,7 +58,8 @@ pub(crate) enum Command {
   lpf run -n 2 --tag -- python3 solve.py
 
 Exit status:
-  N        of process 0; if that is 0, of the first other process that failed
+  N        of process 0; if that is 0, or lpf had to end process 0, of the
+           first other process that failed
   128 + N  signal N ended that process, or signal N to lpf ended the job
   1        the system has no room for N processes
   2        PROGRAM or an argument cannot be used; nothing is started

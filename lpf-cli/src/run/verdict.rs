@@ -119,11 +119,15 @@ impl Over {
         match (self.signal, self.end_of(0)) {
             (Some(signal), _) => 128 + signal as u8,
             (None, _) if self.unstarted.is_some() => 1,
-            // That process 0 went well is not all: another one's failure is the job's.
-            (None, Some(zero)) => std::iter::once(zero)
-                .chain(self.by_themselves())
-                .find_map(|ended| failing(ended.status))
-                .unwrap_or(u8::from(self.absent.is_some())),
+            // That process 0 went well is not all: another one's failure is the job's. So it is if process 0 had to be
+            // ended for it.
+            (None, Some(zero)) => {
+                let zero = failing(zero.status);
+                let another = || self.by_themselves().iter().find_map(|end| failing(end.status));
+                let absent = || self.absent.map(|_| 1);
+                let own = zero.filter(|_| self.by_itself());
+                own.or_else(another).or_else(absent).or(zero).unwrap_or(0)
+            }
             (None, None) => self.launcher.and_then(failing).unwrap_or(1),
         }
     }
@@ -251,35 +255,33 @@ impl Over {
         by(blamed).or_else(|| by(Some(0))).or(most)
     }
 
-    /// The process that the job failed for, and how it ended: by itself because it died, or failing like others that
-    /// may be gone before it.
-    fn blamed(&self, first: &Ended) -> Option<(lpf::Pid, Option<Ended>)> {
+    /// The process that the job failed for, and what became of it. Others may be gone before it, and it may have ended
+    /// well: the processes of `lpf::run` do, after a panic in a section, too.
+    fn blamed(&self, first: &Ended, host: &str) -> Option<(lpf::Pid, String)> {
         let failure = self.failure()?;
-        let ended = |rank: lpf::Pid| self.by_themselves().iter().find(|ended| ended.rank == rank);
-        if let Some(died) = failure.died {
-            // A process that was ended by a signal has not failed for another.
-            let is_other = first.rank != died && first.status.signal().is_some();
-            let ended = ended(died).copied();
-            return (ended.is_some() || !is_other).then_some((died, ended));
+        let rank = failure.blamed?;
+        let ended = self.by_themselves().iter().find(|ended| ended.rank == rank);
+        let is_cause = |ended: &&Ended| failure.died.is_some() || !ended.status.success();
+        if let Some(ended) = ended.filter(is_cause) {
+            return Some((rank, ended.describe_in_a_section(host)));
         }
-        let ended = ended(failure.blamed?).filter(|ended| !ended.status.success())?;
-        Some((ended.rank, Some(*ended)))
+        // A process that was ended by a signal has not failed for another.
+        if first.rank != rank && first.status.signal().is_some() {
+            return None;
+        }
+        let what = match failure.died {
+            Some(_) => "was taken for dead by the others",
+            None if self.joined.contains(&rank) => "failed in a section",
+            None => "had not joined the others",
+        };
+        Some((rank, self.describe_one_that(rank, what, host)))
     }
 
-    /// A process that others took for dead, and that did not end by itself.
-    fn describe_cut_off(&self, rank: lpf::Pid, host: &str) -> String {
+    /// A process whose end does not tell what was wrong with it.
+    fn describe_one_that(&self, rank: lpf::Pid, what: &str, host: &str) -> String {
         match self.end_of(rank) {
-            Some(ended) => ended.describe_as("was taken for dead by the others, and ", host),
-            None => {
-                format!("process {rank} was taken for dead by the others, and is still running")
-            }
-        }
-    }
-
-    fn describe_late(&self, late: lpf::Pid, host: &str) -> String {
-        match self.end_of(late) {
-            Some(ended) => ended.describe_as("was late, and ", host),
-            None => format!("process {late} was late, and is still running"),
+            Some(ended) => ended.describe_as(&format!("{what}, and "), host),
+            None => format!("process {rank} {what}, and is still running"),
         }
     }
 
@@ -315,14 +317,11 @@ impl Over {
             let who = if failed == 1 { "another".into() } else { format!("{failed} others") };
             return Some(format!("{}, and {who} failed then", zero.describe(host)));
         }
-        let late = self.late(&first).map(|late| (late, self.describe_late(late, host)));
-        let blamed = || {
-            let (rank, ended) = self.blamed(&first)?;
-            let cut_off = || self.describe_cut_off(rank, host);
-            Some((rank, ended.map_or_else(cut_off, |ended| ended.describe_in_a_section(host))))
-        };
-        let (rank, mut text) =
-            late.or_else(blamed).unwrap_or_else(|| (first.rank, first.describe(host)));
+        let late =
+            self.late(&first).map(|late| (late, self.describe_one_that(late, "was late", host)));
+        let (rank, mut text) = late
+            .or_else(|| self.blamed(&first, host))
+            .unwrap_or_else(|| (first.rank, first.describe(host)));
         let others = by_themselves.iter().filter(|ended| ended.rank != rank);
         match others.filter(|ended| !ended.status.success()).count() {
             0 => {}
@@ -475,7 +474,21 @@ mod tests {
         assert_eq!(over.root_cause("h").as_deref(), Some(text));
         // It has lived on, and ended well.
         over.ended[1].status = ExitStatus::from_raw(0);
-        let text = "process 0 (pid 100 on h) ended with status 3 after 0.100 s";
+        over.joined.extend([0, 1]);
+        let text = "process 1 (pid 101 on h) failed in a section, and ended with status 0 after 0.200 s; 1 more failed after it. Process 0 ended with status 3 after 0.100 s";
+        assert_eq!(over.root_cause("h").as_deref(), Some(text));
+        // A process that crashes has not failed for another.
+        over.ended[0].status = ExitStatus::from_raw(11);
+        let text = "process 0 (pid 100 on h) was ended by SIGSEGV after 0.100 s";
+        assert_eq!(over.root_cause("h").as_deref(), Some(text));
+    }
+
+    #[test]
+    fn a_process_that_others_waited_for_in_vain_before_they_joined_is_the_cause() {
+        let mut over = over(&[(0, FAILED), (1, 15)]);
+        over.failed(failed(0, Some(1), None, None));
+        over.by_themselves = Some(1);
+        let text = "process 1 (pid 101 on h) had not joined the others, and was ended by SIGTERM after 0.200 s; 1 more failed after it. Process 0 ended with status 3 after 0.100 s";
         assert_eq!(over.root_cause("h").as_deref(), Some(text));
     }
 
@@ -592,6 +605,13 @@ mod tests {
         assert_eq!(over(&[(1, 0), (0, 0)]).status(), 0);
         assert_eq!(over(&[(1, 0), (0, FAILED)]).status(), 3);
         assert_eq!(over(&[(0, 9)]).status(), 137);
+        // Process 0 had to be ended, because another one failed, or ended well without joining.
+        let mut asked = over(&[(1, FAILED), (0, 15)]);
+        asked.by_themselves = Some(1);
+        assert_eq!(asked.status(), 3);
+        asked.ended[0].status = ExitStatus::from_raw(0);
+        asked.absent = Some(1);
+        assert_eq!(asked.status(), 1);
         let mut ended = over(&[(0, 0)]);
         ended.signal = Some(Signal::SIGINT);
         assert_eq!(ended.status(), 130);

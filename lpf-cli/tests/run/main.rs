@@ -43,6 +43,7 @@ macro_rules! on_each_backend {
 
 on_each_backend! {
     a_process_that_is_cut_off_is_the_cause_though_it_blames_the_others
+    a_process_that_panics_is_the_cause_though_it_ends_well
     a_program_that_a_process_starts_does_not_take_it_for_itself
     a_prompt_is_shown_before_its_line_ends
     a_wrapper_that_closes_descriptors_does_no_harm
@@ -440,6 +441,7 @@ fn who_fails_before_all_have_met_ends_a_job_that_would_wait_for_him() {
     let output = hurried("3", script);
     assert!(begin.elapsed() < allowed(PATIENCE));
     let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(7), "{said}");
     assert!(last(&said).starts_with("lpf: process 1 (pid "), "{said}");
     assert!(last(&said).contains("ended with status 7"), "{said}");
     assert!(said.contains("after others had failed, and asked to end"), "{said}");
@@ -1136,6 +1138,56 @@ fn who_ends_well_in_a_section_is_the_root_cause() {
     );
 }
 
+lpf::program! {
+    /// Process 2 panics.
+    fn Panics(ctx, _args) {
+        ctx.sync()?;
+        assert!(ctx.pid() != 2, "of process 2's own");
+        ctx.sync()
+    }
+}
+
+/// The programs of the next test, which start this one alone.
+#[test]
+fn runs_and_panics() {
+    if std::env::var_os(lpf::launcher::WHERE).is_some() {
+        let ended = lpf::run(Panics);
+        std::process::exit(if ended.is_err() { 9 } else { 0 });
+    }
+}
+
+#[test]
+fn hooks_and_panics() {
+    if std::env::var_os(lpf::launcher::WHERE).is_some() {
+        let mut member = lpf::Member::launched().unwrap();
+        let hooked =
+            member.hook(lpf::Args::none(), |ctx, args| lpf::Program::run(Panics, ctx, args));
+        assert!(hooked.is_err());
+        // As a program that saves what it has, and ends well.
+        std::process::exit(if member.rank() == 2 { 0 } else { 9 });
+    }
+}
+
+fn a_process_that_panics_is_the_cause_though_it_ends_well(backend: &str) {
+    panics(backend, "runs_and_panics");
+}
+
+#[test]
+fn a_member_that_panics_is_the_cause_though_it_ends_well() {
+    panics("tcp", "hooks_and_panics");
+}
+
+fn panics(backend: &str, test: &str) {
+    let output = again(&["-n", "3", "--backend", backend], test).output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(9), "{said}");
+    assert!(last(&said).starts_with("lpf: process 2 (pid "), "{said}");
+    assert!(last(&said).contains(" failed in a section, and ended with status 0 after "), "{said}");
+    let cause =
+        "The job failed with: fatal: process 2, superstep 1: it panicked: of process 2's own";
+    assert!(last(&said).contains(cause), "{said}");
+}
+
 /// What this process has inherited.
 static INHERITED: std::sync::OnceLock<Vec<i32>> = std::sync::OnceLock::new();
 
@@ -1389,6 +1441,10 @@ fn what_is_missing_or_wrong_in_a_job_by_hand_is_named_at_once() {
             "LPF_MEET is \"nonsense\"; it has to be the address of process 0, as host:port".into(),
         ),
         (
+            job("0", "1", "127.0.0.1:0").into(),
+            "LPF_MEET is \"127.0.0.1:0\"; it has to be the address of process 0, as host:port with a port from 1".into(),
+        ),
+        (
             [&good[..], &[("LPF_SECRET", "password")]].concat(),
             "the secret (LPF_SECRET) has 8 bytes; it needs at least 16".into(),
         ),
@@ -1439,10 +1495,6 @@ fn ctrl_c_at_a_terminal_comes_once_to_each() {
     let script =
         "trap 'echo got; n=1' INT; echo set; while [ -z $n ]; do sleep 0.1; done; sleep 0.3";
     let mut command = command(&["-n", "2", "sh", "-c", script]);
-        (
-            job("0", "1", "127.0.0.1:0").into(),
-            "LPF_MEET is \"127.0.0.1:0\"; it has to be the address of process 0, as host:port with a port from 1".into(),
-        ),
     command.stdin(open()).stdout(open()).stderr(open());
     // SAFETY: system calls alone. The launcher gets a session, with this terminal.
     unsafe {
@@ -1566,6 +1618,8 @@ fn processes_that_cannot_join_because_another_did_not_arrive_report_it_once() {
     let (out, said) = (stdout(&output), stderr(&output));
     let text = "fatal: process 3, superstep 0: process 3 has not arrived at 127.0.0.1:";
     assert_eq!(out.matches(&format!("said: {text}")).count(), 1, "{out}{said}");
+    assert!(last(&said).starts_with("lpf: process 3 (pid "), "{said}");
+    assert!(last(&said).contains(" had not joined the others, and "), "{said}");
     let failed = format!("The job failed with: {text}");
     assert!(last(&said).contains(&failed) && said.matches(text).count() == 1, "{out}{said}");
 }
