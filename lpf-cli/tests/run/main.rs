@@ -1139,9 +1139,17 @@ fn who_ends_well_in_a_section_is_the_root_cause() {
 }
 
 lpf::program! {
-    /// Process 2 panics.
+    /// A child that process 0 forks panics, which is not the job's failure. Then process 2 panics.
     fn Panics(ctx, _args) {
         ctx.sync()?;
+        if ctx.pid() == 0 {
+            // SAFETY: the child is a copy of this thread; waitpid takes a null status.
+            unsafe {
+                let child = libc::fork();
+                assert!(child != 0, "in a child");
+                assert!(child > 0 && libc::waitpid(child, std::ptr::null_mut(), 0) == child);
+            }
+        }
         assert!(ctx.pid() != 2, "of process 2's own");
         ctx.sync()
     }
