@@ -49,7 +49,7 @@ impl Names {
     /// Begins to look up `host:port`, or several such, separated by commas. `waker` is woken by each answer.
     ///
     /// # Errors
-    /// If none of them is an address.
+    /// If any of them is not an address.
     pub(super) fn new(addresses: &str, waker: &Arc<Waker>) -> Result<Self, MeetError> {
         let texts = well_formed(addresses)?;
         let names = texts.into_iter().map(|text| Name::new(text, waker.clone()));
@@ -161,10 +161,10 @@ impl Name {
     }
 }
 
-/// The parts of an address that have the form `host:port`.
+/// The parts of an address, each of the form `host:port`.
 ///
 /// # Errors
-/// If there are none.
+/// If any part is not an address.
 pub(super) fn well_formed(addresses: &str) -> Result<Vec<&str>, MeetError> {
     settings::addresses(addresses).ok_or_else(|| {
         MeetError::Setting(format!("\"{addresses}\" is not an address: {}", settings::ADDRESS))
