@@ -153,7 +153,10 @@ impl Over {
             )
         });
         let cause = cause.map(|cause| match self.failure() {
-            Some(failure) => format!("{cause}. The job failed with: {}", failure.text),
+            Some(failure) => {
+                let own = self.own_words(failure);
+                format!("{cause}. The job failed with: {}{own}", failure.text)
+            }
             None => cause,
         });
         let cause = self.unstarted(size).or(cause).or_else(|| self.launcher_failed(size));
@@ -255,6 +258,16 @@ impl Over {
         by(blamed).or_else(|| by(Some(0))).or(most)
     }
 
+    /// What the process that a failure names has reported itself, if it has not joined the others: it knows why.
+    fn own_words(&self, failure: &Failed) -> String {
+        let mut others = self.failures.iter().filter(|other| other.rank != failure.rank);
+        let own = others.find(|other| Some(other.rank) == failure.blamed);
+        match own.filter(|own| !self.joined.contains(&own.rank)) {
+            Some(Failed { rank, text, .. }) => format!(". Process {rank} reported: {text}"),
+            None => String::new(),
+        }
+    }
+
     /// The process that the job failed for, and what became of it. Others may be gone before it, and it may have ended
     /// well: the processes of `lpf::run` do, after a panic in a section, too.
     fn blamed(&self, first: &Ended, host: &str) -> Option<(lpf::Pid, String)> {
@@ -310,18 +323,19 @@ impl Over {
         let at = by_themselves.iter().position(|ended| !ended.status.success())?;
         let (before, first, after) =
             (&by_themselves[..at], by_themselves[at], &by_themselves[at + 1..]);
+        let late =
+            self.late(&first).map(|late| (late, self.describe_one_that(late, "was late", host)));
+        let named = late.or_else(|| self.blamed(&first, host));
         // Process 0 ends last where all is well, and where it has waited for who had to be asked to end.
         let was_last = !self.staying.contains(&first.rank);
-        if let Some(zero) = before.iter().find(|ended| ended.rank == 0 && was_last) {
+        if let (None, Some(zero)) =
+            (&named, before.iter().find(|ended| ended.rank == 0 && was_last))
+        {
             let failed = after.iter().filter(|ended| !ended.status.success()).count() + 1;
             let who = if failed == 1 { "another".into() } else { format!("{failed} others") };
             return Some(format!("{}, and {who} failed then", zero.describe(host)));
         }
-        let late =
-            self.late(&first).map(|late| (late, self.describe_one_that(late, "was late", host)));
-        let (rank, mut text) = late
-            .or_else(|| self.blamed(&first, host))
-            .unwrap_or_else(|| (first.rank, first.describe(host)));
+        let (rank, mut text) = named.unwrap_or_else(|| (first.rank, first.describe(host)));
         let others = by_themselves.iter().filter(|ended| ended.rank != rank);
         match others.filter(|ended| !ended.status.success()).count() {
             0 => {}
@@ -457,6 +471,7 @@ mod tests {
             over.failed(failed(2, Some(0), None, Some(0)));
             over.failed(failed(1, Some(2), None, Some(2)));
             over.failed(failed(0, Some(2), None, Some(2)));
+            over.joined.extend(0..3);
             over.by_themselves = Some(ended.len() - asked);
             over.remarks(3, "h").join("\n")
         };
@@ -487,8 +502,15 @@ mod tests {
     fn a_process_that_others_waited_for_in_vain_before_they_joined_is_the_cause() {
         let mut over = over(&[(0, FAILED), (1, 15)]);
         over.failed(failed(0, Some(1), None, None));
+        over.failed(failed(1, Some(0), None, None));
         over.by_themselves = Some(1);
-        let text = "process 1 (pid 101 on h) had not joined the others, and was ended by SIGTERM after 0.200 s; 1 more failed after it. Process 0 ended with status 3 after 0.100 s";
+        let text = "process 1 (pid 101 on h) had not joined the others, and was ended by SIGTERM after 0.200 s; 1 more failed after it. Process 0 ended with status 3 after 0.100 s. The job failed with: by 0. Process 1 reported: by 1";
+        assert_eq!(over.remarks(2, "h"), [text]);
+        // Process 0 returned its error to a program that went on and ended well.
+        over.ended[0].status = ExitStatus::from_raw(0);
+        over.ended[1].status = ExitStatus::from_raw(FAILED);
+        over.by_themselves = None;
+        let text = "process 1 (pid 101 on h) ended with status 3 after 0.200 s. Process 0 ended with status 0 after 0.100 s";
         assert_eq!(over.root_cause("h").as_deref(), Some(text));
     }
 

@@ -1615,6 +1615,22 @@ fn a_wrong_setting_is_reported_once_and_starts_no_process() {
 }
 
 #[test]
+fn a_process_that_does_not_find_process_0_is_quoted_in_the_last_line() {
+    let program = std::env::current_exe().unwrap();
+    let script = format!(
+        "[ $LPF_RANK = 1 ] && export LPF_SECRET=another-than-theirs; exec {} --exact member --quiet",
+        program.display()
+    );
+    let mut command = command(&["-n", "2", "--grace", "60", "sh", "-c", &script]);
+    let said = stderr(&command.env("LPF_MEET_TIMEOUT", "1").output().unwrap());
+    assert!(last(&said).starts_with("lpf: process 1 (pid "), "{said}");
+    let failed =
+        "The job failed with: fatal: process 1, superstep 0: process 1 has not arrived at ";
+    let own = "Process 1 reported: fatal: process 0, superstep 0: process 0 was not found at ";
+    assert!(last(&said).contains(failed) && last(&said).contains(own), "{said}");
+}
+
+#[test]
 fn processes_that_cannot_join_because_another_did_not_arrive_report_it_once() {
     let program = std::env::current_exe().unwrap();
     let script = format!(
