@@ -3,7 +3,7 @@
 //! The kernel promises more memory than it has, and ends the program when that is used. So what is large is compared
 //! with what there is before.
 
-use std::fs;
+use std::{fmt, fs};
 
 use lpf_core::{Cause, Error, Result};
 
@@ -14,26 +14,41 @@ const PER_PROCESS: usize = 64 << 10;
 /// Less than this is not worth a look, which takes some 20 us.
 const SMALL: usize = 64 << 20;
 
-/// A thread has two mappings, its stack and the guard below it.
-const MAPPINGS_PER_THREAD: usize = 2;
+/// A thread has four mappings: its stack, the stack on which the standard library's handler of overflows runs, and a
+/// guard below each. The library aborts the program if the system refuses the second stack.
+const MAPPINGS_PER_THREAD: usize = 4;
 
-/// Refuses a section whose threads do not fit.
+/// Mappings that threads leave to the program, for its libraries and large areas.
+const SPARE_MAPPINGS: usize = 1 << 10;
+
+/// Refuses a section whose processes need more memory than there is.
 ///
 /// # Errors
 /// *Mitigable*, with what is needed and what there is.
-pub(crate) fn check_threads(processes: usize) -> Result<()> {
-    let needed = processes.saturating_mul(PER_PROCESS);
-    if needed < SMALL {
-        return Ok(());
+pub(crate) fn check_section(processes: usize) -> Result<()> {
+    check(processes.saturating_mul(PER_PROCESS), || format!("a section of {processes} processes"))
+}
+
+/// Refuses threads beyond a limit of the system.
+///
+/// # Errors
+/// *Mitigable*, with the limit and what it leaves.
+pub(crate) fn check_threads(more: usize) -> Result<()> {
+    let least = limits().into_iter().min_by_key(|limit| limit.more);
+    match least {
+        Some(limit) if limit.more < more => {
+            let what = format!("{more} more threads").into();
+            let reason = format!("{limit}; start fewer processes, or raise it");
+            Err(Error::refused(Cause::Refused { what, reason }))
+        }
+        _ => Ok(()),
     }
-    let what = || format!("a section of {processes} processes");
-    check(needed, what)?;
-    let Some((most, limit)) = threads() else { return Ok(()) };
-    if processes <= most {
-        return Ok(());
-    }
-    let reason = format!("it needs {processes} threads, and {limit} allows about {most}");
-    Err(Error::refused(Cause::Refused { what: what().into(), reason }))
+}
+
+/// The system's reason for refusing a thread, and the limits that it may stand for.
+pub(crate) fn reason_with_limits(error: &std::io::Error) -> String {
+    let limits = limits().into_iter().map(|limit| limit.to_string()).chain(limit_of_user());
+    format!("{error}; {}", limits.collect::<Vec<_>>().join("; "))
 }
 
 /// Refuses what needs more bytes than there are.
@@ -87,22 +102,56 @@ fn available() -> Option<(usize, &'static str)> {
     })
 }
 
-/// The threads that this program may have, and what limits them.
-fn threads() -> Option<(usize, &'static str)> {
-    let mappings = number("/proc/sys/vm/max_map_count", None);
-    let group = groups("pids").filter_map(|folder| {
-        let limit = number(&format!("{folder}/pids.max"), None)?;
-        Some(limit.saturating_sub(number(&format!("{folder}/pids.current"), None)?))
+/// A limit of the system on threads.
+struct Limit {
+    name: String,
+    value: usize,
+    /// The threads that it leaves to be started, about.
+    more: usize,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is {}, which allows about {} more", self.name, self.value, self.more)
+    }
+}
+
+/// The limits of which it is known what they leave.
+fn limits() -> Vec<Limit> {
+    let of_system = ["kernel.threads-max", "kernel.pid_max"].into_iter().filter_map(|name| {
+        let value = number(&format!("/proc/sys/{}", name.replace('.', "/")), None)?;
+        Some(Limit { name: name.into(), value, more: value.saturating_sub(threads_of_system()) })
     });
-    [
-        (mappings.map(|most| most / MAPPINGS_PER_THREAD), "vm.max_map_count"),
-        (number("/proc/sys/kernel/threads-max", None), "kernel.threads-max"),
-        (number("/proc/sys/kernel/pid_max", None), "kernel.pid_max"),
-        (group.min(), "the control group of this program"),
-    ]
-    .into_iter()
-    .filter_map(|(most, name)| Some((most?, name)))
-    .min()
+    let of_groups = groups("pids").filter_map(|folder| {
+        let value = number(&format!("{folder}/pids.max"), None)?;
+        let more = value.saturating_sub(number(&format!("{folder}/pids.current"), None)?);
+        Some(Limit { name: format!("{folder}/pids.max"), value, more })
+    });
+    of_mappings().into_iter().chain(of_system).chain(of_groups).collect()
+}
+
+/// `vm.max_map_count`, of which each thread takes several.
+fn of_mappings() -> Option<Limit> {
+    let value = number("/proc/sys/vm/max_map_count", None)?;
+    let maps = fs::read("/proc/self/maps").ok()?;
+    let taken = maps.iter().filter(|&&byte| byte == b'\n').count() + SPARE_MAPPINGS;
+    let more = value.saturating_sub(taken) / MAPPINGS_PER_THREAD;
+    Some(Limit { name: "vm.max_map_count".into(), value, more })
+}
+
+/// The threads of all programs; 0 if that is not known.
+fn threads_of_system() -> usize {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let threads = text.split('/').nth(1).and_then(|rest| rest.split(' ').next());
+    threads.and_then(|threads| threads.parse().ok()).unwrap_or(0)
+}
+
+/// The limit on all threads of a user, which does not hold for privileged ones: what is left of it is not known.
+fn limit_of_user() -> Option<String> {
+    let text = fs::read_to_string("/proc/self/limits").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Max processes"))?;
+    let limit: usize = line.split_whitespace().next()?.parse().ok()?;
+    Some(format!("RLIMIT_NPROC (ulimit -u) is {limit} for all threads of this user"))
 }
 
 /// The folders of the control groups that limit something here, from this program's own to the root's.
@@ -133,22 +182,40 @@ mod tests {
 
     #[test]
     fn what_fits_is_let_through_and_the_rest_refused_with_numbers() {
-        assert!(check_threads(2).is_ok() && check(SMALL - 1, || unreachable!()).is_ok());
+        assert!(check_section(2).is_ok() && check(SMALL - 1, || unreachable!()).is_ok());
         let error = check(1 << 50, || "the test".into()).unwrap_err();
         assert!(error.is_mitigable());
         let text = error.to_string();
         assert!(text.contains("out of memory: 1125899906842624 bytes for the test ("), "{text}");
         assert!(text.contains(" leaves "), "{text}");
-        let error = check_threads(usize::MAX).unwrap_err();
-        assert!(error.is_mitigable(), "{error}");
+        assert!(check_section(usize::MAX).unwrap_err().is_mitigable());
     }
 
     #[test]
     fn this_machine_has_memory_and_threads() {
         let (bytes, _) = available().unwrap();
         assert!(bytes > 1 << 20);
-        let (most, _) = threads().unwrap();
-        assert!(most > 10);
+        assert!(limits().iter().all(|limit| limit.more > 10));
+        assert!(check_threads(1).is_ok());
+    }
+
+    #[test]
+    fn too_many_threads_are_refused_with_the_limit_its_value_and_what_it_leaves() {
+        let error = check_threads(1 << 40).unwrap_err();
+        assert!(error.is_mitigable());
+        let text = error.to_string();
+        let least = limits().into_iter().min_by_key(|limit| limit.more).unwrap();
+        let (name, value) = (least.name, least.value);
+        let begin = format!("refused 1099511627776 more threads: {name} is {value}, which allows");
+        assert!(text.contains(&begin), "{text}");
+    }
+
+    #[test]
+    fn a_refused_thread_names_every_limit() {
+        let reason = reason_with_limits(&std::io::Error::from_raw_os_error(libc::EAGAIN));
+        for name in ["vm.max_map_count is ", "kernel.threads-max is ", "kernel.pid_max is "] {
+            assert!(reason.contains(name), "{reason}");
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use lpf_core::wait::{Patience, Waiter};
 use lpf_core::{Cause, Error, Result};
 use parking_lot::Mutex;
 
-use crate::futex;
+use crate::{futex, memory};
 
 /// As the main thread has it: SPMD functions are whole programs.
 const STACK_BYTES: usize = 8 << 20;
@@ -82,6 +82,8 @@ struct Pool {
     awake: AtomicUsize,
     /// Sections that run now.
     running: AtomicUsize,
+    /// Threads that were asked for and do not run yet.
+    starting: AtomicUsize,
     /// The system's numbers of all workers.
     workers: Mutex<Vec<i32>>,
 }
@@ -116,6 +118,8 @@ impl Worker {
 
     fn serve(self: Arc<Self>, pool: &'static Pool) {
         let maker = Maker::this();
+        // It has all its mappings.
+        pool.starting.fetch_sub(1, Ordering::Relaxed);
         pool.workers.lock().push(thread_number());
         crate::pin::everywhere();
         loop {
@@ -176,18 +180,36 @@ fn take(pool: &'static Pool, wanted: usize) -> Result<Vec<Arc<Worker>>> {
     // The one that became idle last is asked first: its caches are warm, and the order of
     // processes on workers stays from section to section.
     workers.reverse();
-    while workers.len() < wanted {
-        match Worker::spawn(pool) {
-            Ok(worker) => workers.push(worker),
-            Err(error) => {
-                let started = workers.len();
-                pool.idle.lock().append(&mut workers);
-                let reason = error.to_string();
-                return Err(Error::refused(Cause::NoThreads { started, wanted, reason }));
-            }
-        }
+    let missing = wanted - workers.len();
+    let started = start(pool, missing, wanted, &mut workers);
+    if started.is_err() {
+        pool.idle.lock().append(&mut workers);
     }
-    Ok(workers)
+    started.map(|()| workers)
+}
+
+/// Starts `missing` of `wanted` workers.
+fn start(
+    pool: &'static Pool,
+    missing: usize,
+    wanted: usize,
+    workers: &mut Vec<Arc<Worker>>,
+) -> Result<()> {
+    if missing == 0 {
+        return Ok(());
+    }
+    let starting = pool.starting.fetch_add(missing, Ordering::Relaxed) + missing;
+    let started = memory::check_threads(starting).and_then(|()| {
+        while workers.len() < wanted {
+            workers.push(Worker::spawn(pool).map_err(|error| {
+                let (started, reason) = (workers.len(), memory::reason_with_limits(&error));
+                Error::refused(Cause::NoThreads { started, wanted, reason })
+            })?);
+        }
+        Ok(())
+    });
+    pool.starting.fetch_sub(wanted - workers.len(), Ordering::Relaxed);
+    started
 }
 
 /// Runs `member(0..workers)` on workers and `own` on this thread; returns when all are done.

@@ -49,7 +49,7 @@ where
         let text = "exec was asked for 0 processes; the least is 1";
         return Err(Error::setting(text));
     }
-    memory::check_threads(procs as usize)?;
+    memory::check_section(procs as usize)?;
     let began = Instant::now();
     let pin = pin::resolve(&environment.pin, procs as usize, nested);
     let comm = Comm::new(procs, environment, &pin)?;

@@ -136,3 +136,22 @@ fn a_failure_ends_a_section_of_many_processes() {
     let bound = lpf_core::conformance::tools::allowed(std::time::Duration::from_secs(5));
     assert!(begin.elapsed() < bound, "{:?}", begin.elapsed());
 }
+
+/// The standard library aborts the program if a thread gets no mapping for its second stack.
+#[test]
+#[cfg(target_os = "linux")]
+fn more_threads_than_the_system_allows_are_refused_with_the_limit() {
+    let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+    // Each takes more than three mappings. (Where there are enough for all, another limit may refuse them.)
+    let procs = (limit.trim().parse::<u32>().unwrap() / 3).min(lpf_core::settings::MAX_PROCS);
+    let config = Config::new();
+    let is_refused = config.exec(procs, Args::none(), |_ctx, _args| Ok(()));
+    if let Err(error) = is_refused {
+        assert!(error.is_mitigable(), "{error}");
+        let text = error.to_string();
+        let thread = text.contains(" more threads: ") && text.contains(", which allows about ");
+        assert!(thread || text.contains("out of memory"), "{text}");
+    }
+    // Threads can be had as before.
+    config.exec(3, Args::none(), |ctx, _args| ctx.sync()).unwrap();
+}
