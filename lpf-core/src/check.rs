@@ -16,7 +16,7 @@
 //! is after the first barrier, when each can read the others' lists. Between processes the lists travel with the first
 //! meta-data.
 //!
-//! 1. [`difference`] between the [`calls`](Registry::calls) of this process and its neighbour's:
+//! 1. [`difference`] between the [`calls`](Registry::calls) of all processes:
 //!    if all neighbours agree, all do. If counts and hashes were compared, only if they differ;
 //! 2. a [`Checker`] of this process's memory: [`own`](Checker::own) with its own list, and
 //!    [`from`](Checker::from) with those of all processes (its own too: requests to oneself);

@@ -267,6 +267,7 @@ macro_rules! conformance {
                 a_global_slot_names_the_same_call_everywhere,
                 registrations_that_differ_are_fatal_at_the_next_sync,
                 areas_of_different_length_are_fatal_at_the_next_sync,
+                areas_in_another_order_are_fatal_and_checked_mode_names_them,
                 areas_may_be_deregistered_and_made_anew,
                 dropped_areas_are_given_back,
                 areas_stay_until_all_processes_have_dropped_the_same,

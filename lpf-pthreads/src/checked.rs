@@ -75,12 +75,10 @@ impl Threads {
     /// of a sync, when nobody queues or registers.
     pub(crate) fn check_superstep(&self) -> Result<()> {
         let all: Vec<_> = self.comm.peers.iter().map(|peer| peer.lock_checks()).collect();
-        let fatal = |cause| Error::fatal(self.pid, self.superstep, cause);
+        let fatal = |pid, cause| Error::fatal(pid, self.superstep, cause);
         let own = self.pid as usize;
-        let next = (own + 1) % all.len();
-        let calls = |who: usize| (who as Pid, all[who].registry.calls());
-        if let Some(cause) = difference(calls(own.min(next)), calls(own.max(next))) {
-            return Err(fatal(cause));
+        if let Some((pid, cause)) = difference(all.iter().map(|checks| checks.registry.calls())) {
+            return Err(fatal(pid, cause));
         }
         let base = |slot: GlobalSlot| self.slots.area(slot.into()).map(|(base, _)| base as usize);
         let mut checker = Checker::new(self.pid);
@@ -88,7 +86,7 @@ impl Threads {
         for (origin, checks) in all.iter().enumerate() {
             checker.from(origin as Pid, checks.pending.requests(), base);
         }
-        checker.overlap().map_or(Ok(()), |cause| Err(fatal(cause)))
+        checker.overlap().map_or(Ok(()), |cause| Err(fatal(self.pid, cause)))
     }
 
     /// The sync is complete.

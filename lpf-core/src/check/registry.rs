@@ -39,8 +39,14 @@ impl fmt::Display for Registration {
     }
 }
 
-/// The first collective call since the last sync that processes `a` and `b` made differently.
-pub fn difference(
+/// The lowest process whose collective calls since the last sync are not those of process 0, and the first difference.
+/// `all` has the calls of each process. Every process finds the same, so that all report one error.
+pub fn difference<'a>(mut all: impl Iterator<Item = &'a [Registration]>) -> Option<(Pid, Cause)> {
+    let first = all.next()?;
+    (1..).zip(all).find_map(|(pid, calls)| Some((pid, differs((0, first), (pid, calls))?)))
+}
+
+fn differs(
     (a, a_calls): (Pid, &[Registration]),
     (b, b_calls): (Pid, &[Registration]),
 ) -> Option<Cause> {

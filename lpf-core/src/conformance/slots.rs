@@ -245,6 +245,27 @@ case! {
 }
 
 case! {
+    /// Checked mode names the areas that two processes registered in another order, whichever process finds it first.
+    pub fn areas_in_another_order_are_fatal_and_checked_mode_names_them everywhere [3, 4] |ctx| {
+        for _ in 0..4 {
+            let (error, outer) = failing_rehook(ctx, |inner| {
+                room(inner, 4, 4)?;
+                let lens = if inner.pid() == 2 { [20, 10] } else { [10, 20] };
+                let _areas = [inner.area::<u64>(lens[0])?, inner.area::<u64>(lens[1])?];
+                Ok(sync_until_fatal(inner))
+            });
+            for error in [error.expect("every process sees it at its sync"), outer] {
+                let text = error.to_string();
+                assert!(text.contains("process 0") && text.contains("process 2"), "{text}");
+                let is_checked = matches!(error.cause(), Cause::Checked(_));
+                assert_eq!(text.contains("conformance/slots.rs:"), is_checked, "{text}");
+                assert!(!text.contains("inbox"), "{text}");
+            }
+        }
+    }
+}
+
+case! {
     /// An area's slot may be used again after the area was deregistered.
     pub fn areas_may_be_deregistered_and_made_anew everywhere [1, 2, 4] |ctx| {
         room(ctx, 2, 8)?;

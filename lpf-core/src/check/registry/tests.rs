@@ -48,8 +48,8 @@ impl Process {
 }
 
 fn compare(a: &Process, b: &Process) -> Option<String> {
-    let cause = difference((0, a.registry.calls()), (1, b.registry.calls()));
-    cause.map(|cause| cause.to_string())
+    let found = difference([a, b].into_iter().map(|process| process.registry.calls()));
+    found.map(|(_, cause)| cause.to_string())
 }
 
 #[test]
@@ -91,6 +91,19 @@ fn an_area_of_another_length_is_named_with_both_places() {
         "checked mode: collective registration 2 since the last sync differs: process 0 registers \
          slot global 1 at program.rs:2:5, process 1 at program.rs:2:5 with another length or type"
     );
+}
+
+/// Neighbours of the process that differs and processes that do not touch it report the same.
+#[test]
+fn one_process_of_many_is_named_with_the_first() {
+    let mut all: Vec<Process> = (0..5).map(|_| Process::new()).collect();
+    for (pid, process) in all.iter_mut().enumerate() {
+        process.global(if pid == 3 { 16 } else { 8 });
+    }
+    let (pid, cause) = difference(all.iter().map(|process| process.registry.calls())).unwrap();
+    assert_eq!(pid, 3);
+    let named = "process 0 registers slot global 0 at program.rs:1:5, process 3 at program.rs:1:5";
+    assert!(cause.to_string().contains(named), "{cause}");
 }
 
 #[test]

@@ -30,10 +30,7 @@ impl<T: Transport> Process<T> {
     pub(super) fn check_superstep(&mut self, net: &mut T) -> Result<()> {
         let all = self.tell_everybody(net)?;
         let (pid, superstep) = (self.local.pid, self.local.superstep);
-        let fatal = |cause| Error::fatal(pid, superstep, cause);
-        let next = (pid as usize + 1) % all.len();
-        let calls = |who: usize| (who as Pid, &all[who].calls[..]);
-        let differ = difference(calls(next.min(pid as usize)), calls(next.max(pid as usize)));
+        let differ = difference(all.iter().map(|told| &told.calls[..]));
         let slots = &self.local.slots;
         let base = |slot: GlobalSlot| slots.area(slot.into()).map(|(base, _)| base as usize);
         let mut checker = Checker::new(pid);
@@ -41,14 +38,17 @@ impl<T: Transport> Process<T> {
         for (origin, told) in all.iter().enumerate() {
             checker.from(origin as Pid, &told.requests, base);
         }
-        let found = differ.or_else(|| checker.overlap());
+        let found = differ.or_else(|| Some((pid, checker.overlap()?)));
         drop(checker);
         if let Some(checks) = &mut self.local.checks {
             checks.others = all;
         }
         match found {
             None => Ok(()),
-            Some(cause) => Err(net.control().declare(self.watch.section, fatal(cause))),
+            Some((pid, cause)) => {
+                let error = Error::fatal(pid, superstep, cause);
+                Err(net.control().declare(self.watch.section, error))
+            }
         }
     }
 
