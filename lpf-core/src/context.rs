@@ -462,7 +462,9 @@ impl<'s, L: Lpf> Context<'s, L> {
     ) -> Result<()> {
         let (from, bytes) = byte_range::<T>(range, src.len());
         let at = at.saturating_mul(size_of::<T>());
-        self.raw.put(src.slot(), from, to, dst.global_slot(), at, bytes, PutAttr::Default)
+        self.raw
+            .put(src.slot(), from, to, dst.global_slot(), at, bytes, PutAttr::Default)
+            .map_err(|error| error.in_elements(size_of::<T>()))
     }
 
     /// Queues a copy of elements `range` of `src` at process `from` to `dst` here, from element
@@ -482,7 +484,9 @@ impl<'s, L: Lpf> Context<'s, L> {
     ) -> Result<()> {
         let (offset, bytes) = byte_range::<T>(range, src.len());
         let at = at.saturating_mul(size_of::<T>());
-        self.raw.get(from, src.global_slot(), offset, dst.slot(), at, bytes, GetAttr::Default)
+        self.raw
+            .get(from, src.global_slot(), offset, dst.slot(), at, bytes, GetAttr::Default)
+            .map_err(|error| error.in_elements(size_of::<T>()))
     }
 }
 

@@ -76,7 +76,7 @@ pub enum Cause {
     },
     /// More slots than reserved.
     #[error(
-        "no slot is left of the {reserved} reserved ({}); resize for more slots and sync first (an area keeps its slot until it is deregistered, or dropped by all processes and a sync has returned)", reserved_by("resize_memory_register", *reserved, *libraries)
+        "no slot is left of the {reserved} reserved ({}); resize for more slots and sync first (an area keeps its slot until it is deregistered, or dropped by all processes and a sync has returned)", reserved_by(*reserved, *libraries)
     )]
     SlotsUsedUp {
         /// Slots reserved at present.
@@ -86,7 +86,7 @@ pub enum Cause {
     },
     /// More requests queued than reserved.
     #[error(
-        "no request is left of the {reserved} reserved ({}), the least that any process asked for (one to oneself counts twice); resize for more requests and sync first", reserved_by("resize_message_queue", *reserved, *libraries)
+        "no request is left of the {reserved} reserved ({}), the least that any process asked for (one to oneself counts twice); resize for more requests and sync first", reserved_by(*reserved, *libraries)
     )]
     RequestsUsedUp {
         /// Requests reserved at present (the minimum over the processes).
@@ -96,7 +96,7 @@ pub enum Cause {
     },
     /// More requests at their target than reserved there.
     #[error(
-        "process {target} makes and is subject to {count} requests but has reserved {reserved} ({}); process {origin} sent it the most; resize for more", reserved_by("resize_message_queue", *reserved, *libraries)
+        "process {target} makes and is subject to {count} requests but has reserved {reserved} ({}); process {origin} sent it the most; resize for more", reserved_by(*reserved, *libraries)
     )]
     TargetOverrun {
         /// The process with too many requests.
@@ -133,7 +133,7 @@ pub enum Cause {
         slot: String,
     },
     /// A local range outside its slot.
-    #[error("{} outside slot {slot}, which has {len} bytes", range(*offset, *bytes))]
+    #[error("{}", outside_here(slot, [*offset, *bytes, *len], *element))]
     OutOfRange {
         /// The slot's printed form.
         slot: String,
@@ -143,6 +143,8 @@ pub enum Cause {
         bytes: usize,
         /// Length of the slot here.
         len: usize,
+        /// Bytes of an element, in which the text counts: 1 if the call was made on bytes.
+        element: usize,
     },
     /// A remote range outside its slot, found by the destination.
     #[error(
@@ -220,7 +222,7 @@ pub enum Cause {
     },
     /// A process left while others still synchronise.
     #[error(
-        "it returned after {own} full syncs while process {other} went on to sync {next}; all processes call sync equally often"
+        "it returned after {} while process {other} went on to sync {next}; all processes call sync equally often", counted(*own, "full sync")
     )]
     LeftEarly {
         /// Full syncs of the process that left.
@@ -271,22 +273,28 @@ impl Cause {
     }
 }
 
-/// Which call of the user reserved room, and how much of it is not the user's.
-fn reserved_by(call: &str, reserved: usize, libraries: usize) -> String {
+/// How much of the reserved room is the user's, if not all of it.
+fn reserved_by(reserved: usize, libraries: usize) -> String {
     match libraries {
-        0 => format!("by {call}"),
+        0 => "by ctx.resize".into(),
         _ => {
             let own = reserved.saturating_sub(libraries);
-            format!("{own} by {call}, {libraries} by libraries such as the collectives")
+            format!("{own} by ctx.resize, {libraries} by libraries such as the collectives")
         }
     }
+}
+
+/// A number of things: "1 call", "2 calls".
+pub fn counted(count: u64, thing: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{ending}")
 }
 
 /// Counts tell something only where they differ.
 fn differently(a: Pid, b: Pid, a_count: u64, b_count: u64) -> String {
     let how = match a_count == b_count {
         true => "in another order, or areas of another length".into(),
-        false => format!("{a_count} and {b_count} calls"),
+        false => format!("{a_count} and {}", counted(b_count, "call")),
     };
     format!(
         "process {a} and process {b} registered or deregistered global slots differently since the last sync ({how}); all processes make the same calls in the same order"
@@ -294,15 +302,26 @@ fn differently(a: Pid, b: Pid, a_count: u64, b_count: u64) -> String {
 }
 
 fn outside(offset: usize, bytes: usize) -> String {
-    format!("{} outside", range(offset, bytes))
+    format!("{} outside", range(offset, bytes, "byte"))
+}
+
+/// In elements, as the call was made.
+fn outside_here(slot: &str, sizes: [usize; 3], element: usize) -> String {
+    let [offset, bytes, len] = sizes.map(|size| size / element.max(1));
+    let unit = if element > 1 { "element" } else { "byte" };
+    // The greatest length is no multiple of an element's.
+    let bytes = if sizes[1] == usize::MAX { usize::MAX } else { bytes };
+    let has = counted(len as u64, unit);
+    let of = if element > 1 { format!(" of {element} bytes") } else { String::new() };
+    format!("{} outside slot {slot}, which has {has}{of}", range(offset, bytes, unit))
 }
 
 /// A range as people write it; the typed layer gives one that ends before it begins the greatest
 /// length there is.
-fn range(offset: usize, bytes: usize) -> String {
-    match offset.checked_add(bytes) {
-        Some(end) => format!("bytes {offset}..{end} lie"),
-        None => format!("a range from byte {offset} that ends before it begins lies"),
+fn range(offset: usize, len: usize, unit: &str) -> String {
+    match offset.checked_add(len) {
+        Some(end) => format!("{unit}s {offset}..{end} lie"),
+        None => format!("a range from {unit} {offset} that ends before it begins lies"),
     }
 }
 
@@ -397,6 +416,16 @@ impl Error {
     #[must_use]
     pub fn at(mut self, place: Place) -> Self {
         Arc::make_mut(&mut self.0).place = Some(place);
+        self
+    }
+
+    /// This error, in elements of so many bytes if it is about a range.
+    #[cold]
+    #[must_use]
+    pub(crate) fn in_elements(mut self, bytes: usize) -> Self {
+        if let Cause::OutOfRange { element, .. } = &mut Arc::make_mut(&mut self.0).cause {
+            *element = bytes;
+        }
         self
     }
 
@@ -534,10 +563,32 @@ mod tests {
     #[test]
     fn an_error_of_room_names_the_call_that_reserves_it_and_what_libraries_took() {
         let slots = Cause::SlotsUsedUp { reserved: 2, libraries: 0 }.to_string();
-        assert!(slots.contains("the 2 reserved (by resize_memory_register); resize "), "{slots}");
+        assert!(slots.contains("the 2 reserved (by ctx.resize); resize "), "{slots}");
         let requests = Cause::RequestsUsedUp { reserved: 8, libraries: 6 }.to_string();
-        let room = "the 8 reserved (2 by resize_message_queue, 6 by libraries such as the collectives), the least";
+        let room =
+            "the 8 reserved (2 by ctx.resize, 6 by libraries such as the collectives), the least";
         assert!(requests.contains(room), "{requests}");
+    }
+
+    #[test]
+    fn a_range_is_told_in_the_elements_of_its_call() {
+        let cause = |offset, bytes, element| {
+            let slot = "local 1".into();
+            Cause::OutOfRange { slot, offset, bytes, len: 32, element }.to_string()
+        };
+        let elements = "elements 2..5 lie outside slot local 1, which has 4 elements of 8 bytes";
+        assert_eq!(cause(16, 24, 8), elements);
+        assert_eq!(cause(16, 24, 1), "bytes 16..40 lie outside slot local 1, which has 32 bytes");
+        let backwards = "a range from element 3 that ends before it begins lies outside";
+        assert!(cause(24, usize::MAX, 8).starts_with(backwards), "{}", cause(24, usize::MAX, 8));
+        assert!(cause(0, 8, 0).starts_with("bytes 0..8 lie"), "elements of no bytes");
+    }
+
+    #[test]
+    fn one_thing_is_not_many() {
+        let early = |own| Cause::LeftEarly { own, other: 1, next: own + 1 }.to_string();
+        assert!(early(1).starts_with("it returned after 1 full sync while process 1 "));
+        assert!(early(0).starts_with("it returned after 0 full syncs while "));
     }
 
     #[test]

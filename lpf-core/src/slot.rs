@@ -655,7 +655,7 @@ impl SlotTable {
     #[cold]
     pub fn out_of_range(&self, slot: Slot, offset: usize, bytes: usize) -> Cause {
         let len = self.area(slot).map_or(0, |(_, len)| len);
-        Cause::OutOfRange { slot: slot.to_string(), offset, bytes, len }
+        Cause::OutOfRange { slot: slot.to_string(), offset, bytes, len, element: 1 }
     }
 
     /// The address and number of the global entries, for processes that execute requests on this one's

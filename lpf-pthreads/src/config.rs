@@ -154,7 +154,7 @@ impl Config {
         let granted = self.grant(procs);
         if granted == 0 || granted > MAX_PROCS {
             let text = format!(
-                "exec was asked for {procs} processes; it takes 1 to {MAX_PROCS}, or MAX_P for as many as the machine has"
+                "a section of {procs} processes was asked for; it has 1 to {MAX_PROCS}, or MAX_P for as many as the machine has"
             );
             return Err(Error::setting(text));
         }
@@ -210,7 +210,7 @@ fn tell_of_limit(asked: Pid, granted: Pid) {
         // Nothing else can be done about a standard error that is closed.
         let _ = writeln!(
             std::io::stderr(),
-            "lpf: exec was asked for {asked} processes and starts {granted}, because LPF_PROCS is {granted}"
+            "lpf: a section of {asked} processes was asked for and gets {granted}, because LPF_PROCS is {granted}"
         );
     }
 }

@@ -46,7 +46,7 @@ where
     F: for<'n> Fn(&mut Context<'n, Threads>, Args<'_>) -> Result<()> + Sync,
 {
     if procs == 0 {
-        let text = "exec was asked for 0 processes; the least is 1";
+        let text = "a section of 0 processes was asked for; the least is 1";
         return Err(Error::setting(text));
     }
     memory::check_section(procs as usize)?;

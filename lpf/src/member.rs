@@ -176,7 +176,9 @@ mod mpi {
 fn tell_of_fewer(asked: Pid, size: Pid) {
     static SAID: AtomicBool = AtomicBool::new(false);
     if !SAID.swap(true, Ordering::Relaxed) {
-        say(&format!("exec was asked for {asked} processes and starts {size}, all of the job"));
+        say(&format!(
+            "a section of {asked} processes was asked for and gets {size}, all of the job"
+        ));
     }
 }
 

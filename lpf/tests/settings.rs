@@ -211,7 +211,7 @@ fn lpf_procs_is_a_limit_that_is_reported_once() {
     for (asked, got) in [(2, 2), (max, 3), (3, 3), (7, 3)] {
         assert!(out.contains(&format!("exec({asked}): {got} of 3, share")), "{out}");
     }
-    let said = "lpf: exec was asked for 7 processes and starts 3, because LPF_PROCS is 3\n";
+    let said = "lpf: a section of 7 processes was asked for and gets 3, because LPF_PROCS is 3\n";
     assert!(err.contains(said), "{err}");
     assert_eq!(err.matches("lpf:").count(), 1, "{err}");
     // In a loop it is said once; what `MAX_P` gives is what was asked for.
@@ -226,7 +226,8 @@ fn lpf_procs_is_a_limit_that_is_reported_once() {
 fn a_number_of_processes_that_cannot_be_is_refused() {
     let (out, _) = counts("impossible", "0 65537 4000000000", &[]);
     for asked in ["0", "65537", "4000000000"] {
-        let text = format!("exec({asked}): misuse: exec was asked for {asked} processes; it takes");
+        let text =
+            format!("exec({asked}): misuse: a section of {asked} processes was asked for; it has");
         assert!(out.contains(&text), "{out}");
     }
 }
@@ -259,7 +260,7 @@ fn a_job_that_is_smaller_than_asked_for_is_reported_once() {
     let folder = Folder::new("job");
     let (out, err) = child_in("child_that_is_a_job_of_one", &folder.0, &[]);
     assert_eq!(out.matches("1 processes\n").count(), 3, "{out}");
-    let said = "lpf: exec was asked for 3 processes and starts 1, all of the job\n";
+    let said = "lpf: a section of 3 processes was asked for and gets 1, all of the job\n";
     assert_eq!(err.matches(said).count(), 1, "{err}");
 }
 

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
+use lpf_core::error::counted;
 use lpf_core::{Context, Lpf, Result};
 
 use super::pattern::Pattern;
@@ -159,7 +160,9 @@ impl<'s> Collectives<'s> {
         self.planning.set(Duration::ZERO);
         let has = arrivals.times_ns().len();
         if has != self.len() {
-            let text = format!("{has} estimates for a group of {} members", self.len());
+            let given = counted(has as u64, "estimate");
+            let text =
+                format!("{given} for a group of {}, which takes one for each member", self.len());
             return Err(misuse(ctx, text));
         }
         self.fits(ctx, operator.element)?;

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use lpf_core::conformance::tools::{assert_in_time, beside_others, expect_success, watched};
 use lpf_core::conformance::{Harness, Mode as Section};
+use lpf_core::error::counted;
 use lpf_core::{Args, Context, Lpf, Result, case, program};
 
 use super::elements::word;
@@ -307,7 +308,7 @@ case! {
             ] {
                 let error = error.expect_err("as many as members");
                 let text = error.to_string();
-                let words = format!("{wrong} estimates for a group of {q} members");
+                let words = format!("{} for a group of {q}, ", counted(wrong as u64, "estimate"));
                 assert!(error.is_misuse() && text.contains(&words), "{text}");
                 assert!(text.contains("by_arrival.rs:"), "no place: {text}");
             }

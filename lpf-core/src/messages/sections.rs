@@ -244,7 +244,7 @@ pub fn exec<T: Transport, P: Program>(
     args: Args<'_>,
 ) -> Result<()> {
     if procs == 0 {
-        return Err(Error::setting("exec was asked for 0 processes; the least is 1"));
+        return Err(Error::setting("a section of 0 processes was asked for; the least is 1"));
     }
     let others = (procs as usize - 1).min(free.len());
     let (chosen, spare) = free.split_at(others);

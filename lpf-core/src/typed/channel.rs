@@ -172,7 +172,8 @@ impl<'s, L: Lpf> Context<'s, L> {
         let size = part.len * size_of::<T>();
         if start.checked_add(bytes).is_none_or(|end| end > size) {
             let slot = "outbox part".into();
-            let cause = Cause::OutOfRange { slot, offset: start, bytes, len: size };
+            let element = size_of::<T>();
+            let cause = Cause::OutOfRange { slot, offset: start, bytes, len: size, element };
             return Err((Error::misuse(self.pid(), self.superstep(), cause), part));
         }
         let from = part.offset + start;

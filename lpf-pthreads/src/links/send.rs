@@ -209,7 +209,7 @@ impl Threads {
         };
         let Some(address) = entry.range(offset, bytes) else {
             let (len, slot) = (entry.len(), src.to_string());
-            return Err(self.misuse(Cause::OutOfRange { slot, offset, bytes, len }));
+            return Err(self.misuse(Cause::OutOfRange { slot, offset, bytes, len, element: 1 }));
         };
         let (pid, stamp) = (self.pid, self.links.call.word());
         let open = self.link_mut(link)?;
