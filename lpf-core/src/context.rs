@@ -410,7 +410,8 @@ impl<'s, L: Lpf> Context<'s, L> {
     }
 
     /// Several areas at once: `let (x, y) = ctx.access((&x, &mut y))`. Handles are owned, so that
-    /// distinct areas are distinct to the compiler.
+    /// distinct areas are distinct to the compiler. Areas in an array or a vector:
+    /// `ctx.access(areas.each_mut())`, `ctx.access(areas.iter_mut().collect::<Vec<_>>())`.
     ///
     /// # Panics
     /// As [`read`](Self::read).

@@ -53,4 +53,10 @@ macro_rules! program {
             ) -> $crate::Result<()> $body
         }
     };
+    ($($other:tt)*) => {
+        ::core::compile_error!(
+            "`program!` takes `fn Name(ctx, args) { ... }`: two names without types and without `mut`, and no return \
+             type, because every program returns `lpf::Result<()>`"
+        );
+    };
 }

@@ -8,10 +8,11 @@ mod sealed {
 }
 
 /// What [`Context::access`](crate::Context::access) takes: references to areas of section `'s`, or
-/// tuples of two to six of them. Sealed.
+/// tuples of two to six, arrays or vectors of them. Sealed.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a reference to an area, and not a tuple of such references",
-    label = "expected `&area`, `&mut area`, or a tuple of two to six of them"
+    message = "`{Self}` is not a reference to an area, and not a tuple, array or `Vec` of such references",
+    label = "expected `&area`, `&mut area`, a tuple of two to six of them, or an array or `Vec` of them",
+    note = "of an array of areas: `areas.each_ref()` or `areas.each_mut()`; of a `Vec`: `areas.iter_mut().collect::<Vec<_>>()`"
 )]
 pub trait Access<'a, 's>: sealed::Sealed {
     /// The slices, shared for `&area`, exclusive for `&mut area`.
@@ -81,3 +82,29 @@ tuple!(A B C);
 tuple!(A B C D);
 tuple!(A B C D E);
 tuple!(A B C D E F);
+
+impl<A: sealed::Sealed, const N: usize> sealed::Sealed for [A; N] {}
+
+#[diagnostic::do_not_recommend]
+impl<'a, 's, A: Access<'a, 's>, const N: usize> Access<'a, 's> for [A; N] {
+    type Slices = [A::Slices; N];
+
+    #[inline]
+    unsafe fn slices(self) -> Self::Slices {
+        // SAFETY: the caller's promise holds for every reference.
+        self.map(|area| unsafe { area.slices() })
+    }
+}
+
+impl<A: sealed::Sealed> sealed::Sealed for Vec<A> {}
+
+#[diagnostic::do_not_recommend]
+impl<'a, 's, A: Access<'a, 's>> Access<'a, 's> for Vec<A> {
+    type Slices = Vec<A::Slices>;
+
+    #[inline]
+    unsafe fn slices(self) -> Self::Slices {
+        // SAFETY: the caller's promise holds for every reference.
+        self.into_iter().map(|area| unsafe { area.slices() }).collect()
+    }
+}

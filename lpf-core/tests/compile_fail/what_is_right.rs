@@ -21,6 +21,23 @@ fn areas<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
     ctx.deregister(x).map_err(|(error, _)| error)
 }
 
+fn arrays<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
+    let mut areas = [ctx.area::<[f64; 37]>(2)?, ctx.area::<[f64; 37]>(2)?];
+    let [x, y] = ctx.access(areas.each_mut());
+    x[0] = y[1];
+    let mut areas = Vec::from(areas);
+    let slices = ctx.access(areas.iter_mut().collect::<Vec<_>>());
+    assert_eq!(slices[0][0], slices[1][1]);
+    Ok(())
+}
+
+lpf_core::program! {
+    /// Waits for all others.
+    pub fn Waits(ctx, _args) {
+        ctx.sync()
+    }
+}
+
 fn library<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
     let mut sum = 0;
     ctx.rehook(Args::none(), |inner, _args| {
