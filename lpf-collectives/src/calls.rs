@@ -72,8 +72,8 @@ pub(crate) struct What {
     commutes: bool,
     /// What combines them.
     pub(crate) operator: OperatorName,
-    /// Whether all that its schedule depends on is here: not so with counts.
-    pub(crate) is_exact: bool,
+    /// Whether its schedule depends on counts, which are not here.
+    pub(crate) has_counts: bool,
     /// Of when members arrive, a hash; 0 where that is nothing to the call.
     pub(crate) pattern: u64,
     /// Which of the program's calls it is, where that is known.
@@ -92,7 +92,7 @@ impl What {
             element,
             commutes: true,
             operator,
-            is_exact: true,
+            has_counts: false,
             pattern: 0,
             site: 0,
         }
@@ -102,6 +102,7 @@ impl What {
     fn named(&self) -> u32 {
         // Of an ordinary call nothing is known but what it is.
         match (self.kind, self.pattern | self.site) {
+            (kind, _) if self.has_counts => WITH_COUNTS + (kind as u32 - Collective::Gather as u32),
             (kind, 0) => kind as u32,
             (Collective::Allreduce, _) => ALLREDUCE_BY_ARRIVAL,
             (Collective::Reduce, _) if self.way < TREES => REDUCE_BY_ARRIVAL,
@@ -335,12 +336,13 @@ impl<'s> Collectives<'s> {
             let at_front = plan.scratch.kept * len * element;
             let buffers = buffers(member, first);
             let lends = !plan.scratch.one_part;
-            let mut call = Call { raw: &mut raw, group, shared, buffers, combine, part, lends };
+            let mut call =
+                Call { raw: &mut raw, which, group, shared, buffers, combine, part, lends };
             // SAFETY: the caller's promise; pieces are so long that what is kept and what waits fits scratch.
             let done = caught(&mut call, |call| unsafe {
                 match mode {
                     Mode::Expected => expected(call, schedule),
-                    Mode::Full => full(call, schedule, at_front, which),
+                    Mode::Full => full(call, schedule, at_front),
                 }
             });
             if let Some(mut schedule) = written {

@@ -387,11 +387,11 @@ impl<'s> Collectives<'s> {
         // SAFETY: scratch has room for a word of every process, and nobody else has it now.
         unsafe { words.add(me).write(own) };
         let mut raw = ctx.raw();
-        group.enter(&mut raw, SPLIT);
+        let which = group.enter(&mut raw, SPLIT);
         let buffers = Buffers { input: scratch, output: scratch };
         let combine = &mut |_: *const u8, _: *const u8, _: *mut u8, _: usize| {};
         let mut call =
-            Call { raw: &mut raw, group, shared, buffers, combine, part: 64, lends: false };
+            Call { raw: &mut raw, which, group, shared, buffers, combine, part: 64, lends: false };
         // SAFETY: scratch is registered and this object's.
         let done = unsafe { expected(&mut call, &schedule) };
         shared.schedule = schedule;

@@ -24,29 +24,43 @@ pub enum Collective {
 }
 
 /// The names of a group's calls, by the numbers in their stamps: the collectives, and then others.
-pub(crate) static NAMES: [&str; lpf_core::Call::KIND as usize + 1] = [
-    "",
-    "broadcast",
-    "reduce",
-    "allreduce",
-    "reduce-scatter",
-    "scan",
-    "exscan",
-    "gather",
-    "scatter",
-    "allgather",
-    "alltoall",
-    "split",
-    "reduce_by_arrival",
-    "allreduce_by_arrival",
-    "reduce_as_they_come",
-    "reduce_by_pairing",
-];
+pub(crate) static NAMES: [&str; lpf_core::Call::KIND as usize + 1] = {
+    let named = [
+        "",
+        "broadcast",
+        "reduce",
+        "allreduce",
+        "reduce-scatter",
+        "scan",
+        "exscan",
+        "gather",
+        "scatter",
+        "allgather",
+        "alltoall",
+        "split",
+        "reduce_by_arrival",
+        "allreduce_by_arrival",
+        "reduce_as_they_come",
+        "reduce_by_pairing",
+        "gather_v",
+        "scatter_v",
+        "allgather_v",
+        "alltoall_v",
+    ];
+    let (mut names, mut nth) = ([""; lpf_core::Call::KIND as usize + 1], 0);
+    while nth < named.len() {
+        names[nth] = named[nth];
+        nth += 1;
+    }
+    names
+};
 pub(crate) const SPLIT: u32 = 11;
 pub(crate) const REDUCE_BY_ARRIVAL: u32 = 12;
 pub(crate) const ALLREDUCE_BY_ARRIVAL: u32 = 13;
 pub(crate) const REDUCE_AS_THEY_COME: u32 = 14;
 pub(crate) const REDUCE_BY_PAIRING: u32 = 15;
+/// The forms with counts, in the order of their collectives, from gather on.
+pub(crate) const WITH_COUNTS: u32 = 16;
 
 /// An algorithm of a collective, and its supersteps.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -181,6 +195,16 @@ impl Collectives<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_form_with_counts_has_the_name_of_its_collective() {
+        for collective in
+            [Collective::Gather, Collective::Scatter, Collective::Allgather, Collective::Alltoall]
+        {
+            let number = WITH_COUNTS + (collective as u32 - Collective::Gather as u32);
+            assert_eq!(NAMES[number as usize], format!("{}_v", collective.name()));
+        }
+    }
 
     #[test]
     fn every_algorithm_can_be_preferred_by_its_name() {

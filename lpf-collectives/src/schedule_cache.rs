@@ -47,7 +47,7 @@ impl ScheduleCache {
         if what.pattern != 0 {
             std::mem::swap(cached, schedule);
             (*of, *own) = (Some(what), digest);
-        } else if what.is_exact && cached.copy_from(schedule) {
+        } else if !what.has_counts && cached.copy_from(schedule) {
             (*of, *own) = (Some(what), digest);
         }
     }

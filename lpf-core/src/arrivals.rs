@@ -132,7 +132,7 @@ pub struct Call {
 
 impl Call {
     /// The bits of a stamp that are the kind's number.
-    pub const KIND: u32 = 15;
+    pub const KIND: u32 = 31;
 
     /// What makes two calls of one kind different, for the error.
     pub(crate) const DIFFERENCES: &'static str =
@@ -149,7 +149,7 @@ impl Call {
         self.stamp & Self::KIND
     }
 
-    /// "call 7 (broadcast, called at src/main.rs:12:9)", as far as it is known.
+    /// The call of another process, which tells the place.
     pub(crate) fn text(&self, place: Option<&Place>) -> String {
         let name =
             self.names.map(|names| names[self.kind() as usize]).filter(|name| !name.is_empty());
@@ -186,11 +186,15 @@ impl Call {
                     .into()
             }
         };
-        let (place, theirs) = (self.place.map(Place::from), theirs.text(None));
-        format!(
-            "process {own} is in {}, but process {peer} in {theirs}, {why}",
-            self.text(place.as_ref())
-        )
+        let theirs = theirs.text(None);
+        format!("process {own} is in {self}, but process {peer} in {theirs}, {why}")
+    }
+}
+
+/// "call 7 (broadcast, called at src/main.rs:12:9)", as far as it is known.
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(self.place.map(Place::from).as_ref()))
     }
 }
 

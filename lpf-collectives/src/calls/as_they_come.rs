@@ -164,7 +164,8 @@ impl<'s> Collectives<'s> {
         let member @ Member { me, members } = group.member();
         let part = super::whole(shared.cell, element);
         let mut raw = ctx.raw();
-        arbiter.enter(group.enter(&mut raw, stamp(digest, Mode::Expected)));
+        let which = group.enter(&mut raw, stamp(digest, Mode::Expected));
+        arbiter.enter(which);
         let mut schedule = std::mem::take(&mut shared.schedule);
         let (mut input, mut nth, mut tree) = (x, 0, None);
         let done = loop {
@@ -178,7 +179,7 @@ impl<'s> Collectives<'s> {
             reduce_pairs(&mut schedule, member, [pair].into_iter(), v, Rounds::Own);
             let buffers = Buffers { input, output: y };
             let mut call =
-                Call { raw: &mut raw, group, shared, buffers, combine, part, lends: true };
+                Call { raw: &mut raw, which, group, shared, buffers, combine, part, lends: true };
             // SAFETY: the caller's promise: what is combined lies in the target from the first time on.
             let run = |call: &mut Call<'_, '_, L>| unsafe { expected(call, &schedule) };
             if let Err(error) = caught(&mut call, run) {

@@ -1,7 +1,10 @@
 //! Collectives that move blocks and combine nothing.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use bytemuck::Pod;
-use lpf_core::error::AtCaller;
+use lpf_core::error::counted;
 use lpf_core::{Context, Lpf, Result};
 
 use super::{Plan, What, nothing};
@@ -12,7 +15,7 @@ use crate::kinds::Collective;
 use crate::memory::{Source, Target, View};
 use crate::run::Buffers;
 use crate::scratch::Scratch;
-use crate::shared::{Place, VALUE};
+use crate::shared::{Place, Shared, VALUE};
 use crate::ways::*;
 
 /// Blocks one behind the other, in elements.
@@ -70,40 +73,55 @@ impl Layout<'_> {
             Layout::Any(ends) => {
                 let mix = |hash: u64, &end: &usize| crate::collectives::mixed(hash, end as u64);
                 let hash = ends.iter().fold(1, mix) as usize;
-                What { is_exact: false, ..What::new(kind, way, hash, element) }
+                What { has_counts: true, ..What::new(kind, way, hash, element) }
             }
         }
     }
 }
 
+/// Where the blocks of a call end, in a vector that goes back to the collectives for later calls.
+pub(super) struct Ends {
+    ends: Vec<usize>,
+    shared: Rc<RefCell<Shared>>,
+}
+
+impl Ends {
+    pub(super) fn layout(&self) -> Layout<'_> {
+        Layout::Any(&self.ends)
+    }
+
+    /// The elements of all blocks.
+    fn total(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        if let Ok(mut shared) = self.shared.try_borrow_mut() {
+            shared.ends.push(std::mem::take(&mut self.ends));
+        }
+    }
+}
+
 impl<'s> Collectives<'s> {
-    /// Runs `f` with blocks of these many elements, and their sum.
+    /// Where blocks of these many elements end. (Not a function that takes a closure: a closure forgets where its call
+    /// is in the program.)
     #[track_caller]
-    pub(super) fn with_counts<L: Lpf>(
-        &mut self,
-        ctx: &mut Context<'s, L>,
-        counts: &[usize],
-        f: impl FnOnce(&mut Self, &mut Context<'s, L>, Layout<'_>, usize) -> Result<()>,
-    ) -> Result<()> {
+    pub(super) fn ends<L: Lpf>(&self, ctx: &Context<'s, L>, counts: &[usize]) -> Result<Ends> {
         if counts.len() != self.len() {
-            let text = format!(
-                "{} counts were given to a group of {}, which takes one for each member",
-                counts.len(),
-                self.len()
-            );
+            let given = counted(counts.len() as u64, "count");
+            let text =
+                format!("{given} for a group of {}, which takes one for each member", self.len());
             return Err(misuse(ctx, text));
         }
-        // A call inside `f` finds another one.
         let mut ends = self.shared.borrow_mut().ends.pop().unwrap_or_default();
         ends.clear();
         ends.extend(counts.iter().scan(0usize, |sum, &count| {
             *sum = sum.saturating_add(count);
             Some(*sum)
         }));
-        let layout = Layout::Any(&ends);
-        let done = f(self, ctx, layout, layout.total(counts.len()));
-        self.shared.borrow_mut().ends.push(ends);
-        done.at_caller()
+        Ok(Ends { ends, shared: self.shared.clone() })
     }
 
     /// Concatenates the `x` of all members, in their order, into the `y` of every member.
@@ -137,12 +155,11 @@ impl<'s> Collectives<'s> {
         counts: &[usize],
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        self.with_counts(ctx, counts, |this, ctx, layout, total| {
-            let x = this.as_long(ctx, x.view(), counts[this.me()])?;
-            let y = this.as_long(ctx, y.view(), total)?;
-            // SAFETY: views' memory is their section's, borrowed during the call.
-            unsafe { this.allgather_places(ctx, (x.place, y.place), layout, size_of::<T>()) }
-        })
+        let ends = self.ends(ctx, counts)?;
+        let x = self.as_long(ctx, x.view(), counts[self.me()])?;
+        let y = self.as_long(ctx, y.view(), ends.total())?;
+        // SAFETY: views' memory is their section's, borrowed during the call.
+        unsafe { self.allgather_places(ctx, (x.place, y.place), ends.layout(), size_of::<T>()) }
     }
 
     /// # Safety
@@ -220,21 +237,20 @@ impl<'s> Collectives<'s> {
         counts: &[usize],
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        let root = self.root(ctx, root)?;
-        self.with_counts(ctx, counts, |this, ctx, layout, total| {
-            let x = this.as_long(ctx, x.view(), counts[this.me()])?;
-            let y = if this.me() == root { this.as_long(ctx, y.view(), total)? } else { y.view() };
-            // SAFETY: views' memory is their section's, borrowed during the call.
-            unsafe {
-                this.rooted_places(
-                    ctx,
-                    (root, Rooted::Gather),
-                    (x.place, y.place),
-                    layout,
-                    size_of::<T>(),
-                )
-            }
-        })
+        let (root, ends) = (self.root(ctx, root)?, self.ends(ctx, counts)?);
+        let x = self.as_long(ctx, x.view(), counts[self.me()])?;
+        let y =
+            if self.me() == root { self.as_long(ctx, y.view(), ends.total())? } else { y.view() };
+        // SAFETY: views' memory is their section's, borrowed during the call.
+        unsafe {
+            self.rooted_places(
+                ctx,
+                (root, Rooted::Gather),
+                (x.place, y.place),
+                ends.layout(),
+                size_of::<T>(),
+            )
+        }
     }
 
     /// # Safety
@@ -337,21 +353,20 @@ impl<'s> Collectives<'s> {
         counts: &[usize],
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        let root = self.root(ctx, root)?;
-        self.with_counts(ctx, counts, |this, ctx, layout, total| {
-            let y = this.as_long(ctx, y.view(), counts[this.me()])?;
-            let x = if this.me() == root { this.as_long(ctx, x.view(), total)? } else { x.view() };
-            // SAFETY: views' memory is their section's, borrowed during the call.
-            unsafe {
-                this.rooted_places(
-                    ctx,
-                    (root, Rooted::Scatter),
-                    (x.place, y.place),
-                    layout,
-                    size_of::<T>(),
-                )
-            }
-        })
+        let (root, ends) = (self.root(ctx, root)?, self.ends(ctx, counts)?);
+        let y = self.as_long(ctx, y.view(), counts[self.me()])?;
+        let x =
+            if self.me() == root { self.as_long(ctx, x.view(), ends.total())? } else { x.view() };
+        // SAFETY: views' memory is their section's, borrowed during the call.
+        unsafe {
+            self.rooted_places(
+                ctx,
+                (root, Rooted::Scatter),
+                (x.place, y.place),
+                ends.layout(),
+                size_of::<T>(),
+            )
+        }
     }
 
     /// Block j of member i's `x` becomes block i of member j's `y`. A block is a p-th of either.
@@ -431,16 +446,12 @@ impl<'s> Collectives<'s> {
         y: impl Target<'s, Element = T>,
         receives: &[usize],
     ) -> Result<()> {
-        self.with_counts(ctx, sends, |this, ctx, leaves, total| {
-            let x = this.as_long(ctx, x.view(), total)?;
-            this.with_counts(ctx, receives, |this, ctx, comes, total| {
-                let y = this.as_long(ctx, y.view(), total)?;
-                // SAFETY: views' memory is their section's, borrowed during the call.
-                unsafe {
-                    this.uneven_places(ctx, (x.place, y.place), (leaves, comes), size_of::<T>())
-                }
-            })
-        })
+        let (leaves, comes) = (self.ends(ctx, sends)?, self.ends(ctx, receives)?);
+        let x = self.as_long(ctx, x.view(), leaves.total())?;
+        let y = self.as_long(ctx, y.view(), comes.total())?;
+        let layouts = (leaves.layout(), comes.layout());
+        // SAFETY: views' memory is their section's, borrowed during the call.
+        unsafe { self.uneven_places(ctx, (x.place, y.place), layouts, size_of::<T>()) }
     }
 
     /// # Safety
@@ -453,10 +464,10 @@ impl<'s> Collectives<'s> {
         (leaves, comes): (Layout<'_>, Layout<'_>),
         element: usize,
     ) -> Result<()> {
-        // Nobody knows everybody's counts: no round that all join.
+        // No member knows the counts of all: there is no round that all join.
         let scratch = Scratch { unknown: true, ..Scratch::default() };
         let what = What::new(Collective::Alltoall, Alltoall::ALL.len(), 0, element);
-        let what = What { is_exact: false, ..what };
+        let what = What { has_counts: true, ..what };
         let longest = leaves.longest().max(comes.longest());
         let plan = Plan { what, len: 0, scratch };
         // SAFETY: the caller's promise.

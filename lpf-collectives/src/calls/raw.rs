@@ -162,11 +162,9 @@ impl<'s> Collectives<'s> {
         root: usize,
         (x, y, counts): (Place, Place, &[usize]),
     ) -> Result<()> {
-        let root = self.root(ctx, root)?;
-        self.with_counts(ctx, counts, |this, ctx, layout, _| {
-            // SAFETY: the caller's promise.
-            unsafe { this.rooted_places(ctx, (root, Rooted::Gather), (x, y), layout, 1) }
-        })
+        let (root, ends) = (self.root(ctx, root)?, self.ends(ctx, counts)?);
+        // SAFETY: the caller's promise.
+        unsafe { self.rooted_places(ctx, (root, Rooted::Gather), (x, y), ends.layout(), 1) }
     }
 
     /// [`scatter_v`](Self::scatter_v) of `counts[i]` bytes to member i.
@@ -177,11 +175,9 @@ impl<'s> Collectives<'s> {
         root: usize,
         (x, y, counts): (Place, Place, &[usize]),
     ) -> Result<()> {
-        let root = self.root(ctx, root)?;
-        self.with_counts(ctx, counts, |this, ctx, layout, _| {
-            // SAFETY: the caller's promise.
-            unsafe { this.rooted_places(ctx, (root, Rooted::Scatter), (x, y), layout, 1) }
-        })
+        let (root, ends) = (self.root(ctx, root)?, self.ends(ctx, counts)?);
+        // SAFETY: the caller's promise.
+        unsafe { self.rooted_places(ctx, (root, Rooted::Scatter), (x, y), ends.layout(), 1) }
     }
 
     /// [`allgather_v`](Self::allgather_v) of `counts[i]` bytes of member i.
@@ -191,10 +187,9 @@ impl<'s> Collectives<'s> {
         ctx: &mut Context<'s, L>,
         (x, y, counts): (Place, Place, &[usize]),
     ) -> Result<()> {
-        self.with_counts(ctx, counts, |this, ctx, layout, _| {
-            // SAFETY: the caller's promise.
-            unsafe { this.allgather_places(ctx, (x, y), layout, 1) }
-        })
+        let ends = self.ends(ctx, counts)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.allgather_places(ctx, (x, y), ends.layout(), 1) }
     }
 
     /// [`alltoall_v`](Self::alltoall_v) of `sends[j]` bytes to member j and `receives[j]` from it.
@@ -206,11 +201,8 @@ impl<'s> Collectives<'s> {
         sends: &[usize],
         receives: &[usize],
     ) -> Result<()> {
-        self.with_counts(ctx, sends, |this, ctx, leaves, _| {
-            this.with_counts(ctx, receives, |this, ctx, comes, _| {
-                // SAFETY: the caller's promise.
-                unsafe { this.uneven_places(ctx, (x, y), (leaves, comes), 1) }
-            })
-        })
+        let (leaves, comes) = (self.ends(ctx, sends)?, self.ends(ctx, receives)?);
+        // SAFETY: the caller's promise.
+        unsafe { self.uneven_places(ctx, (x, y), (leaves.layout(), comes.layout()), 1) }
     }
 }

@@ -289,9 +289,16 @@ case! {
 }
 
 case! {
-    /// Counts differ: who gets and who sends, or how a whole is divided.
+    /// Counts differ: who gets and who sends, or how a whole is divided. The error has the call, under its own name, and
+    /// its place in the program.
     pub fn counts_that_differ_are_fatal_and_both_are_named timed [2, 3] |ctx| {
-        differ(ctx, |inner, c| {
+        let said = |text: String, name: &str| {
+            let call = format!("({name}, called at ");
+            assert!(text.contains(&call), "{text} does not name {name}");
+            assert!(text.contains("mismatches.rs:"), "{text} does not say where");
+            assert!(!text.contains("calls/"), "{text} has a place inside the collectives");
+        };
+        let text = differ(ctx, |inner, c| {
             let q = c.len();
             let (x, mut y) = (inner.local::<u32>(3 * q)?, inner.local::<u32>(3 * q + 1)?);
             let mut receives = vec![3; q];
@@ -301,15 +308,52 @@ case! {
             }
             c.alltoall_v(inner, &x, &vec![3; q], (&mut y, ..len), &receives)
         });
-        differ(ctx, |inner, c| {
-            let mut counts = vec![4; c.len()];
-            if c.me() == 1 {
+        said(text, "alltoall_v");
+        let counts = |q: usize, me: usize| {
+            let mut counts = vec![4; q];
+            if me == 1 {
                 (counts[0], counts[1]) = (3, 5);
             }
-            let all = counts.iter().sum();
-            let (x, mut y) = (inner.local::<u32>(counts[c.me()])?, inner.local::<u32>(all)?);
+            counts
+        };
+        let text = differ(ctx, |inner, c| {
+            let counts = counts(c.len(), c.me());
+            let (x, mut y) = (inner.local::<u32>(counts[c.me()])?, inner.local::<u32>(4 * c.len())?);
             c.allgather_v(inner, &x, &counts, &mut y)
         });
+        said(text, "allgather_v");
+        let text = differ(ctx, |inner, c| {
+            let counts = counts(c.len(), c.me());
+            let (x, mut y) = (inner.local::<u32>(counts[c.me()])?, inner.local::<u32>(4 * c.len())?);
+            c.gather_v(inner, 0, &x, &counts, &mut y)
+        });
+        said(text, "gather_v");
+        let text = differ(ctx, |inner, c| {
+            let counts = counts(c.len(), c.me());
+            let (x, mut y) = (inner.local::<u32>(4 * c.len())?, inner.local::<u32>(counts[c.me()])?);
+            c.scatter_v(inner, 0, &x, &counts, &mut y)
+        });
+        said(text, "scatter_v");
+    }
+}
+
+case! {
+    /// Blocks so long that they go straight to their places: the sender finds that they do not fit.
+    pub fn long_counts_that_differ_name_the_call timed [2, 3] |ctx| {
+        const LONG: usize = 1 << 14;
+        let text = differ(ctx, |inner, c| {
+            let q = c.len();
+            let (mut sends, mut receives) = (vec![0; q], vec![0; q]);
+            match c.me() {
+                0 => receives[1] = LONG - 1,
+                1 => sends[0] = LONG,
+                _ => {}
+            }
+            let (sent, came) = (sends.iter().sum(), receives.iter().sum());
+            let (x, mut y) = (inner.local::<u64>(sent)?, inner.local::<u64>(came)?);
+            c.alltoall_v(inner, &x, &sends, &mut y, &receives)
+        });
+        assert!(text.contains("mismatches.rs:"), "{text} does not say where");
     }
 }
 

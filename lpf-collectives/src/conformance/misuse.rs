@@ -1,6 +1,7 @@
 //! Misuse: found at the call, without effect, and the section goes on.
 
 use lpf_core::case;
+use lpf_core::error::counted;
 
 use super::calls::{Call, What};
 use super::vectors::{Room, SLOTS};
@@ -101,7 +102,8 @@ case! {
             if count == q {
                 continue;
             }
-            let (words, counts) = (&format!("{count} counts were given to a group of {q}"), vec![2; count]);
+            let words = &format!("{} for a group of {q}, ", counted(count as u64, "count"));
+            let counts = vec![2; count];
             refused(c.allgather_v(ctx, (&x, ..2), &counts, &mut y), words);
             refused(c.gather_v(ctx, 0, (&x, ..2), &counts, &mut y), words);
             refused(c.scatter_v(ctx, 0, &x, &counts, (&mut y, ..2)), words);

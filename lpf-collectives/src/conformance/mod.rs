@@ -161,6 +161,7 @@ macro_rules! conformance {
                 a_skipped_collective_is_fatal_and_both_are_named,
                 counts_that_differ_are_fatal_and_both_are_named,
                 what_differs_last_is_fatal_and_both_are_named,
+                long_counts_that_differ_name_the_call,
                 memory_is_still_when_a_call_has_failed,
             ]
             faults: [

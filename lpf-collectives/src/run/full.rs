@@ -4,7 +4,6 @@
 //! returned: no two processes have to agree on where the user's memory is. What the caller has pending is
 //! suspended meanwhile. In the first superstep everybody tells the next one which call it is in.
 
-use lpf_core::arrivals;
 use lpf_core::attr::PutAttr;
 use lpf_core::error::Cause;
 use lpf_core::{Error, GlobalSlot, Lpf, SyncAttr};
@@ -22,39 +21,33 @@ pub(crate) unsafe fn full<L: Lpf>(
     call: &mut Call<'_, '_, L>,
     schedule: &Schedule,
     kept: usize,
-    which: arrivals::Call,
 ) -> Done {
     let waiting = kept.next_multiple_of(LINE);
-    let Call { raw, group, shared, buffers, combine, part, lends } = call;
+    let Call { raw, which, group, shared, buffers, combine, part, lends } = call;
     raw.suspended(|raw| {
-        let (buffers, part, lends) = (*buffers, *part, *lends);
-        let mut call = Call { raw, group, shared, buffers, combine, part, lends };
+        let (which, buffers, part, lends) = (*which, *buffers, *part, *lends);
+        let mut call = Call { raw, which, group, shared, buffers, combine, part, lends };
         // SAFETY: the caller's promise.
-        unsafe { call.rounds(schedule, waiting, which) }
+        unsafe { call.rounds(schedule, waiting) }
     })
 }
 
 impl<L: Lpf> Call<'_, '_, L> {
     /// # Safety
     /// As [`full`].
-    unsafe fn rounds(
-        &mut self,
-        schedule: &Schedule,
-        waiting: usize,
-        which: arrivals::Call,
-    ) -> Done {
+    unsafe fn rounds(&mut self, schedule: &Schedule, waiting: usize) -> Done {
         for (round, steps) in schedule.rounds().enumerate() {
             for step in steps.before {
                 // SAFETY: the caller's promise.
                 unsafe { self.begin(step, waiting)? };
             }
             if round == 0 {
-                self.tell(which.word())?;
+                self.tell(self.which.word())?;
             }
             // What waits has a place of its own.
             self.raw.sync(SyncAttr::NoConflict)?;
             if round == 0 {
-                self.compare(which)?;
+                self.compare()?;
             }
             for step in steps.after {
                 // SAFETY: the caller's promise.
@@ -139,7 +132,7 @@ impl<L: Lpf> Call<'_, '_, L> {
     }
 
     /// The process before is in the same call.
-    fn compare(&mut self, which: arrivals::Call) -> Done {
+    fn compare(&mut self) -> Done {
         let member = self.group.member();
         if member.members == 1 {
             return Ok(());
@@ -147,11 +140,11 @@ impl<L: Lpf> Call<'_, '_, L> {
         let (_, other) = self.shared.stamp_places();
         // SAFETY: the sync has returned.
         let theirs = unsafe { self.shared.scratch.data.add(other).cast::<u64>().read() };
-        if theirs == which.word() {
+        if theirs == self.which.word() {
             return Ok(());
         }
         let before = self.group.pid((member.me + member.members - 1) % member.members);
-        let text = which.differs(self.raw.pid(), before, theirs);
+        let text = self.which.differs(self.raw.pid(), before, theirs);
         let error = Error::fatal(before, self.raw.superstep(), Cause::Deadlock(text));
         Err(self.raw.fail(error))
     }

@@ -5,7 +5,7 @@ mod full;
 
 use std::panic::Location;
 
-use lpf_core::{Error, Lpf, Pid, Raw, Result, error::Cause};
+use lpf_core::{Error, Lpf, Pid, Raw, Result, arrivals, error::Cause};
 
 use crate::group::Group;
 use crate::schedule::{Buffer, Region};
@@ -28,6 +28,8 @@ pub(crate) type Combine<'a> = &'a mut dyn FnMut(*const u8, *const u8, *mut u8, u
 /// What a member carries its schedule out with.
 pub(crate) struct Call<'a, 'r, L: Lpf> {
     pub(crate) raw: &'a mut Raw<'r, L>,
+    /// What it is to the others, with its place in the program.
+    pub(crate) which: arrivals::Call,
     pub(crate) group: &'a mut Group,
     pub(crate) shared: &'a mut Shared,
     pub(crate) buffers: Buffers,
@@ -57,29 +59,33 @@ impl<L: Lpf> Call<'_, '_, L> {
     /// A message that is not as long as both ends think it is.
     #[cold]
     fn wrong_length(&self, from: Pid, expected: usize, came: usize) -> Error {
+        let (own, which) = (self.raw.pid(), self.which);
         let text = format!(
-            "process {} awaits {expected} bytes of process {from} in a collective, and {came} came",
-            self.raw.pid()
+            "process {own}, in {which}, awaits {expected} bytes of process {from}, and {came} came"
         );
         Error::fatal(from, self.raw.superstep(), Cause::Arrivals(text))
     }
 }
 
-/// The call is over. What fails in its middle ends the section: the others are in it, and memory is offered. Whom the
-/// error names is told where it made its call, if that is not said: others may not know.
+/// The call is over. What fails in its middle ends the section: the others are in it, and memory is offered. An error
+/// that names this process gets the place of its call, which others may not know.
 #[inline]
 #[track_caller]
 pub(crate) fn leave<L: Lpf>(raw: &mut Raw<'_, L>, done: Done) -> Done {
     raw.enter(Default::default());
-    let place = Location::caller();
-    done.map_err(|error| {
-        let process = error.process().unwrap_or(raw.pid());
-        let error = raw.fail(Error::fatal(process, raw.superstep(), error.cause().clone()));
-        let is_own = error.process() == Some(raw.pid());
+    let (own, place) = (raw.pid(), Location::caller());
+    let placed = |error: Error| {
+        let is_own = error.process() == Some(own);
         match is_own && !error.reason().contains(&place.to_string()) {
             true => error.at(place.into()),
             false => error,
         }
+    };
+    done.map_err(|error| {
+        let process = error.process().unwrap_or(own);
+        let error = Error::fatal(process, raw.superstep(), error.cause().clone());
+        // Before the others hear of it; and it may be the report of another process that comes back.
+        placed(raw.fail(placed(error)))
     })
 }
 

@@ -35,8 +35,11 @@ fn offer(from: Pid, to: Pid, need: u64) -> Want {
 
 fn call(number: u32, stamp: u32) -> Call {
     // Of kind 1 where the stamp is 0xa1.
-    static NAMES: [&str; 16] =
-        ["", "broadcast", "reduce", "", "", "", "", "", "", "", "", "", "", "", "", ""];
+    static NAMES: [&str; Call::KIND as usize + 1] = {
+        let mut names = [""; Call::KIND as usize + 1];
+        (names[1], names[2]) = ("broadcast", "reduce");
+        names
+    };
     Call { number, stamp, names: Some(&NAMES), ..Call::default() }
 }
 

@@ -236,9 +236,20 @@ impl Threads {
         match sent {
             Ok(true) => self.comm.peers[peer as usize].ring(),
             Ok(false) => {}
-            Err(error) => return Err(self.fail_before(self.meeting + 1, error)),
+            Err(error) => return Err(self.fail_in_call(error)),
         }
         Ok(())
+    }
+
+    /// Fails for a reason that a put has found; one that names this process is of the call that it is in.
+    #[cold]
+    fn fail_in_call(&mut self, error: Error) -> Error {
+        let place = self.links.call.place.filter(|_| error.process() == Some(self.pid));
+        let error = match place {
+            Some(place) => error.at(place.into()),
+            None => error,
+        };
+        self.fail_before(self.meeting + 1, error)
     }
 
     /// Lets everything leave that can, and reports releases where it is time. Never blocks.
@@ -277,7 +288,7 @@ impl Threads {
         }
         match failed {
             None => Ok(()),
-            Some(error) => Err(self.fail_before(self.meeting + 1, error)),
+            Some(error) => Err(self.fail_in_call(error)),
         }
     }
 

@@ -11,6 +11,7 @@ use super::super::watch::Stop;
 use super::inboxes::HEAD;
 use super::{InFlight, Links, OpenLink};
 use crate::arrivals::{Link, Queued, Travel};
+use crate::check::Place;
 use crate::error::{AtCaller, Cause, Error, Result};
 use crate::slot::Slot;
 
@@ -95,7 +96,11 @@ impl Links {
                         self.pid, next.bytes, link.peer
                     );
                     let error = Error::fatal(self.pid, local.superstep, Cause::Arrivals(text));
-                    return Err(Stop::Fatal(error));
+                    let place = self.call.place.map(Place::from);
+                    return Err(Stop::Fatal(match place {
+                        Some(place) => error.at(place),
+                        None => error,
+                    }));
                 }
             }
             if link.in_flight.len() >= link.shape.window as usize {
