@@ -78,6 +78,7 @@ macro_rules! conformance {
                 vectors_longer_than_cells_and_scratch_go_in_pieces,
                 elements_of_every_size_arrive_whole,
                 a_mebibyte_arrives_whole,
+                what_has_not_left_is_not_overwritten,
                 handles_and_ranges_name_the_same_elements,
                 settings_of_every_size_do,
             ]
@@ -160,8 +161,8 @@ macro_rules! conformance {
                 two_algorithms_are_fatal_and_both_are_named,
                 a_skipped_collective_is_fatal_and_both_are_named,
                 counts_that_differ_are_fatal_and_both_are_named,
-                what_differs_last_is_fatal_and_both_are_named,
                 long_counts_that_differ_name_the_call,
+                what_differs_last_is_fatal_and_both_are_named,
                 memory_is_still_when_a_call_has_failed,
             ]
             faults: [

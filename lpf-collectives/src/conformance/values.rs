@@ -1,5 +1,7 @@
 //! What collectives give: every one, in every algorithm, of every length.
 
+use std::time::Duration;
+
 use lpf_core::conformance::tools::{beside_others, everywhere, section};
 use lpf_core::conformance::{Harness, Mode, Pace};
 use lpf_core::{Args, Context, Lpf, Pid, Result, case, program};
@@ -8,7 +10,7 @@ use super::calls::{Call, What};
 use super::elements::Element;
 use super::vectors::{Room, SLOTS};
 use super::{tight, world};
-use crate::{Collectives, Settings, Sum};
+use crate::{Alltoall, Collectives, Settings, Sum};
 
 /// Every collective in every algorithm with each of these lengths; every root where there are few elements.
 fn all<'s, L: Lpf, T: Element>(
@@ -134,6 +136,33 @@ pub fn a_mebibyte_arrives_whole<H: Harness>(harness: &H) {
         let case = "a_mebibyte_arrives_whole";
         let mode = Mode::default();
         beside_others(|| section(harness, case, mode, procs, Mebibytes, Args::none()));
+    }
+}
+
+case! {
+    /// Blocks that wait for a member that sleeps, while the next round's come from a member that is not late: they are
+    /// not stored where blocks still have to leave. (Among six members rounds of Bruck's algorithm have other lengths, so
+    /// that their places overlap.)
+    pub fn what_has_not_left_is_not_overwritten timed [6] |ctx| {
+        const BLOCK: usize = 5000;
+        let mut c = world(ctx, 2, 0)?;
+        c.preferences_mut().alltoall = Some(Alltoall::Bruck);
+        let (q, me) = (c.len(), c.me());
+        let (mut x, mut y) = (ctx.local::<u64>(q * BLOCK)?, ctx.local::<u64>(q * BLOCK)?);
+        let element = |from: usize, to: usize, nth: usize| (from << 40 | to << 20 | nth) as u64;
+        for (at, x) in ctx.write(&mut x).iter_mut().enumerate() {
+            *x = element(me, at / BLOCK, at % BLOCK);
+        }
+        for late in 0..q {
+            c.allreduce_value(ctx, &Sum, 1u32)?;
+            if me == late {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            ctx.write(&mut y).fill(0);
+            c.alltoall(ctx, &x, &mut y)?;
+            let wrong = |(at, y): (usize, &u64)| *y != element(at / BLOCK, me, at % BLOCK);
+            assert!(!ctx.read(&y).iter().enumerate().any(wrong), "member {late} was late");
+        }
     }
 }
 
