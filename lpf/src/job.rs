@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use lpf_core::messages::Transport;
 use lpf_core::process::{PerProcess, end_child};
 use lpf_core::settings::{Launched, Settings, Source, by_mpi_launcher};
-use lpf_core::{Args, Cause, Error, Pid, Program, Result};
+use lpf_core::{Args, Cause, Context, Error, Lpf, Pid, Program, Result};
 use lpf_tcp::control::ControlPlane;
 use lpf_tcp::rendezvous::{By, Meeting, Secret};
 
@@ -32,15 +32,26 @@ thread_local! {
 }
 
 /// This thread runs a section until the value is gone.
-struct Runs;
+pub(crate) struct Runs;
 
 impl Runs {
-    fn begin() -> Result<Self> {
+    pub(crate) fn begin() -> Result<Self> {
         if RUNS.replace(true) {
             let text = "lpf::run was called inside a section that it began; in a section call ctx.exec or ctx.rehook";
             return Err(Error::setting(text));
         }
         Ok(Runs)
+    }
+}
+
+/// A program of which every process is in a section that [`run`](crate::run) began: on threads, each of them.
+#[derive(Clone, Copy)]
+pub(crate) struct OfRun<P>(pub(crate) P);
+
+impl<P: Program> Program for OfRun<P> {
+    fn run<L: Lpf>(self, ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
+        let _runs = Runs::begin()?;
+        self.0.run(ctx, args)
     }
 }
 

@@ -4,7 +4,7 @@ use lpf_core::settings::{Launched, Settings, Source, by_mpi_launcher};
 use lpf_core::{Args, Error, MAX_P, Pid, Program, Result};
 
 use crate::exec::configure;
-use crate::job;
+use crate::job::{self, OfRun, Runs};
 
 /// The backends built into this program, by the names that `LPF_BACKEND` takes.
 pub const BACKENDS: &[&str] =
@@ -64,8 +64,8 @@ fn not_built_in(name: &str) -> String {
 /// ```
 ///
 /// # Errors
-/// *Misuse* for a backend that is not built in, or another setting that cannot be used; between processes also if it is
-/// called inside a section that it has begun. Else as [`exec`](crate::exec). If the processes of `lpf run` cannot join
+/// *Misuse* for a backend that is not built in, another setting that cannot be used, or a call inside a section that
+/// `run` has begun. Else as [`exec`](crate::exec). If the processes of `lpf run` cannot join
 /// each other, process 0 alone returns the error; the others end with status 1.
 pub fn run<P: Program>(program: P) -> Result<()> {
     run_args(MAX_P, program, Args::none())
@@ -80,7 +80,10 @@ pub fn run<P: Program>(program: P) -> Result<()> {
 pub fn run_args<P: Program>(procs: Pid, program: P, args: Args<'_>) -> Result<()> {
     let settings = Settings::from_environment()?;
     match chosen(&settings)? {
-        "threads" => configure(&settings, procs)?.exec_program(procs, program, args),
+        "threads" => {
+            drop(Runs::begin()?);
+            configure(&settings, procs)?.exec_program(procs, OfRun(program), args)
+        }
         backend => job::run(backend, procs, program, args),
     }
 }
@@ -120,6 +123,25 @@ mod tests {
         assert!(known.is_misuse());
         assert!(known.to_string().contains("\"ibverbs\" (LPF_BACKEND, --backend) is not"));
         assert!(backend("pigeons").unwrap_err().to_string().contains("is not a backend"));
+    }
+
+    lpf_core::program! {
+        /// Calls `run` and `exec` in a section.
+        fn Nested(ctx, _args) {
+            let error = run(Nested).unwrap_err();
+            assert!(error.is_misuse(), "{error}");
+            assert!(error.to_string().contains("inside a section that it began"), "{error}");
+            crate::exec(2, |inner, _args| inner.sync())?;
+            ctx.sync()
+        }
+    }
+
+    #[test]
+    fn run_inside_its_own_section_is_misuse() {
+        // The threads of the first section serve the second, too.
+        for _ in 0..2 {
+            run_args(2, Nested, Args::none()).unwrap();
+        }
     }
 
     #[test]
