@@ -44,6 +44,12 @@ impl Runs {
     }
 }
 
+impl Drop for Runs {
+    fn drop(&mut self) {
+        RUNS.set(false);
+    }
+}
+
 /// A program of which every process is in a section that [`run`](crate::run) began: on threads, each of them.
 #[derive(Clone, Copy)]
 pub(crate) struct OfRun<P>(pub(crate) P);
@@ -52,12 +58,6 @@ impl<P: Program> Program for OfRun<P> {
     fn run<L: Lpf>(self, ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
         let _runs = Runs::begin()?;
         self.0.run(ctx, args)
-    }
-}
-
-impl Drop for Runs {
-    fn drop(&mut self) {
-        RUNS.set(false);
     }
 }
 
