@@ -279,7 +279,8 @@ pub(crate) struct Measuring {
     /// more with more processes than cores. With less than 10 seconds for g and l (in comply they get 40 % of the
     /// time) fewer bytes are moved, as with --quick.
     ///
-    /// Ctrl-C ends the measurement. The command prints the rows measured until then, and exits with status 130.
+    /// Ctrl-C, SIGTERM, SIGHUP and SIGQUIT end the measurement. The command prints the rows measured until then, and
+    /// exits with 128 plus the number of the signal: 130 after Ctrl-C.
     #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) seconds: Option<Duration>,
 

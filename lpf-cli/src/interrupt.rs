@@ -1,66 +1,131 @@
-//! Ctrl-C ends the measuring, and so does a failure: what was measured so far is printed, for it is worth its time,
-//! whatever became of the rest. A second Ctrl-C ends the program.
+//! Ctrl-C ends the measuring, and so do the other signals that end a program, and a failure: what was measured so far is
+//! printed, for it is worth its time, whatever became of the rest. A second signal ends the program.
+//!
+//! A thread reads the signals as `lpf run` does, so jobs start, end and are signalled in an order: see [`start`].
 
-use std::io::IsTerminal;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::io::{self, IsTerminal, Write};
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Instant;
 
-use nix::errno::Errno;
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, raise, sigaction};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
 
 use crate::failure::{Failure, Result};
-use crate::output;
+use crate::output::{self, Standard};
+use crate::run::{AGAIN, Heard, Signals, ending};
 
-/// Of a program that was interrupted.
-const STATUS: u8 = 128 + Signal::SIGINT as u8;
+/// The number of the first signal; 0 before.
+static CAME: AtomicI32 = AtomicI32::new(0);
 
-static CAME: AtomicBool = AtomicBool::new(false);
-/// Whether the cursor may be behind a bar.
-static HAS_BAR: AtomicBool = AtomicBool::new(false);
+/// The jobs that run.
+static JOBS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
-extern "C" fn note(_signal: libc::c_int) {
-    CAME.store(true, Relaxed);
+extern "C" fn note(signal: libc::c_int) {
+    let _ = CAME.compare_exchange(0, signal, Relaxed, Relaxed);
+}
+
+/// From now on the first signal is noted, announced, and passed on to the jobs. To be called while this program has one
+/// thread.
+pub(crate) fn heed() -> Result<()> {
+    let refused = |error: io::Error| {
+        Failure::Failed(format!("the system does not let this program read signals: {error}"))
+    };
+    let signals = Signals::take().map_err(|errno| refused(errno.into()))?;
+    thread::Builder::new().spawn(move || listen(&signals)).map_err(refused)?;
+    Ok(())
+}
+
+fn listen(signals: &Signals) {
+    let mut first = None::<Instant>;
+    loop {
+        let mut descriptors = [PollFd::new(signals.descriptor(), PollFlags::POLLIN)];
+        // A wait that ends early is one look more.
+        let _ = poll(&mut descriptors, PollTimeout::NONE);
+        while let Some(heard) = signals.next() {
+            match (heard, first) {
+                (Heard::Child, _) => {}
+                (Heard::PassOn(signal), _) => end(signal),
+                (Heard::End { signal, .. }, None) => {
+                    first = Some(Instant::now());
+                    interrupt(signal);
+                }
+                (Heard::End { .. }, Some(first)) if first.elapsed() < AGAIN => {}
+                (Heard::End { signal, .. }, Some(_)) => end(signal),
+            }
+        }
+    }
 }
 
 /// The measurement ends after the repetition under way: the user learns at once that it will.
-extern "C" fn note_and_say(signal: libc::c_int) {
-    const TEXT: &[u8] =
-        b"\nlpf: interrupted; printing what was measured (Ctrl-C again ends at once)\n";
-    note(signal);
-    let text = if HAS_BAR.load(Relaxed) { TEXT } else { &TEXT[1..] };
-    // The interrupted code may be about to read its own.
-    let errno = Errno::last_raw();
-    // SAFETY: write may be called in a handler; pointer and length are those of a constant.
-    let _ = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
-    Errno::set_raw(errno);
+fn interrupt(signal: Signal) {
+    const TEXT: &str =
+        "\nlpf: interrupted; printing what was measured (Ctrl-C again ends at once)\n";
+    // The cursor may be behind a bar.
+    let text = if io::stderr().is_terminal() { TEXT } else { &TEXT[1..] };
+    // First: when it is noted, this program may end. An error decides the exit status.
+    let _ = Standard::Errors.write_all(text.as_bytes());
+    let jobs = jobs();
+    note(signal as libc::c_int);
+    // One that has it from the terminal takes both for the same.
+    for &job in &*jobs {
+        let _ = kill(job, signal);
+    }
 }
 
-/// From now on the first Ctrl-C is noted and announced.
-pub(crate) fn heed() {
-    HAS_BAR.store(std::io::stderr().is_terminal(), Relaxed);
-    handle(note_and_say, SaFlags::SA_RESETHAND);
+/// Does what a signal does by default.
+fn end(signal: Signal) {
+    let _ = SigSet::from(signal).thread_unblock();
+    let _ = raise(signal);
 }
 
-/// From now on every Ctrl-C is noted: in a process of a job, which receives it from the terminal and from `lpf run`, and
-/// is ended by the command that began the job.
+fn jobs() -> MutexGuard<'static, Vec<Pid>> {
+    JOBS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts a job that is interrupted with this program: not after the interrupt, of which it would not learn.
+pub(crate) fn start(job: impl FnOnce() -> Result<Child>) -> Result<Child> {
+    let mut jobs = jobs();
+    ended(Ok(()))?;
+    let job = job()?;
+    jobs.push(Pid::from_raw(job.id() as libc::pid_t));
+    Ok(job)
+}
+
+/// Waits for the end of a job.
+pub(crate) fn wait(job: &mut Child) -> io::Result<ExitStatus> {
+    let pid = Pid::from_raw(job.id() as libc::pid_t);
+    // Its number stays its own until its status is taken: no other process gets the signal.
+    let _ = waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT);
+    jobs().retain(|&one| one != pid);
+    job.wait()
+}
+
+/// From now on every signal that ends a program is noted: in a process of a job, which receives it from the terminal and
+/// from `lpf run`, and is ended by the command that began the job.
 pub(crate) fn heed_in_a_job() {
-    handle(note, SaFlags::empty());
-}
-
-fn handle(handler: extern "C" fn(libc::c_int), flags: SaFlags) {
-    let action = SigAction::new(SigHandler::Handler(handler), flags, SigSet::empty());
-    // SAFETY: both handlers only access atomics and call write, and leave errno as it was. If the system refuses them,
-    // Ctrl-C ends the program.
-    let _ = unsafe { sigaction(Signal::SIGINT, &action) };
+    let action = SigAction::new(SigHandler::Handler(note), SaFlags::empty(), SigSet::empty());
+    for signal in ending() {
+        // SAFETY: the handler only accesses an atomic. If the system refuses it, the signal ends the process.
+        let _ = unsafe { sigaction(signal, &action) };
+    }
 }
 
 /// Whether it came.
 pub(crate) fn came() -> bool {
-    CAME.load(Relaxed)
+    CAME.load(Relaxed) != 0
 }
 
 /// How measuring has ended: jobs have an interrupt, too, and fail in the middle.
 pub(crate) fn ended(measured: Result<()>) -> Result<()> {
-    if came() { Err(Failure::Ended(STATUS)) } else { measured }
+    match CAME.load(Relaxed) {
+        0 => measured,
+        signal => Err(Failure::Ended(128 + signal as u8)),
+    }
 }
 
 /// The end of a command that has nothing to print: if an interrupt is the cause, it says so.

@@ -24,6 +24,7 @@ use self::inside::Member;
 use self::outside::Jobs;
 use crate::args::Measuring;
 use crate::failure::{Failure, Result};
+use crate::interrupt;
 
 pub(crate) use self::inside::answer_orders;
 #[cfg(feature = "mpi")]
@@ -99,12 +100,13 @@ impl Place {
         }
     }
 
-    /// Begins: a process of a job that is not its first serves from here on, and ends there.
+    /// Begins: a process of a job that is not its first serves from here on, and ends there. The one that prints heeds
+    /// interrupts.
     pub(crate) fn enter(&self) -> Result<()> {
-        match &self.at {
-            At::Inside(member) => member.enter(),
-            At::Threads | At::Outside(_) => Ok(()),
+        if let At::Inside(member) = &self.at {
+            member.enter()?;
         }
+        interrupt::heed()
     }
 
     /// The numbers of processes to measure: those named, else the job's or the machine's size.

@@ -44,7 +44,7 @@ use crate::output;
 use desk::Desk;
 use report::Reports;
 pub(crate) use shepherd::run as shepherd;
-use signals::Signals;
+pub(crate) use signals::{AGAIN, Heard, Signals, ending};
 use start::{Inherited, Job, Refused};
 use tcp::Starter;
 use watch::Watch;

@@ -1424,14 +1424,21 @@ fn manual_pages_are_written_for_every_command() {
     assert!(stderr(&output).contains("/dev/null/x"), "{}", stderr(&output));
 }
 
-/// A shell that runs the tests in the background has them ignore the interrupt, and children inherit that.
+/// The signals that end a measurement.
+#[cfg(unix)]
+const ENDING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
+/// A shell that runs the tests in the background has them ignore the interrupt, and nohup the hang-up; children inherit
+/// that.
 #[cfg(unix)]
 fn heeds_interrupts(command: &mut Command) {
     use std::os::unix::process::CommandExt;
     // SAFETY: signal is safe between fork and exec.
     unsafe {
         command.pre_exec(|| {
-            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            for signal in ENDING {
+                libc::signal(signal, libc::SIG_DFL);
+            }
             Ok(())
         });
     }
@@ -1496,6 +1503,19 @@ impl Watched {
     fn interrupt(&self) {
         // SAFETY: kill takes two numbers; the group is that of the child, which has not been waited for.
         assert_eq!(unsafe { libc::kill(-(self.child.id() as i32), libc::SIGINT) }, 0);
+    }
+
+    /// Waits until the process reads its signals itself (proc(5)).
+    fn wait_until_it_heeds(&mut self) {
+        let status = format!("/proc/{}/status", self.child.id());
+        let blocks = |line: &str| {
+            let mask = u64::from_str_radix(line.strip_prefix("SigBlk:")?.trim(), 16).ok()?;
+            Some(mask & (1 << (libc::SIGINT - 1)) != 0)
+        };
+        while !fs::read_to_string(&status).unwrap().lines().find_map(blocks).unwrap() {
+            assert!(self.child.try_wait().unwrap().is_none(), "it has ended");
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     fn end(mut self) -> Output {
@@ -1593,6 +1613,42 @@ fn ctrl_c_before_there_is_a_row_ends_a_long_delay_and_is_said() {
         let said = stderr(&output);
         assert!(said.contains("nothing was measured before the interrupt"), "{said}");
         assert_eq!(stdout(&output), "");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_before_there_is_a_job_starts_none() {
+    let place = Place::new("no-job");
+    for command in ["probe", "comply"] {
+        let arguments = [command, "--backend", "tcp", "-p", "2", "--seconds", "20", "--json"];
+        let mut watched = Watched::start(place.command(&arguments));
+        watched.wait_until_it_heeds();
+        watched.interrupt();
+        let output = watched.end();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(130), "{command}: {said}");
+        assert!(said.contains("lpf: interrupted; "), "{command}: {said}");
+        assert!(said.contains("nothing was measured before the interrupt"), "{command}: {said}");
+        assert_eq!(stdout(&output), "", "{command}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_to_a_measuring_command_alone_reaches_its_job() {
+    let place = Place::new("alone");
+    let arguments = ["probe", "--backend", "tcp", "-p", "2", "--seconds", "60", "--json"];
+    for signal in ENDING {
+        let mut watched = Watched::start(place.command(&arguments));
+        watched.wait_for(": g ");
+        // SAFETY: kill takes two numbers; the child has not been waited for.
+        assert_eq!(unsafe { libc::kill(watched.child.id() as libc::pid_t, signal) }, 0);
+        let output = watched.end();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(128 + signal), "{said}");
+        assert!(said.contains("interrupted, so the table is not saved"), "{said}");
+        rows(&output, &PROBE);
     }
 }
 

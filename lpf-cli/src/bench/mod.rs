@@ -105,7 +105,6 @@ fn patterns(options: &Chosen) -> Result<()> {
     let mut measured: Vec<Measured> = cases.iter().map(Measured::new).collect();
     let bar = Bar::new("bench", time);
     let (busy, start) = (Busy::begin(&place), Instant::now());
-    interrupt::heed();
     let mut round = || -> Result<bool> {
         let mut goes_on = false;
         for (nth, one) in measured.iter_mut().enumerate() {

@@ -70,7 +70,6 @@ pub(crate) fn run(chosen: &Chosen) -> Result<()> {
     chosen.check_names(names)?;
     place.enter()?;
     let (mut all, mut end) = (Vec::new(), Ok(()));
-    interrupt::heed();
     for mut plan in plans {
         let p = plan.p;
         let busy = Busy::begin(&place);

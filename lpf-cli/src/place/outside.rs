@@ -9,12 +9,13 @@ use lpf::Pid;
 use lpf::measure::task::Watch;
 use lpf::messages::Way;
 use nix::sys::prctl;
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, Signal};
 
 use super::Measurement;
 use super::inside::{Answer, Order};
 use super::way_name;
 use crate::failure::{Failure, Result};
+use crate::interrupt;
 use crate::output::Standard;
 
 /// The jobs that have been started.
@@ -104,15 +105,16 @@ impl Job {
         for name in lpf::settings::unknown() {
             command.env_remove(name);
         }
-        // SAFETY: a single system call between fork and exec, that allocates nothing and takes no lock.
-        // If this program is killed, its jobs are ended in order, unless a sandbox refuses that.
+        // SAFETY: system calls between fork and exec, that allocate nothing and take no lock. If this program is killed,
+        // its jobs are ended in order, unless a sandbox refuses that. And they hear the signals that are blocked here.
         unsafe {
             command.pre_exec(|| {
                 let _ = prctl::set_pdeathsig(Signal::SIGTERM);
+                let _ = SigSet::empty().thread_set_mask();
                 Ok(())
             })
         };
-        let mut launcher = command.spawn().map_err(refused)?;
+        let mut launcher = interrupt::start(|| command.spawn().map_err(refused))?;
         let (orders, answers) = (launcher.stdin.take(), launcher.stdout.take());
         let answers = BufReader::new(answers.expect("it was asked for"));
         Ok(Job { p, launcher, orders, answers })
@@ -144,7 +146,7 @@ impl Job {
 
     /// The job has ended before it was told to; why has been said, if there was anything to say.
     fn ended(&mut self) -> Failure {
-        let status = self.launcher.wait();
+        let status = interrupt::wait(&mut self.launcher);
         // Who is killed says nothing.
         if let Some(signal) = status.as_ref().ok().and_then(ExitStatusExt::signal) {
             return Failure::Failed(format!(
@@ -166,6 +168,6 @@ impl Drop for Job {
     fn drop(&mut self) {
         drop(self.orders.take());
         // What it says may matter, how it ends does not: all that was asked has been answered.
-        drop(self.launcher.wait());
+        drop(interrupt::wait(&mut self.launcher));
     }
 }

@@ -79,7 +79,6 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
     let host = Host::this();
     let (mut all, mut plots) = (Vec::new(), Vec::new());
     let mut end = Ok(());
-    interrupt::heed();
     for p in place.processes(options)? {
         let plan = Plan::for_host(&host, p, place.growth(), options.time(5, 60), options.quick);
         let busy = Busy::begin(&place);

@@ -4,6 +4,7 @@
 //! processes, signals to pass on, and whether a signal came from the terminal.
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 use nix::Result;
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, signal};
@@ -15,9 +16,13 @@ const ENDING: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Si
 /// These are the program's business, and are passed on.
 const PASSED_ON: [Signal; 2] = [Signal::SIGUSR1, Signal::SIGUSR2];
 
+/// A second signal so long after the first means that the user does not want to wait. Sooner it is the
+/// same once more: timeout(1) sends its signal to the program and then to the group.
+pub(crate) const AGAIN: Duration = Duration::from_millis(500);
+
 /// Something to react to.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Heard {
+pub(crate) enum Heard {
     /// A child has ended.
     Child,
     /// A signal that is passed on.
@@ -31,38 +36,34 @@ pub(super) enum Heard {
 }
 
 #[derive(Debug)]
-pub(super) struct Signals {
+pub(crate) struct Signals {
     descriptor: SignalFd,
     before: SigSet,
 }
 
 impl Signals {
     /// From now on signals are read here. To be called while this program has one thread.
-    pub(super) fn take() -> Result<Self> {
+    pub(crate) fn take() -> Result<Self> {
         // SAFETY: the default action runs no code of this program. Children of a process that ignores
         // this signal, as whoever started it may have decided, end without leaving a status.
         unsafe { signal(Signal::SIGCHLD, SigHandler::SigDfl) }?;
-        let ignored = ignored();
-        let heard = ENDING.into_iter().chain(PASSED_ON);
-        // Whoever had this program ignore a signal (nohup, a shell's background) meant the job.
-        let heard = heard.filter(|&signal| ignored & (1 << (signal as u32 - 1)) == 0);
-        let set: SigSet = heard.chain([Signal::SIGCHLD]).collect();
+        let set: SigSet = heeded(&PASSED_ON).chain(ending()).chain([Signal::SIGCHLD]).collect();
         let before = set.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         Ok(Signals { descriptor: SignalFd::with_flags(&set, flags)?, before })
     }
 
     /// What was blocked before, and is to be in a child.
-    pub(super) fn before(&self) -> SigSet {
+    pub(crate) fn before(&self) -> SigSet {
         self.before
     }
 
-    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
 
     /// The next that has come, if any.
-    pub(super) fn next(&self) -> Option<Heard> {
+    pub(crate) fn next(&self) -> Option<Heard> {
         let info = self.descriptor.read_signal().ok()??;
         match Signal::try_from(info.ssi_signo as i32).ok()? {
             Signal::SIGCHLD => Some(Heard::Child),
@@ -71,6 +72,18 @@ impl Signals {
             signal => Some(Heard::End { signal, to_all: info.ssi_code > 0 }),
         }
     }
+}
+
+/// The signals that end a job.
+pub(crate) fn ending() -> impl Iterator<Item = Signal> {
+    heeded(&ENDING)
+}
+
+/// Those of them that this program was not started to ignore: whoever did that (nohup, a shell's background) meant
+/// the job.
+fn heeded(signals: &[Signal]) -> impl Iterator<Item = Signal> {
+    let ignored = ignored();
+    signals.iter().copied().filter(move |&signal| ignored & (1 << (signal as u32 - 1)) == 0)
 }
 
 /// The signals that this program was started to ignore, as bits (proc(5)).

@@ -17,14 +17,10 @@ use super::desk::Desk;
 use super::milliseconds;
 use super::mpi::{self, Launcher};
 use super::report::Reports;
-use super::signals::{Heard, Signals};
+use super::signals::{AGAIN, Heard, Signals};
 use super::tcp::Started;
 use super::verdict::{Ended, Failed, Over, Unstarted};
 use crate::output::say;
-
-/// A second signal so long after the first means that the user does not want to wait. Sooner it is the
-/// same once more: timeout(1) sends its signal to the program and then to the group.
-const AGAIN: Duration = Duration::from_millis(500);
 
 /// Who left the job together with process 0 has so long to end after it, at least.
 const LAST: Duration = Duration::from_millis(500);

@@ -85,7 +85,7 @@ pub(super) fn run(options: &ScheduleBench) -> Result<()> {
     let instances = 2 * sizes.len();
     let bar = Bar::new("schedule bench", time);
     let (sender, found) = mpsc::channel();
-    interrupt::heed();
+    interrupt::heed()?;
     let shown_there = bar.clone();
     // A schedule for many processes takes minutes, and cannot be cut: after an interrupt the thread has a second to
     // end, and then it ends with the program.

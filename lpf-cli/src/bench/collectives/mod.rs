@@ -58,7 +58,6 @@ pub(crate) fn run(options: &BenchCollectives) -> Result<()> {
     let bar = Bar::new("bench", time);
     let busy = Busy::begin(&place);
     let mut bench = Bench::new(&place, points, time)?;
-    interrupt::heed();
     let end = interrupt::ended(bench.measure(&mut place, &bar));
     drop(bar);
     let Bench { mut points, bounds, rival, .. } = bench;

@@ -168,7 +168,6 @@ pub(crate) fn run(options: &BenchReduce) -> Result<()> {
     let (busy, start) = (Busy::begin(&place), Instant::now());
     let mut rival = Rival::or_here(&place);
     let mut bounds = bounds(&place, &cells);
-    interrupt::heed();
     let mut measure = || -> Result<()> {
         let mut random = Random::new(cells.len() as u64);
         let mut in_bounds = Duration::ZERO;
