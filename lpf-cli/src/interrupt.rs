@@ -1,7 +1,8 @@
 //! Ctrl-C ends the measuring, and so do the other signals that end a program, and a failure: what was measured so far is
 //! printed, for it is worth its time, whatever became of the rest. A second signal ends the program.
 //!
-//! A thread reads the signals as `lpf run` does, so jobs start, end and are signalled in an order: see [`start`].
+//! A thread reads the signals, as `lpf run` does. Unlike a handler it may take a lock: none comes while a job is started
+//! or while its number is given up.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::{Child, ExitStatus};

@@ -27,7 +27,7 @@ pub(crate) fn write<E: Display>(
             let _ = std::fs::remove_file(path);
         }
         let path = crate::output::named(path.display());
-        Failure::Failed(format!("the plot {path} cannot be written: {error}"))
+        Failure::Failed(format!("the plot {path} cannot be written: {error}; name another file"))
     })
 }
 

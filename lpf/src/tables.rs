@@ -254,10 +254,7 @@ impl Store {
     /// # Errors
     /// If the folder or the file cannot be written.
     pub fn check_writable(&self) -> io::Result<()> {
-        if self.folder_is_none() {
-            return Err(self.no_folder());
-        }
-        fs::create_dir_all(self.folder())?;
+        self.make_folder()?;
         if self.path.is_dir() {
             return Err(io::Error::other("a folder has its name"));
         }
@@ -283,8 +280,15 @@ impl Store {
         self.path.with_extension(format!("json.{}.tmp", std::process::id()))
     }
 
+    fn make_folder(&self) -> io::Result<()> {
+        match self.folder_is_none() {
+            true => Err(self.no_folder()),
+            false => fs::create_dir_all(self.folder()),
+        }
+    }
+
     fn replace(&self, file: &File) -> io::Result<()> {
-        fs::create_dir_all(self.folder())?;
+        self.make_folder()?;
         let temporary = self.temporary();
         let write = || {
             let mut new = fs::File::create(&temporary)?;

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use self::exchange::Exchanges;
 use crate::args::Measuring;
 use crate::busy::Busy;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::output;
 use crate::place::{Measurement, Place};
@@ -77,7 +77,7 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
     warn_if_not_to_be_saved();
     let backend = place.backend;
     let host = Host::this();
-    let (mut all, mut plots) = (Vec::new(), Vec::new());
+    let (mut all, mut plots, mut unsaved) = (Vec::new(), Vec::new(), Ok(()));
     let mut end = Ok(());
     for p in place.processes(options)? {
         let plan = Plan::for_host(&host, p, place.growth(), options.time(5, 60), options.quick);
@@ -96,13 +96,13 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
         let common = busy.remarks();
         let kept = match end {
             Ok(()) => save(backend, plan.quick, exchange, &measured),
-            Err(_) => "interrupted, so the table is not saved".into(),
+            Err(_) => Ok("interrupted, so the table is not saved".into()),
         };
         let rows = measured.parameters.rows.iter();
         let row = |row| ProbeRow::new(backend, p, &host.name, row, &common);
         let rows: Vec<_> = rows.map(row).collect();
         if options.is_for_programs() {
-            output::say(kept);
+            kept.iter().for_each(output::say);
             all.extend(rows);
         } else {
             output::people(|out| {
@@ -110,8 +110,12 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
                 if let Some(exchanges) = &exchanges {
                     writeln!(out, "{}", exchanges.sentence())?;
                 }
-                writeln!(out, "{kept}")
+                kept.iter().try_for_each(|kept| writeln!(out, "{kept}"))
             })?;
+        }
+        if let Err(why) = kept {
+            output::say(why);
+            unsaved = Err(Failure::Said);
         }
         plots.push((p, measured));
         if end.is_err() {
@@ -129,7 +133,7 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
             plot::draw(&numbered(path, nth), &machine, *p, measured)?;
         }
     }
-    end
+    end.and(unsaved)
 }
 
 /// Measuring g and l.
@@ -200,25 +204,33 @@ fn warn_if_not_to_be_saved() {
     }
 }
 
-/// Saves the table; what became of it, for people. A folder that cannot be written costs nothing
-/// but the table.
-fn save(backend: &str, quick: bool, exchange: Option<Way>, measured: &Measured) -> String {
+/// Saves the table; what became of it, for people, and why it could not be saved as an error: the rows are worth their
+/// time.
+fn save(
+    backend: &str,
+    quick: bool,
+    exchange: Option<Way>,
+    measured: &Measured,
+) -> std::result::Result<String, String> {
     let table = Table { exchange, ..Table::now(backend, quick, measured.parameters.clone()) };
-    let store = match Store::this() {
-        Ok(store) => store,
-        Err(error) => return format!("not saved: {error}; set LPF_TABLE to a folder for tables"),
-    };
+    let store = Store::this().map_err(|error| {
+        format!("the table is not saved: {error}; set LPF_TABLE to a folder for tables")
+    })?;
     let path = output::named(store.path().display());
     match store.save(table) {
         Ok(Saved::Replaced) => {
             let caveat = caveat(&measured.parameters.rows);
-            format!("saved in {path}; programs use it from now on{caveat}")
+            Ok(format!("saved in {path}; programs use it from now on{caveat}"))
         }
-        Ok(Saved::KeptBetter) => {
-            format!("not saved: {path} has a better table, measured longer or on a quieter machine")
+        Ok(Saved::KeptBetter) => Ok(format!(
+            "not saved: {path} has a better table, measured longer or on a quieter machine"
+        )),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            Err(format!("the table is not saved in {path}: {error}"))
         }
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => format!("not saved: {error}"),
-        Err(error) => format!("not saved in {path}: {error}; set LPF_TABLE to another folder"),
+        Err(error) => Err(format!(
+            "the table is not saved in {path}: {error}; set LPF_TABLE to another folder and probe again"
+        )),
     }
 }
 
