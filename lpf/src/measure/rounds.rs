@@ -467,6 +467,35 @@ mod tests {
     }
 
     #[test]
+    fn a_small_exchange_whose_first_superstep_takes_long_has_enough_samples_after_a_short_time() {
+        // A minute, of which five seconds pass by the clock of the machine below.
+        let minute = Duration::from_secs(60);
+        let plan = Plan::for_host(&host(), 2, Growth::SharedMemory, minute, true);
+        let h = sizes(&plan);
+        let mut fewest = Vec::new();
+        for seed in 0..20 {
+            let mut rounds = Rounds::new(&plan, &h, &[0.1; 4], &|_| {}, &|| false);
+            let mut random = super::super::Random::new(seed);
+            let (mut is_new, mut clock, mut before) = (vec![true; h.len()], 0.0, None);
+            while let Some(batch) = rounds.next(before).filter(|_| clock < 5e9) {
+                let Size { word, bytes, .. } = h[batch.pattern];
+                let is_first = std::mem::take(&mut is_new[batch.pattern]) && bytes > 64 << 10;
+                let noise = 0.7 + 0.6 * random.fraction();
+                let g = [2.7, 0.54, 0.11, 0.06][word];
+                let ns = if is_first { 5e7 } else { noise * (200.0 + g * bytes as f64) };
+                before = Some(Timed { batch, ns });
+                clock += cost(ns);
+            }
+            let small =
+                (0..4).flat_map(|word| (0..rounds.octaves()).map(move |place| (word, place)));
+            let small = small.filter(|&(word, place)| rounds.is_used(word, place));
+            let small = small.map(|(word, place)| rounds.samples_of(word, place).len());
+            fewest.push(small.min().unwrap());
+        }
+        assert!(fewest.iter().all(|&samples| samples >= ROBUST), "{fewest:?}");
+    }
+
+    #[test]
     fn when_the_time_is_up_everything_has_one_sample() {
         let (rows, narrow, batches) = exact_machine(0.25, 400.0, 0.1, Duration::ZERO);
         assert!(!narrow);
