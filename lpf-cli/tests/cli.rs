@@ -885,6 +885,7 @@ fn wrong_arguments_and_settings_give_one_sentence_and_status_2() {
         ("LPF_STRICT", "2", "0 or 1"),
         ("LPF_TIMEOUT", "soon", "a number of seconds below 1e9, or off"),
         ("LPF_PROBE", "-1", "a number of seconds below 1e9, or off"),
+        ("LPF_PROBE", "", "a number of seconds below 1e9, or off"),
         ("LPF_COPY", "fast", "auto, memcpy or stream"),
         ("LPF_TABLE", "", "the name of a folder"),
         ("LPF_EXCHANGE", "ring", "auto, direct or bruck"),
