@@ -56,21 +56,27 @@ struct SettingShown {
     name: &'static str,
     value: String,
     source: String,
+    /// Why its value is not used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
 }
 
 pub(crate) fn run(options: &Info) -> Result<()> {
-    let shown = gather()?;
-    if !options.json {
-        return output::people(|out| print(out, &shown));
+    let (settings, wrong) = Settings::understood();
+    let shown = gather(settings, &wrong);
+    if options.json {
+        let mut out = output::standard();
+        serde_json::to_writer(&mut out, &shown)?;
+        writeln!(out)?;
+        out.flush()?;
+    } else {
+        output::people(|out| print(out, &shown))?;
     }
-    let mut out = output::standard();
-    serde_json::to_writer(&mut out, &shown)?;
-    writeln!(out)?;
-    Ok(out.flush()?)
+    // For a program, the first one is the error.
+    wrong.into_iter().next().map_or(Ok(()), |(_, error)| Err(error.into()))
 }
 
-fn gather() -> Result<Shown> {
-    let settings = Settings::from_environment()?;
+fn gather(settings: Settings, wrong: &[(&'static str, lpf::Error)]) -> Shown {
     let host = Host::this();
     let (backend, backend_problem) = match chosen(&settings) {
         Ok(backend) => (backend, None),
@@ -85,7 +91,12 @@ fn gather() -> Result<Shown> {
             Found::Tables(tables) => (tables, None),
         },
     };
-    Ok(Shown {
+    let mut settings = [settings_shown(settings, backend), place_in_a_job()].concat();
+    for (name, error) in wrong {
+        let of_name = settings.iter_mut().filter(|setting| setting.name == *name);
+        of_name.for_each(|setting| setting.refuse(error));
+    }
+    Shown {
         host: host.name,
         cpu: host.cpu,
         cores: cores(),
@@ -97,9 +108,23 @@ fn gather() -> Result<Shown> {
         table_path: store.ok().map(|store| store.path().display().to_string()),
         table_problem,
         tables: tables.iter().map(TableShown::new).collect(),
-        settings: [settings_shown(settings, backend), place_in_a_job()].concat(),
+        settings,
         unknown_settings: unknown(),
-    })
+    }
+}
+
+impl SettingShown {
+    fn new(name: &'static str, value: String, source: impl ToString) -> Self {
+        SettingShown { name, value, source: source.to_string(), problem: None }
+    }
+
+    /// The value cannot be understood.
+    fn refuse(&mut self, error: &lpf::Error) {
+        let text = std::env::var_os(self.name).unwrap_or_default();
+        self.value = text.to_string_lossy().into_owned();
+        self.source = Source::Environment.to_string();
+        self.problem = Some(error.reason());
+    }
 }
 
 impl TableShown {
@@ -128,7 +153,7 @@ fn chosen(settings: &Settings) -> lpf::Result<SettingShown> {
         ("mpi", Source::Default) => LAUNCHER.into(),
         (_, source) => source.to_string(),
     };
-    Ok(SettingShown { name: "LPF_BACKEND", value, source })
+    Ok(SettingShown::new("LPF_BACKEND", value, source))
 }
 
 /// What has numbered the processes, where `LPF_RANK` and `LPF_SIZE` have not.
@@ -138,8 +163,8 @@ const LAUNCHER: &str = "MPI's or Slurm's launcher";
 fn place_in_a_job() -> Vec<SettingShown> {
     let said = |name| std::env::var(name).ok().filter(|value: &String| !value.trim().is_empty());
     let shown = |name, default: &str| match said(name) {
-        Some(value) => SettingShown { name, value, source: Source::Environment.to_string() },
-        None => SettingShown { name, value: default.into(), source: Source::Default.to_string() },
+        Some(value) => SettingShown::new(name, value, Source::Environment),
+        None => SettingShown::new(name, default.into(), Source::Default),
     };
     let [mut rank, mut size] = ["LPF_RANK", "LPF_SIZE"].map(|name| shown(name, "none"));
     let are_free = said("LPF_RANK").is_none() && said("LPF_SIZE").is_none();
@@ -210,7 +235,7 @@ fn settings_shown(settings: Settings, backend_shown: SettingShown) -> Vec<Settin
 }
 
 fn one<T>(name: &'static str, setting: Setting<T>, show: impl Fn(&T) -> String) -> SettingShown {
-    SettingShown { name, value: show(&setting.value), source: setting.source.to_string() }
+    SettingShown::new(name, show(&setting.value), setting.source)
 }
 
 fn on_off(on: bool) -> String {
@@ -247,7 +272,10 @@ fn print(out: &mut dyn Write, shown: &Shown) -> io::Result<()> {
     }
     let mut all = table(["setting", "value", "from"], 3);
     for setting in &shown.settings {
-        all.add_row([setting.name, &output::named(&setting.value), &setting.source]);
+        let SettingShown { name, value, source, problem } = setting;
+        // The name is in the column before.
+        let is = problem.as_deref().map(|text| text.trim_start_matches(&format!("{name} is ")));
+        all.add_row([name, &*output::named(is.unwrap_or(value)), source]);
     }
     for name in &shown.unknown_settings {
         all.add_row([&*output::named(name), &misspelt::verdict(name), "environment"]);

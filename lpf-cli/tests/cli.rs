@@ -409,6 +409,36 @@ fn info_says_what_does_not_fit_in_a_job() {
 }
 
 #[test]
+fn info_shows_what_it_can_beside_settings_that_are_wrong() {
+    let place = Place::new("wrong");
+    let wrong = |format: &[&str]| {
+        let mut command = place.command(&with(&["info"], format));
+        command.env("LPF_PROCS", "3").env("LPF_PIN", "sideways").env("LPF_COPY", "fast");
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let said = "lpf: LPF_PIN is \"sideways\"; it has to be none, compact, scatter or auto\n";
+        assert_eq!(stderr(&output), said);
+        stdout(&output)
+    };
+    let text = wrong(&[]);
+    assert!(text.contains("backends built in: ") && text.contains("probe makes one"), "{text}");
+    for line in [
+        "LPF_PROCS 3 environment",
+        "LPF_PIN \"sideways\"; it has to be none, compact, scatter or auto environment",
+        "LPF_COPY \"fast\"; it has to be auto, memcpy or stream environment",
+        "LPF_STRICT off default",
+    ] {
+        let is_line = |text: &str| text.split_whitespace().eq(line.split_whitespace());
+        assert!(text.lines().any(is_line), "no {line}: {text}");
+    }
+    let shown: Value = serde_json::from_str(&wrong(&["--json"])).unwrap();
+    let settings = shown["settings"].as_array().unwrap();
+    let is_wrong = |setting: &&Value| setting["problem"] != Value::Null;
+    let values = settings.iter().filter(is_wrong).map(|setting| &setting["value"]);
+    assert_eq!(values.collect::<Vec<_>>(), ["sideways", "fast"]);
+}
+
+#[test]
 fn every_pattern_of_the_bench_runs_beside_its_limit() {
     let place = Place::new("patterns");
     let plot = place.folder.join("b.svg");

@@ -138,20 +138,35 @@ pub fn unknown() -> Vec<String> {
 }
 
 fn read<T>(
-    name: &str,
+    name: &'static str,
     default: T,
     parse: impl FnOnce(&str) -> Option<T>,
     expected: &str,
 ) -> Result<Setting<T>> {
+    let mut wrong = Vec::new();
+    let setting = noted(&mut wrong, name, default, parse, expected);
+    wrong.pop().map_or(Ok(setting), |(_, error)| Err(error))
+}
+
+/// Reads a setting. One that cannot be understood is added to the list, and has its default.
+fn noted<T>(
+    wrong: &mut Vec<(&'static str, Error)>,
+    name: &'static str,
+    default: T,
+    parse: impl FnOnce(&str) -> Option<T>,
+    expected: &str,
+) -> Setting<T> {
     debug_assert!(NAMES.contains(&name), "{name} is missing in the list of settings");
-    match std::env::var(name) {
-        Err(std::env::VarError::NotPresent) => Ok(Setting::default_of(default)),
+    let is = match std::env::var(name) {
+        Err(std::env::VarError::NotPresent) => return Setting::default_of(default),
         Ok(text) => match parse(text.trim()) {
-            Some(value) => Ok(Setting { value, source: Source::Environment }),
-            None => Err(Error::setting(format!("{name} is \"{text}\"; it has to be {expected}"))),
+            Some(value) => return Setting { value, source: Source::Environment },
+            None => format!("\"{text}\""),
         },
-        Err(_) => Err(Error::setting(format!("{name} is not text; it has to be {expected}"))),
-    }
+        Err(_) => "not text".into(),
+    };
+    wrong.push((name, Error::setting(format!("{name} is {is}; it has to be {expected}"))));
+    Setting::default_of(default)
 }
 
 fn flag(text: &str) -> Option<bool> {
@@ -219,14 +234,24 @@ impl Settings {
     /// # Errors
     /// *Misuse* for a value that cannot be understood; the text says what it has to be.
     pub fn from_environment() -> Result<Self> {
-        Ok(Settings {
-            procs: read(
+        let (settings, wrong) = Self::understood();
+        wrong.into_iter().next().map_or(Ok(settings), |(_, error)| Err(error))
+    }
+
+    /// The settings of this environment, and the name of each variable whose value cannot be understood, with its error:
+    /// such a setting has its default. For a program that lists settings.
+    pub fn understood() -> (Self, Vec<(&'static str, Error)>) {
+        let mut wrong = Vec::new();
+        let settings = Settings {
+            procs: noted(
+                &mut wrong,
                 "LPF_PROCS",
                 cores() as Pid,
                 |text| text.parse().ok().filter(|&n| n > 0 && n <= MAX_PROCS),
                 "a number of processes from 1 to 65536",
-            )?,
-            pin: read(
+            ),
+            pin: noted(
+                &mut wrong,
                 "LPF_PIN",
                 Pin::Auto,
                 |text| match text {
@@ -237,36 +262,53 @@ impl Settings {
                     _ => None,
                 },
                 "none, compact, scatter or auto",
-            )?,
-            topology: read(
+            ),
+            topology: noted(
+                &mut wrong,
                 "LPF_TOPOLOGY",
                 None,
                 levels,
                 "1 to 8 sizes of levels from 1 to 1024, outermost first, as 2x2x2",
-            )?,
-            check: read("LPF_CHECK", false, flag, "0 or 1")?,
-            strict: read("LPF_STRICT", false, flag, "0 or 1")?,
-            timeout: read("LPF_TIMEOUT", None, seconds, "a number of seconds below 1e9, or off")?,
-            probe: read("LPF_PROBE", None, seconds, "a number of seconds below 1e9, or off")?,
-            backend: read(
+            ),
+            check: noted(&mut wrong, "LPF_CHECK", false, flag, "0 or 1"),
+            strict: noted(&mut wrong, "LPF_STRICT", false, flag, "0 or 1"),
+            timeout: noted(
+                &mut wrong,
+                "LPF_TIMEOUT",
+                None,
+                seconds,
+                "a number of seconds below 1e9, or off",
+            ),
+            probe: noted(
+                &mut wrong,
+                "LPF_PROBE",
+                None,
+                seconds,
+                "a number of seconds below 1e9, or off",
+            ),
+            backend: noted(
+                &mut wrong,
                 "LPF_BACKEND",
                 "threads".into(),
                 |text| (!text.is_empty()).then(|| text.into()),
                 "threads, tcp or mpi",
-            )?,
-            copy: read(
+            ),
+            copy: noted(
+                &mut wrong,
                 "LPF_COPY",
                 "auto".into(),
                 |text| matches!(text, "auto" | "memcpy" | "stream").then(|| text.into()),
                 "auto, memcpy or stream",
-            )?,
-            table: read(
+            ),
+            table: noted(
+                &mut wrong,
                 "LPF_TABLE",
                 None,
                 |text| (!text.is_empty()).then(|| Some(text.into())),
                 "the name of a folder",
-            )?,
-            exchange: read(
+            ),
+            exchange: noted(
+                &mut wrong,
                 "LPF_EXCHANGE",
                 None,
                 |text| match text {
@@ -276,17 +318,19 @@ impl Settings {
                     _ => None,
                 },
                 "auto, direct or bruck",
-            )?,
-            heartbeat: read("LPF_HEARTBEAT", true, flag, "on or off")?,
-            seal_data: read("LPF_SEAL_DATA", true, flag, "0 or 1")?,
-            meet_timeout: read(
+            ),
+            heartbeat: noted(&mut wrong, "LPF_HEARTBEAT", true, flag, "on or off"),
+            seal_data: noted(&mut wrong, "LPF_SEAL_DATA", true, flag, "0 or 1"),
+            meet_timeout: noted(
+                &mut wrong,
                 "LPF_MEET_TIMEOUT",
                 None,
                 // Who is missing has to be told at some time: there is no off.
                 |text| seconds(text).filter(Option::is_some),
                 "a number of seconds above 0 and below 1e9",
-            )?,
-        })
+            ),
+        };
+        (settings, wrong)
     }
 }
 
