@@ -262,7 +262,8 @@ fn shown(out: &mut dyn Write, rows: &[BenchRow]) -> io::Result<()> {
             row.pattern.to_string(),
             row.p.to_string(),
             time(row.median_ns),
-            time(row.min_ns),
+            // The least of one is no other number.
+            if row.samples > 1 { time(row.min_ns) } else { String::new() },
             time(row.limit_ns),
             format!("({})", nth + 1),
             digits(row.median_ns / row.limit_ns),
@@ -273,6 +274,51 @@ fn shown(out: &mut dyn Write, rows: &[BenchRow]) -> io::Result<()> {
     for (nth, reference) in references.iter().enumerate() {
         writeln!(out, "({}) {reference}", nth + 1)?;
     }
+    if rows.iter().any(|row| row.samples == 1) {
+        let text =
+            "a row without min is one batch: the time allowed no more; give more with --seconds S";
+        writeln!(out, "{text}")?;
+    }
     let name = |row: &BenchRow| format!("{} (p = {})", row.pattern, row.p);
     remarks::print(out, rows.iter().map(|row| (name(row), &row.remarks)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_of_one_batch_has_no_min_and_the_table_says_why() {
+        let row = |samples: usize| BenchRow {
+            backend: "threads",
+            p: 2,
+            pattern: "sync",
+            bytes: 0,
+            median_ns: 300.0,
+            min_ns: if samples > 1 { 200.0 } else { 300.0 },
+            max_ns: 300.0,
+            limit: "a barrier",
+            limit_ns: 100.0,
+            samples,
+            messages_meta: None,
+            messages_data: None,
+            messages_barrier: None,
+            exchange: None,
+            remarks: Remarks::default(),
+        };
+        let printed = |samples: &[usize]| {
+            let mut out = Vec::new();
+            shown(&mut out, &samples.iter().map(|&n| row(n)).collect::<Vec<_>>()).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let cells = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = printed(&[1, 2]);
+        let lines: Vec<_> = text.lines().skip(2).map(cells).collect();
+        assert_eq!(
+            lines[..2],
+            ["sync 2 300 ns 100 ns (1) 3.00", "sync 2 300 ns 200 ns 100 ns (1) 3.00"]
+        );
+        assert!(lines.last().unwrap().starts_with("a row without min is one batch: "), "{text}");
+        assert!(!printed(&[2]).contains("without min"));
+    }
 }
