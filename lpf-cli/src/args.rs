@@ -968,11 +968,11 @@ fn explain(error: &clap::Error, first: &[OsString]) -> String {
         path.push(named.get_name());
         command = named;
     }
-    let there_are = || {
+    let there_are = |there: &str| {
         let all: Vec<_> = command.get_subcommands().filter(|one| !one.is_hide_set()).collect();
         let names: Vec<_> = all.iter().map(|one| one.get_name()).collect();
         let (last, others) = names.split_last().unwrap_or((&"none", &[]));
-        format!("there are {} and {last}", others.join(", "))
+        format!("{there} are {} and {last}", others.join(", "))
     };
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
@@ -983,8 +983,9 @@ fn explain(error: &clap::Error, first: &[OsString]) -> String {
     let value = text(ContextKind::InvalidValue).unwrap_or_default();
     let suggestion = |kind, wrong: &str| {
         let suggested = text(kind).unwrap_or_default();
-        let mut close = suggested.split(", ").filter(|name| misspelt::is_close(wrong, name));
-        close.next().map_or(String::new(), |name| format!("; did you mean {name}?"))
+        let is_close = |name: &&str| !name.is_empty() && misspelt::is_close(wrong, name);
+        let close = suggested.split(", ").find(is_close);
+        close.map_or(String::new(), |name| format!("; did you mean {name}?"))
     };
     let sentence = match error.kind() {
         ErrorKind::ValueValidation | ErrorKind::InvalidValue if !value.is_empty() => {
@@ -1006,10 +1007,15 @@ fn explain(error: &clap::Error, first: &[OsString]) -> String {
                     started::command("bench --help")
                 ));
             }
-            format!("there is no command {name}{suggestion}; {}", there_are())
+            // A question ends the sentence.
+            match (name.is_empty(), suggestion.is_empty()) {
+                (true, _) => format!("the name of a command is empty; {}", there_are("there")),
+                (_, true) => format!("there is no command {name}; {}", there_are("there")),
+                _ => format!("there is no command {name}{suggestion} {}", there_are("There")),
+            }
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            format!("a command is missing; {}", there_are())
+            format!("a command is missing; {}", there_are("there"))
         }
         ErrorKind::MissingRequiredArgument => {
             format!("{} is missing", argument.replace(['<', '>'], "").trim_end_matches('.'))
@@ -1106,7 +1112,8 @@ mod tests {
             (&["probe", "-p"], "-p <N> needs a value"),
             (&["bench", "--json", "--csv"], "exclude each other"),
             (&["probe", "--jsn"], "did you mean --json?"),
-            (&["prob"], "did you mean probe?"),
+            (&["prob"], "there is no command prob; did you mean probe? There are run, "),
+            (&[""], "the name of a command is empty; there are run, "),
             (&["compare"], "there is no command compare; there are"),
             (&["probe", "--sized"], "there is no argument --sized ("),
             (&["probe", "-p", "a\u{1b}\n"], "\"a\\u{1b}\\n\""),
@@ -1147,7 +1154,7 @@ mod tests {
                 Some(&"schedule") if arguments.len() > 1 && arguments[1] != "pr" => {
                     format!("schedule {} --help explains more)", arguments[1])
                 }
-                Some(&command) if !["prob", "compare"].contains(&command) => {
+                Some(&command) if !["", "prob", "compare"].contains(&command) => {
                     format!("{command} --help explains more)")
                 }
                 _ => "--help explains more)".into(),

@@ -254,7 +254,11 @@ fn who_has_another_secret_or_none_learns_nothing_and_the_others_join() {
         let error = error_of(thread::spawn(|| stranger.join())).to_string();
         let text = format!("process 0 was not found at {address} within 400ms: {address}: ");
         assert!(error.starts_with(&text), "{error}");
-        assert!(error.contains("its connection was closed; is it process 0"), "{error}");
+        let why = "its connection was closed; it may not be process 0 of this job, or may have another LPF_SECRET";
+        assert!(
+            error.ends_with(&format!("{why}; check that it runs, and that this is its address")),
+            "{error}"
+        );
     }
     let mut processes = guests(&address, 3);
     processes.insert(0, host);

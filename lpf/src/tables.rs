@@ -355,14 +355,14 @@ fn damage(text: &str, error: &serde_json::Error) -> String {
     let missing = said.strip_prefix("missing field `").and_then(|said| said.split('`').next());
     match (error.classify(), missing) {
         (Category::Eof, _) if text.trim().is_empty() => "it is empty".into(),
-        (Category::Eof, _) => format!("it ends in the middle, in line {number}: {line}"),
+        (Category::Eof, _) => format!("it ends in the middle, in line {number}: `{line}`"),
         (Category::Data, Some(field)) => {
             // In a file of one line serde has seen none of it when it misses the field.
             let before = if number > 1 { format!(" before line {number}") } else { String::new() };
             format!("the field \"{field}\" is missing{before}")
         }
-        (Category::Data, None) => format!("line {number} has an unexpected value: {line}"),
-        (Category::Syntax | Category::Io, _) => format!("line {number} is not JSON: {line}"),
+        (Category::Data, None) => format!("line {number} has an unexpected value: `{line}`"),
+        (Category::Syntax | Category::Io, _) => format!("line {number} is not JSON: `{line}`"),
     }
 }
 
@@ -584,16 +584,16 @@ mod tests {
         let cases = [
             (&good[..good.len() / 2], "damaged: it ends in the middle, in line "),
             ("", "damaged: it is empty"),
-            (&word, &*format!("line {line} has an unexpected value: \"l_ns\": \"soon\",")),
+            (&word, &*format!("line {line} has an unexpected value: `\"l_ns\": \"soon\",`")),
             (&no_field, "the field \"l_ns\" is missing before line "),
-            (&no_json, &*format!("line {line} is not JSON: l_ns 1.0,")),
+            (&no_json, &*format!("line {line} is not JSON: `l_ns 1.0,`")),
             (&foreign, "another machine"),
             (&impossible, "impossible"),
             (&no_rows, "the numbers for threads with p = 2 are missing"),
             ("{}", "damaged: the field \"format\" is missing"),
             (&absurd, "impossible"),
             (&too_many, "it has numbers for threads with p = 65537, and 65536 is the most"),
-            (&middle, &*format!("it ends in the middle, in line 15: {last}")),
+            (&middle, &*format!("it ends in the middle, in line 15: `{last}`")),
             (&newer, "format 2"),
         ];
         for (text, reason) in cases {

@@ -265,7 +265,7 @@ impl Call {
         match filled {
             Filled::Closed(reason) => {
                 let text = format!(
-                    "{reason}; is it process {} of this job, and LPF_SECRET the same?",
+                    "{reason}; it may not be process {} of this job, or may have another LPF_SECRET",
                     self.wanted
                 );
                 self.fail(text, now)

@@ -27,7 +27,7 @@ pub enum MeetError {
     },
     /// Process 0 was not found.
     #[error(
-        "process 0 was not found at {address} within {time:?}: {reason}; does it run, and is this its address?"
+        "process 0 was not found at {address} within {time:?}: {reason}; check that it runs, and that this is its address"
     )]
     Unreachable {
         /// Where.
