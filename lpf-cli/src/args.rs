@@ -639,7 +639,11 @@ pub(crate) struct ScheduleBench {
     #[arg(allow_negative_numbers = true)]
     pub(crate) p: Vec<u32>,
 
-    /// Seconds to measure, for all sizes together (default: 60)
+    /// Measure less: for a first look
+    #[arg(long)]
+    pub(crate) quick: bool,
+
+    /// Seconds to measure, for all sizes together (default: 60; with --quick 10)
     #[arg(long, value_name = "S", value_parser = seconds)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) seconds: Option<Duration>,

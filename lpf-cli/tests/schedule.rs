@@ -173,6 +173,20 @@ fn the_bench_of_schedulers_has_a_row_for_each() {
 }
 
 #[test]
+fn a_quick_bench_of_schedulers_leaves_out_what_takes_more_than_a_second() {
+    for (quick, most) in [(&["--quick"][..], "1 s"), (&[], "10 s")] {
+        let output = Command::new(env!("CARGO_BIN_EXE_lpf"))
+            .args(["schedule", "bench", "-p", "4", "--seconds", "0.1"])
+            .args(quick)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let last = format!("algorithms that would take more than {most} are left out\n");
+        assert!(output.status.success() && text.ends_with(&last), "{text}");
+    }
+}
+
+#[test]
 fn a_schedule_without_transfers_has_no_time_per_transfer() {
     let folder = Folder::new("alone");
     let alone = json!({"P": 1, "N": 3, "root": 0, "d_ns": 5, "arrivals_ns": [7]}).to_string();

@@ -72,15 +72,15 @@ struct Row {
     samples: usize,
 }
 
-/// An algorithm is left out from the size on where one schedule of it would take longer than this.
-const TOO_LONG: Duration = Duration::from_secs(10);
-
 pub(super) fn run(options: &ScheduleBench) -> Result<()> {
     let sizes: Vec<u32> = match options.p.is_empty() {
         true => (2..=11).map(|power| 1 << power).collect(),
         false => options.p.clone(),
     };
-    let time = options.seconds.unwrap_or(Duration::from_secs(60));
+    let (time, too_long) = if options.quick { (10, 1) } else { (60, 10) };
+    let time = options.seconds.unwrap_or(Duration::from_secs(time));
+    // An algorithm is left out from the size on where one schedule of it would take longer than this.
+    let too_long = Duration::from_secs(too_long);
     let each = time.div_f64((2 * sizes.len()) as f64);
     let instances = 2 * sizes.len();
     let bar = Bar::new("schedule bench", time);
@@ -90,7 +90,7 @@ pub(super) fn run(options: &ScheduleBench) -> Result<()> {
     // A schedule for many processes takes minutes, and cannot be cut: after an interrupt the thread has a second to
     // end, and then it ends with the program.
     thread::spawn(move || {
-        if let Err(failure) = measure(&sizes, each, &shown_there, &sender) {
+        if let Err(failure) = measure(&sizes, each, too_long, &shown_there, &sender) {
             drop(sender.send(Err(failure)));
         }
     });
@@ -112,7 +112,7 @@ pub(super) fn run(options: &ScheduleBench) -> Result<()> {
         json(&mut out, &rows)?;
         out.flush()?;
     } else {
-        output::people(|out| shown(out, &rows))?;
+        output::people(|out| shown(out, &rows, too_long))?;
     }
     if end.is_err() {
         output::say(format!("interrupted after {} of {instances} instances", timed(&rows)));
@@ -124,6 +124,7 @@ pub(super) fn run(options: &ScheduleBench) -> Result<()> {
 fn measure(
     sizes: &[u32],
     each: Duration,
+    too_long: Duration,
     bar: &Bar,
     sender: &Sender<Result<Vec<Row>>>,
 ) -> Result<()> {
@@ -143,7 +144,7 @@ fn measure(
                         break;
                     }
                     let expected = slow[nth] * f64::from(p) * f64::from(p);
-                    if expected > TOO_LONG.as_nanos() as f64 {
+                    if expected > too_long.as_nanos() as f64 {
                         continue;
                     }
                     let (mut count, mut last) = (0u64, 0u64);
@@ -209,7 +210,7 @@ fn timed(rows: &[Row]) -> usize {
     instances.len()
 }
 
-fn shown(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
+fn shown(out: &mut dyn Write, rows: &[Row], too_long: Duration) -> io::Result<()> {
     let mut all = table(
         [
             "arrivals",
@@ -240,6 +241,7 @@ fn shown(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     writeln!(out, "{}", all.trim_fmt())?;
     writeln!(
         out,
-        "all algorithms made the same schedule of the first instance of each row; algorithms that would take more than 10 s are left out"
+        "all algorithms made the same schedule of the first instance of each row; algorithms that would take more than {} s are left out",
+        too_long.as_secs()
     )
 }
