@@ -184,11 +184,13 @@ impl<'a> Rounds<'a> {
             if !l_narrow {
                 self.shares[0] = 1.0;
                 for place in 0..self.octaves() {
-                    self.shares[first + place] = f64::from(u8::from(self.is_used(word, place)));
+                    if self.is_used(word, place) {
+                        self.shares[first + place] = self.share_of_small(first + place);
+                    }
                 }
             }
             if !g_narrow {
-                self.shares[first + TWO_P] = 1.0;
+                self.shares[first + TWO_P] = self.share_of_small(first + TWO_P);
                 let rungs = first + self.octaves();
                 for rung in rungs..rungs + open {
                     let is_enough = self.schedule.samples(rung).len() >= ROBUST;
@@ -197,6 +199,13 @@ impl<'a> Rounds<'a> {
                 self.shares[rungs + open - 1] = SHARE_OF_LARGEST;
             }
         }
+    }
+
+    /// The first superstep of a small exchange may find memory that no other has used, and take a hundred times as long as
+    /// the next. An exchange that seems so costly would hardly be drawn again, and its median would stay that of the first
+    /// sample. The median of three is an ordinary one.
+    fn share_of_small(&self, exchange: usize) -> f64 {
+        if self.schedule.samples(exchange).len() < 3 { 32.0 } else { 1.0 }
     }
 
     /// Opens a word size's next rung, if there is time for it.

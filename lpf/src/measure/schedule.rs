@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::conduct::{Batch, Timed};
 use super::random::Random;
-use super::stats::{ROBUST, Samples};
+use super::stats::Samples;
 
 /// Patterns, their samples, and the time that is left.
 ///
@@ -23,11 +23,6 @@ pub struct Schedule {
 /// A first batch below this is no sample: it settles caches and pages and says how many supersteps
 /// make a batch. Above it, the superstep that every batch makes untimed has settled them.
 const SETTLING_NS: f64 = 1e6;
-
-/// A pattern's share of the time counts so many times while it has fewer samples than [`ROBUST`]. Its first superstep may
-/// find memory that no other has used, and take a hundred times as long as the next. A pattern that seems so costly would
-/// hardly be drawn again, and its median would stay that of the first sample.
-const FOR_FEW: f64 = 32.0;
 
 /// Nanoseconds that a batch of supersteps of `ns` takes: with the superstep that is not timed, and rewriting the memory
 /// before it, which costs about as much as one.
@@ -68,9 +63,8 @@ impl Schedule {
         }
         let left = self.left().as_nanos() as f64;
         let weight = |i: usize| {
-            let (cost, is_robust) = (self.cost(i), self.samples[i].len() >= ROBUST);
-            let share = if is_robust { shares[i] } else { FOR_FEW * shares[i] };
-            if share > 0.0 && cost <= left { share / cost } else { 0.0 }
+            let cost = self.cost(i);
+            if shares[i] > 0.0 && cost <= left { shares[i] / cost } else { 0.0 }
         };
         let weights: Vec<f64> = (0..shares.len()).map(weight).collect();
         let all: f64 = weights.iter().sum();
@@ -146,21 +140,6 @@ mod tests {
         assert!(schedule.samples(3).is_empty(), "it never had a share");
         let ratio = drawn[0] as f64 / drawn[1] as f64;
         assert!((50.0..90.0).contains(&ratio), "{drawn:?}");
-    }
-
-    #[test]
-    fn a_pattern_of_which_only_the_first_superstep_is_costly_soon_has_enough_samples() {
-        let mut schedule = Schedule::new(2, Duration::from_secs(3600));
-        let (mut before, mut batches) = (None, 0);
-        while schedule.samples(0).len() < ROBUST {
-            schedule.note(before);
-            let batch = schedule.choose(&[1.0, 8.0]).unwrap();
-            let is_first = batch.pattern == 0 && schedule.samples(0).is_empty();
-            before = Some(Timed { batch, ns: if is_first { 5e7 } else { 5e5 } });
-            batches += 1;
-        }
-        // The first costs 100 times as much, in an eighth of the other's share: 800 batches of that, on average.
-        assert!(batches < 200, "{batches}");
     }
 
     #[test]
