@@ -497,7 +497,7 @@ fn what_is_no_process_of_ours_is_not_joined() {
     for (says, expected) in [
         (&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], "the process there is not one of LPF"),
         (&b"\x05\x00\x00\x00LPF/m"[..], "the process there does not know the secret"),
-        (&b""[..], "its connection was closed; is it"),
+        (&b""[..], "its connection was closed; it may not be process 0"),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut alone = meeting(&listener.local_addr().unwrap().to_string(), 1, 2);
