@@ -108,20 +108,50 @@ impl<'s> Collectives<'s> {
     /// Where blocks of these many elements end. (Not a function that takes a closure: a closure forgets where its call
     /// is in the program.)
     #[track_caller]
-    pub(super) fn ends<L: Lpf>(&self, ctx: &Context<'s, L>, counts: &[usize]) -> Result<Ends> {
+    pub(super) fn ends<L: Lpf>(
+        &self,
+        ctx: &Context<'s, L>,
+        counts: &[usize],
+        element: usize,
+    ) -> Result<Ends> {
         if counts.len() != self.len() {
             let given = counted(counts.len() as u64, "count");
             let text =
                 format!("{given} for a group of {}, which takes one for each member", self.len());
             return Err(misuse(ctx, text));
         }
+        let total = counts.iter().fold(0, |sum: usize, &count| sum.saturating_add(count));
+        if total.saturating_mul(element) > isize::MAX as usize {
+            let text = "the counts add up to more elements than there is memory for".into();
+            return Err(misuse(ctx, text));
+        }
         let mut ends = self.shared.borrow_mut().ends.pop().unwrap_or_default();
         ends.clear();
         ends.extend(counts.iter().scan(0usize, |sum, &count| {
-            *sum = sum.saturating_add(count);
+            *sum += count;
             Some(*sum)
         }));
         Ok(Ends { ends, shared: self.shared.clone() })
+    }
+
+    /// Where the blocks that leave end, and those that come. A member sends itself what it receives from itself.
+    #[track_caller]
+    pub(super) fn both_ends<L: Lpf>(
+        &self,
+        ctx: &Context<'s, L>,
+        (sends, receives): (&[usize], &[usize]),
+        element: usize,
+    ) -> Result<(Ends, Ends)> {
+        let both = (self.ends(ctx, sends, element)?, self.ends(ctx, receives, element)?);
+        let me = self.me();
+        if sends[me] != receives[me] {
+            let text = format!(
+                "the counts of member {me} differ for its own block: it sends {} and receives {}",
+                sends[me], receives[me]
+            );
+            return Err(misuse(ctx, text));
+        }
+        Ok(both)
     }
 
     /// Concatenates the `x` of all members, in their order, into the `y` of every member.
@@ -155,7 +185,7 @@ impl<'s> Collectives<'s> {
         counts: &[usize],
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        let ends = self.ends(ctx, counts)?;
+        let ends = self.ends(ctx, counts, size_of::<T>())?;
         let x = self.as_long(ctx, x.view(), counts[self.me()])?;
         let y = self.as_long(ctx, y.view(), ends.total())?;
         // SAFETY: views' memory is their section's, borrowed during the call.
@@ -237,7 +267,7 @@ impl<'s> Collectives<'s> {
         counts: &[usize],
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        let (root, ends) = (self.root(ctx, root)?, self.ends(ctx, counts)?);
+        let (root, ends) = (self.root(ctx, root)?, self.ends(ctx, counts, size_of::<T>())?);
         let x = self.as_long(ctx, x.view(), counts[self.me()])?;
         let y =
             if self.me() == root { self.as_long(ctx, y.view(), ends.total())? } else { y.view() };
@@ -353,7 +383,7 @@ impl<'s> Collectives<'s> {
         counts: &[usize],
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        let (root, ends) = (self.root(ctx, root)?, self.ends(ctx, counts)?);
+        let (root, ends) = (self.root(ctx, root)?, self.ends(ctx, counts, size_of::<T>())?);
         let y = self.as_long(ctx, y.view(), counts[self.me()])?;
         let x =
             if self.me() == root { self.as_long(ctx, x.view(), ends.total())? } else { x.view() };
@@ -446,7 +476,7 @@ impl<'s> Collectives<'s> {
         y: impl Target<'s, Element = T>,
         receives: &[usize],
     ) -> Result<()> {
-        let (leaves, comes) = (self.ends(ctx, sends)?, self.ends(ctx, receives)?);
+        let (leaves, comes) = self.both_ends(ctx, (sends, receives), size_of::<T>())?;
         let x = self.as_long(ctx, x.view(), leaves.total())?;
         let y = self.as_long(ctx, y.view(), comes.total())?;
         let layouts = (leaves.layout(), comes.layout());

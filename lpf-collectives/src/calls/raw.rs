@@ -162,7 +162,7 @@ impl<'s> Collectives<'s> {
         root: usize,
         (x, y, counts): (Place, Place, &[usize]),
     ) -> Result<()> {
-        let (root, ends) = (self.root(ctx, root)?, self.ends(ctx, counts)?);
+        let (root, ends) = (self.root(ctx, root)?, self.ends(ctx, counts, 1)?);
         // SAFETY: the caller's promise.
         unsafe { self.rooted_places(ctx, (root, Rooted::Gather), (x, y), ends.layout(), 1) }
     }
@@ -175,7 +175,7 @@ impl<'s> Collectives<'s> {
         root: usize,
         (x, y, counts): (Place, Place, &[usize]),
     ) -> Result<()> {
-        let (root, ends) = (self.root(ctx, root)?, self.ends(ctx, counts)?);
+        let (root, ends) = (self.root(ctx, root)?, self.ends(ctx, counts, 1)?);
         // SAFETY: the caller's promise.
         unsafe { self.rooted_places(ctx, (root, Rooted::Scatter), (x, y), ends.layout(), 1) }
     }
@@ -187,7 +187,7 @@ impl<'s> Collectives<'s> {
         ctx: &mut Context<'s, L>,
         (x, y, counts): (Place, Place, &[usize]),
     ) -> Result<()> {
-        let ends = self.ends(ctx, counts)?;
+        let ends = self.ends(ctx, counts, 1)?;
         // SAFETY: the caller's promise.
         unsafe { self.allgather_places(ctx, (x, y), ends.layout(), 1) }
     }
@@ -201,7 +201,7 @@ impl<'s> Collectives<'s> {
         sends: &[usize],
         receives: &[usize],
     ) -> Result<()> {
-        let (leaves, comes) = (self.ends(ctx, sends)?, self.ends(ctx, receives)?);
+        let (leaves, comes) = self.both_ends(ctx, (sends, receives), 1)?;
         // SAFETY: the caller's promise.
         unsafe { self.uneven_places(ctx, (x, y), (leaves.layout(), comes.layout()), 1) }
     }

@@ -110,7 +110,17 @@ case! {
             refused(c.alltoall_v(ctx, &x, &counts, &mut y, &vec![2; q]), words);
             refused(c.alltoall_v(ctx, &x, &vec![2; q], &mut y, &counts), words);
         }
-        refused(c.allgather_v(ctx, (&x, ..2), &vec![usize::MAX; q], &mut y), other);
+        let mut own = vec![2; q];
+        own[me] = 3;
+        let words = "differ for its own block: it sends 2 and receives 3";
+        refused(c.alltoall_v(ctx, &x, &vec![2; q], &mut y, &own), words);
+        for much in [usize::MAX, usize::MAX / 4] {
+            let (counts, words) = (&vec![much; q], "add up to more elements than there is memory for");
+            refused(c.allgather_v(ctx, (&x, ..2), counts, &mut y), words);
+            refused(c.gather_v(ctx, 0, (&x, ..2), counts, &mut y), words);
+            refused(c.scatter_v(ctx, 0, &x, counts, (&mut y, ..2)), words);
+            refused(c.alltoall_v(ctx, &x, counts, &mut y, counts), words);
+        }
         let words = "do not fit the collectives' cells";
         refused(c.allreduce(ctx, &Longest, &long, &mut to), words);
         refused(c.allreduce_in_place(ctx, &Longest, &mut to), words);
