@@ -109,7 +109,7 @@ pub(crate) fn wait(job: &mut Child) -> io::Result<ExitStatus> {
 /// From now on every signal that ends a program is noted: in a process of a job, which receives it from the terminal and
 /// from `lpf run`, and is ended by the command that began the job.
 pub(crate) fn heed_in_a_job() {
-    let action = SigAction::new(SigHandler::Handler(note), SaFlags::empty(), SigSet::empty());
+    let action = SigAction::new(SigHandler::Handler(note), SaFlags::SA_RESTART, SigSet::empty());
     for signal in ending() {
         // SAFETY: the handler only accesses an atomic. If the system refuses it, the signal ends the process.
         let _ = unsafe { sigaction(signal, &action) };

@@ -25,8 +25,19 @@ pub fn send(
     let carried = if descriptors.is_empty() { &[][..] } else { &carried };
     let to = name.map(|name| UnixAddr::new_abstract(name.as_bytes())).transpose()?;
     let (bytes, flags) = ([IoSlice::new(bytes)], MsgFlags::MSG_NOSIGNAL);
-    sendmsg(socket.as_raw_fd(), &bytes, carried, flags, to.as_ref())?;
+    uninterrupted(|| sendmsg(socket.as_raw_fd(), &bytes, carried, flags, to.as_ref()))?;
     Ok(())
+}
+
+/// A system call, made again if a signal interrupts it: a receive with a time limit ends then, whatever the handler asks
+/// for.
+fn uninterrupted<R>(mut call: impl FnMut() -> nix::Result<R>) -> nix::Result<R> {
+    loop {
+        match call() {
+            Err(Errno::EINTR) => {}
+            done => return done,
+        }
+    }
 }
 
 /// Receives a message: its length, which is 0 at the end of a stream, and the descriptors that it carries.
@@ -34,20 +45,23 @@ pub fn send(
 /// # Errors
 /// The system's; EMFILE if this process may not have all of the descriptors.
 pub fn receive(socket: &impl AsRawFd, bytes: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
-    let mut room = nix::cmsg_space!([RawFd; MOST]);
-    let (mut parts, flags) = ([IoSliceMut::new(bytes)], MsgFlags::MSG_CMSG_CLOEXEC);
-    let message = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut room), flags)?;
-    let mut descriptors = Vec::new();
-    for carried in message.cmsgs()? {
-        if let ControlMessageOwned::ScmRights(these) = carried {
-            // SAFETY: the system has opened each of them for this call, so they are open, and nothing else
-            // owns them.
-            descriptors.extend(these.iter().map(|&one| unsafe { OwnedFd::from_raw_fd(one) }));
+    let (length, flags, descriptors) = uninterrupted(|| {
+        let mut room = nix::cmsg_space!([RawFd; MOST]);
+        let (mut parts, flags) = ([IoSliceMut::new(bytes)], MsgFlags::MSG_CMSG_CLOEXEC);
+        let message = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut room), flags)?;
+        let mut descriptors = Vec::new();
+        for carried in message.cmsgs()? {
+            if let ControlMessageOwned::ScmRights(these) = carried {
+                // SAFETY: the system has opened each of them for this call, so they are open, and nothing else
+                // owns them.
+                descriptors.extend(these.iter().map(|&one| unsafe { OwnedFd::from_raw_fd(one) }));
+            }
         }
-    }
-    match message.flags.contains(MsgFlags::MSG_CTRUNC) {
+        Ok((message.bytes, message.flags, descriptors))
+    })?;
+    match flags.contains(MsgFlags::MSG_CTRUNC) {
         true => Err(Errno::EMFILE.into()),
-        false => Ok((message.bytes, descriptors)),
+        false => Ok((length, descriptors)),
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use lpf::host::Host;
 use lpf::{Args, Context, Lpf};
+use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::{Deserialize, Serialize};
 
@@ -77,8 +78,15 @@ impl Sockets {
         for &(process, flags) in of {
             all.push(PollFd::new(self.stream(process)?.as_fd(), flags));
         }
-        poll(&mut all, PollTimeout::NONE)?;
-        Ok(())
+        wait(&mut all, PollTimeout::NONE)
+    }
+}
+
+/// Waits for any of the descriptors, or a signal: each caller looks again.
+fn wait(descriptors: &mut [PollFd<'_>], time: PollTimeout) -> io::Result<()> {
+    match poll(descriptors, time) {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -176,7 +184,7 @@ fn connect_all(
                     return Err(ErrorKind::TimedOut.into());
                 }
                 let mut listening = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
-                poll(&mut listening, PollTimeout::from(100u8))?;
+                wait(&mut listening, PollTimeout::from(100u8))?;
             }
             Err(error) => return Err(error),
         }
