@@ -107,6 +107,10 @@ impl Threads {
         if let Some(dead) = &self.dead {
             return Err(dead.clone());
         }
+        // The others may have arrived before this process was forked: the meeting would seem complete.
+        if !self.comm.maker.is_here() {
+            self.check_process()?;
+        }
         guarded(|| self.meet_alive(mine))
     }
 
@@ -167,10 +171,6 @@ impl Threads {
 
     /// Phases 1 to 4 after the first meeting.
     fn phases(&mut self, all: u32, sent_payload: bool) -> Result<()> {
-        if all & bits::SECOND != 0 {
-            // In a child that was forked the others have arrived at the first meeting at most.
-            self.check_process()?;
-        }
         // Checked mode knows the places in the source, so it speaks first.
         let mut result = if self.checked { self.check_superstep() } else { Ok(()) };
         if result.is_ok() && all & (bits::REGISTERED | bits::RESIZED) != 0 {

@@ -292,7 +292,8 @@ pub fn exec<T: Transport, P: Program>(
     let result = run_section(process, args, |ctx, args| program.run(ctx, args));
     // In a child that was forked inside, the control plane is its parent's.
     if !network.maker().is_here() {
-        return result;
+        let fatal = result.err().filter(Error::is_fatal);
+        return Err(fatal.unwrap_or_else(|| network.maker().forked(0, 0)));
     }
     // Whoever failed, it is the section's failure that ends it: the same for all, with its place.
     let report = network.with(|net| {
