@@ -60,12 +60,7 @@ fn check_backend(settings: &Settings) -> Result<()> {
         return Ok(());
     }
     let instead = "between processes a program travels by name: call lpf::run with a type that lpf::program! makes";
-    if backend != "threads" {
-        return Err(Error::setting(format!(
-            "LPF_BACKEND is \"{backend}\", but a closure runs on threads alone; {instead}"
-        )));
-    }
-    if settings.backend.source != Source::Default {
+    if backend == "threads" && settings.backend.source != Source::Default {
         return Ok(());
     }
     let launched = Launched::from_environment()?;
@@ -76,6 +71,9 @@ fn check_backend(settings: &Settings) -> Result<()> {
     match by_lpf.or_else(by_mpi) {
         Some((rank, size, why)) if size > 1 => Err(Error::setting(format!(
             "this is process {rank} of {size} ({why}), and lpf::exec would run a copy of its section in each of them; {instead}. Or start a single process, or set LPF_BACKEND=threads if each process should run its own section on threads"
+        ))),
+        _ if backend != "threads" => Err(Error::setting(format!(
+            "LPF_BACKEND is \"{backend}\", but a closure runs on threads alone; {instead}"
         ))),
         _ => Ok(()),
     }
