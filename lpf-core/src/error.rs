@@ -309,7 +309,7 @@ fn outside(offset: usize, bytes: usize) -> String {
 fn outside_here(slot: &str, sizes: [usize; 3], element: usize) -> String {
     let [offset, bytes, len] = sizes.map(|size| size / element.max(1));
     let unit = if element > 1 { "element" } else { "byte" };
-    // The greatest length is no multiple of an element's.
+    // `usize::MAX` stands for a range that ends before it begins.
     let bytes = if sizes[1] == usize::MAX { usize::MAX } else { bytes };
     let has = counted(len as u64, unit);
     let of = if element > 1 { format!(" of {element} bytes") } else { String::new() };
@@ -419,7 +419,17 @@ impl Error {
         self
     }
 
-    /// This error, in elements of so many bytes if it is about a range.
+    /// This error with the place of the call that was wrong, if it is known.
+    #[cold]
+    #[must_use]
+    pub fn at_known(self, place: Option<Place>) -> Self {
+        match place {
+            Some(place) => self.at(place),
+            None => self,
+        }
+    }
+
+    /// This error; if it is about a range, its text counts in elements of `bytes` bytes.
     #[cold]
     #[must_use]
     pub(crate) fn in_elements(mut self, bytes: usize) -> Self {

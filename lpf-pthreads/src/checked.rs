@@ -65,10 +65,8 @@ impl Threads {
     ) -> Error {
         let error = Error::fatal(origin, self.superstep, cause);
         let checks = self.comm.peers[origin as usize].lock_checks();
-        match checks.pending.requests().iter().rfind(|tracked| is_it(tracked)) {
-            Some(tracked) => error.at(tracked.place.clone()),
-            None => error,
-        }
+        let tracked = checks.pending.requests().iter().rfind(|tracked| is_it(tracked));
+        error.at_known(tracked.map(|tracked| tracked.place.clone()))
     }
 
     /// Reads and writes of the same bytes, and registrations that differ: between the two meetings

@@ -1,6 +1,7 @@
 //! The sender's side: puts leave as credits and offers allow.
 
 use lpf_core::arrivals::{Link, Queued, Travel, never_awaited};
+use lpf_core::check::Place;
 use lpf_core::{Awaited, Cause, Error, Pid, Result, Slot};
 
 use super::ring::{FREE, InboxMemory, LANDED, LENT, copy_to_landing, credit, offer};
@@ -245,11 +246,7 @@ impl Threads {
     #[cold]
     fn fail_in_call(&mut self, error: Error) -> Error {
         let place = self.links.call.place.filter(|_| error.process() == Some(self.pid));
-        let error = match place {
-            Some(place) => error.at(place.into()),
-            None => error,
-        };
-        self.fail_before(self.meeting + 1, error)
+        self.fail_before(self.meeting + 1, error.at_known(place.map(Place::from)))
     }
 
     /// Lets everything leave that can, and reports releases where it is time. Never blocks.

@@ -96,11 +96,7 @@ impl Links {
                         self.pid, next.bytes, link.peer
                     );
                     let error = Error::fatal(self.pid, local.superstep, Cause::Arrivals(text));
-                    let place = self.call.place.map(Place::from);
-                    return Err(Stop::Fatal(match place {
-                        Some(place) => error.at(place),
-                        None => error,
-                    }));
+                    return Err(Stop::Fatal(error.at_known(self.call.place.map(Place::from))));
                 }
             }
             if link.in_flight.len() >= link.shape.window as usize {

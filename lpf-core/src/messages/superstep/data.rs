@@ -187,10 +187,8 @@ impl Named<'_> {
                 && (tracked.asked.remote.index(), tracked.asked.remote_offset, tracked.asked.bytes)
                     == (unit.slot, offset, unit.bytes)
         };
-        match self.local.tracked_of(self.from).iter().rfind(is_it) {
-            Some(tracked) => error.at(tracked.place.clone()),
-            None => error,
-        }
+        let tracked = self.local.tracked_of(self.from).iter().rfind(is_it);
+        error.at_known(tracked.map(|tracked| tracked.place.clone()))
     }
 }
 
