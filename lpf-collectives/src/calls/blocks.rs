@@ -92,7 +92,7 @@ impl Ends {
 
     /// The elements of all blocks.
     fn total(&self) -> usize {
-        self.ends.last().copied().unwrap_or(0)
+        self.layout().total(self.ends.len())
     }
 }
 
@@ -120,18 +120,18 @@ impl<'s> Collectives<'s> {
                 format!("{given} for a group of {}, which takes one for each member", self.len());
             return Err(misuse(ctx, text));
         }
-        let total = counts.iter().fold(0, |sum: usize, &count| sum.saturating_add(count));
-        if total.saturating_mul(element) > isize::MAX as usize {
-            let text = "the counts add up to more elements than there is memory for".into();
-            return Err(misuse(ctx, text));
-        }
         let mut ends = self.shared.borrow_mut().ends.pop().unwrap_or_default();
         ends.clear();
         ends.extend(counts.iter().scan(0usize, |sum, &count| {
-            *sum += count;
+            *sum = sum.saturating_add(count);
             Some(*sum)
         }));
-        Ok(Ends { ends, shared: self.shared.clone() })
+        let ends = Ends { ends, shared: self.shared.clone() };
+        if ends.total().saturating_mul(element) > isize::MAX as usize {
+            let text = "the counts add up to more elements than there is memory for".into();
+            return Err(misuse(ctx, text));
+        }
+        Ok(ends)
     }
 
     /// Where the blocks that leave end, and those that come. A member sends itself what it receives from itself.
@@ -494,7 +494,7 @@ impl<'s> Collectives<'s> {
         (leaves, comes): (Layout<'_>, Layout<'_>),
         element: usize,
     ) -> Result<()> {
-        // No member knows the counts of all: there is no round that all join.
+        // No member knows the counts of all, so no round is joined by all.
         let scratch = Scratch { unknown: true, ..Scratch::default() };
         let what = What::new(Collective::Alltoall, Alltoall::ALL.len(), 0, element);
         let what = What { has_counts: true, ..what };
