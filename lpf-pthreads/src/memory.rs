@@ -118,9 +118,10 @@ impl fmt::Display for Limit {
 
 /// The limits of which it is known what they leave.
 fn limits() -> Vec<Limit> {
+    let threads = threads_of_system();
     let of_system = ["kernel.threads-max", "kernel.pid_max"].into_iter().filter_map(|name| {
         let value = number(&format!("/proc/sys/{}", name.replace('.', "/")), None)?;
-        Some(Limit { name: name.into(), value, more: value.saturating_sub(threads_of_system()) })
+        Some(Limit { name: name.into(), value, more: value.saturating_sub(threads) })
     });
     let of_groups = groups("pids").filter_map(|folder| {
         let value = number(&format!("{folder}/pids.max"), None)?;

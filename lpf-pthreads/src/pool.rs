@@ -180,21 +180,16 @@ fn take(pool: &'static Pool, wanted: usize) -> Result<Vec<Arc<Worker>>> {
     // The one that became idle last is asked first: its caches are warm, and the order of
     // processes on workers stays from section to section.
     workers.reverse();
-    let missing = wanted - workers.len();
-    let started = start(pool, missing, wanted, &mut workers);
+    let started = start(pool, wanted, &mut workers);
     if started.is_err() {
         pool.idle.lock().append(&mut workers);
     }
     started.map(|()| workers)
 }
 
-/// Starts `missing` of `wanted` workers.
-fn start(
-    pool: &'static Pool,
-    missing: usize,
-    wanted: usize,
-    workers: &mut Vec<Arc<Worker>>,
-) -> Result<()> {
+/// Starts the workers that are missing of `wanted`.
+fn start(pool: &'static Pool, wanted: usize, workers: &mut Vec<Arc<Worker>>) -> Result<()> {
+    let missing = wanted - workers.len();
     if missing == 0 {
         return Ok(());
     }

@@ -108,9 +108,7 @@ impl Threads {
             return Err(dead.clone());
         }
         // The others may have arrived before this process was forked: the meeting would seem complete.
-        if !self.comm.maker.is_here() {
-            self.check_process()?;
-        }
+        self.check_process()?;
         guarded(|| self.meet_alive(mine))
     }
 

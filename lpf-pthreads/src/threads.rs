@@ -94,7 +94,7 @@ impl Threads {
     }
 
     /// Fails the section in a child that was forked from a process of it: none of the others is there.
-    #[cold]
+    #[inline]
     pub(crate) fn check_process(&mut self) -> Result<()> {
         match self.comm.maker.check(self.pid, self.superstep) {
             Ok(()) => Ok(()),
