@@ -1,13 +1,13 @@
 //! Ctrl-C ends the measuring, and so do the other signals that end a program, and a failure: what was measured so far is
 //! printed, for it is worth its time, whatever became of the rest. A second signal ends the program.
 //!
-//! A thread reads the signals, as `lpf run` does. Unlike a handler it may take a lock: none comes while a job is started
-//! or while its number is given up.
+//! A thread reads the signals, as `lpf run` does. Unlike a handler it may take a lock, so no signal is handled while a
+//! job is started, or while its process number is given up.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Instant;
 
@@ -23,6 +23,9 @@ use crate::run::{AGAIN, Heard, Signals, ending};
 /// The number of the first signal; 0 before.
 static CAME: AtomicI32 = AtomicI32::new(0);
 
+/// The signals that were blocked before this program read any, and are to be in its jobs.
+static BLOCKED: OnceLock<SigSet> = OnceLock::new();
+
 /// The jobs that run.
 static JOBS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
@@ -37,6 +40,7 @@ pub(crate) fn heed() -> Result<()> {
         Failure::Failed(format!("the system does not let this program read signals: {error}"))
     };
     let signals = Signals::take().map_err(|errno| refused(errno.into()))?;
+    let _ = BLOCKED.set(signals.before());
     thread::Builder::new().spawn(move || listen(&signals)).map_err(refused)?;
     Ok(())
 }
@@ -68,11 +72,11 @@ fn interrupt(signal: Signal) {
         "\nlpf: interrupted; printing what was measured (Ctrl-C again ends at once)\n";
     // The cursor may be behind a bar.
     let text = if io::stderr().is_terminal() { TEXT } else { &TEXT[1..] };
-    // First: when it is noted, this program may end. An error decides the exit status.
+    // Written first, because this program may end as soon as the signal is noted. An error decides the exit status.
     let _ = Standard::Errors.write_all(text.as_bytes());
     let jobs = jobs();
     note(signal as libc::c_int);
-    // One that has it from the terminal takes both for the same.
+    // A job that received the signal from the terminal, too, takes both for one.
     for &job in &*jobs {
         let _ = kill(job, signal);
     }
@@ -86,6 +90,11 @@ fn end(signal: Signal) {
 
 fn jobs() -> MutexGuard<'static, Vec<Pid>> {
     JOBS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a job blocks, as those of `lpf run` do.
+pub(crate) fn blocked() -> SigSet {
+    BLOCKED.get().copied().unwrap_or_else(SigSet::empty)
 }
 
 /// Starts a job that is interrupted with this program: not after the interrupt, of which it would not learn.

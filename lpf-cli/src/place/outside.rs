@@ -9,7 +9,7 @@ use lpf::Pid;
 use lpf::measure::task::Watch;
 use lpf::messages::Way;
 use nix::sys::prctl;
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::Signal;
 
 use super::Measurement;
 use super::inside::{Answer, Order};
@@ -105,12 +105,13 @@ impl Job {
         for name in lpf::settings::unknown() {
             command.env_remove(name);
         }
+        let blocked = interrupt::blocked();
         // SAFETY: system calls between fork and exec, that allocate nothing and take no lock. If this program is killed,
-        // its jobs are ended in order, unless a sandbox refuses that. And they hear the signals that are blocked here.
+        // its jobs are ended in order, unless a sandbox refuses that. And they hear the signals that are read here.
         unsafe {
-            command.pre_exec(|| {
+            command.pre_exec(move || {
                 let _ = prctl::set_pdeathsig(Signal::SIGTERM);
-                let _ = SigSet::empty().thread_set_mask();
+                let _ = blocked.thread_set_mask();
                 Ok(())
             })
         };
