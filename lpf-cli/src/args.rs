@@ -1011,7 +1011,7 @@ fn explain(error: &clap::Error, first: &[OsString]) -> String {
                     started::command("bench --help")
                 ));
             }
-            // A question ends the sentence.
+            // After a question a new sentence begins.
             match (name.is_empty(), suggestion.is_empty()) {
                 (true, _) => format!("the name of a command is empty; {}", there_are("there")),
                 (_, true) => format!("there is no command {name}; {}", there_are("there")),

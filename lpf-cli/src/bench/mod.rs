@@ -262,7 +262,7 @@ fn shown(out: &mut dyn Write, rows: &[BenchRow]) -> io::Result<()> {
             row.pattern.to_string(),
             row.p.to_string(),
             time(row.median_ns),
-            // The least of one is no other number.
+            // The least time of one batch is its median.
             if row.samples > 1 { time(row.min_ns) } else { String::new() },
             time(row.limit_ns),
             format!("({})", nth + 1),

@@ -79,8 +79,8 @@ pub(crate) fn ending() -> impl Iterator<Item = Signal> {
     heeded(&ENDING)
 }
 
-/// Those of them that this program was not started to ignore: whoever did that (nohup, a shell's background) meant
-/// the job.
+/// Leaves out the signals that this program was started to ignore: nohup, or a shell that starts it in the background,
+/// means the job.
 fn heeded(signals: &[Signal]) -> impl Iterator<Item = Signal> {
     let ignored = ignored();
     signals.iter().copied().filter(move |&signal| ignored & (1 << (signal as u32 - 1)) == 0)

@@ -289,8 +289,7 @@ case! {
 }
 
 case! {
-    /// Counts differ: who gets and who sends, or how a whole is divided. The error has the call, under its own name, and
-    /// its place in the program.
+    /// Members pass different counts. The error names the call, by its own name, and its place in the program.
     pub fn counts_that_differ_are_fatal_and_both_are_named timed [2, 3] |ctx| {
         let said = |text: String, name: &str| {
             let call = format!("({name}, called at ");

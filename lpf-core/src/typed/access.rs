@@ -91,7 +91,7 @@ impl<'a, 's, A: Access<'a, 's>, const N: usize> Access<'a, 's> for [A; N] {
 
     #[inline]
     unsafe fn slices(self) -> Self::Slices {
-        // SAFETY: the caller's promise holds for every reference.
+        // SAFETY: the context is held mutably for 'a, as the caller promises, and for all of the references at once.
         self.map(|area| unsafe { area.slices() })
     }
 }
@@ -104,7 +104,7 @@ impl<'a, 's, A: Access<'a, 's>> Access<'a, 's> for Vec<A> {
 
     #[inline]
     unsafe fn slices(self) -> Self::Slices {
-        // SAFETY: the caller's promise holds for every reference.
+        // SAFETY: as for an array.
         self.into_iter().map(|area| unsafe { area.slices() }).collect()
     }
 }
