@@ -6,7 +6,7 @@ source ci/sanitizer.sh
 # allocator_may_return_null: refused memory is an error to be tested, not the end.
 export ASAN_OPTIONS="allocator_may_return_null=1 ${ASAN_OPTIONS:-}"
 crates=(lpf-core lpf-collectives lpf-pthreads lpf-tcp)
-packages=("${crates[@]/#/--package=}" --features lpf-core/conformance)
+packages=("${crates[@]/#/--package=}")
 tests=()
 for test in $(printf '%s/tests/* ' "${crates[@]}"); do
     case "$test" in
@@ -18,11 +18,11 @@ for test in $(printf '%s/tests/* ' "${crates[@]}"); do
         *) if [[ -f $test || -f $test/main.rs ]]; then tests+=(--test "$(basename "$test" .rs)"); fi ;;
     esac
 done
-# --cfg asan: bounds on time are wider, see lpf-core/src/conformance/verdict.rs.
+# --cfg asan: bounds on time are wider, see lpf-conformance/src/verdict.rs.
 under_asan() { sanitized asan "-Zsanitizer=address --cfg asan" "$@"; }
 # The suites of lpf-tcp are those of the protocol, which lpf-core/tests runs in one process: the conformance suite alone, as
 # the collectives would take a quarter of an hour there under the sanitizer.
-suite() { under_asan -p lpf-core -p lpf-collectives -p lpf-pthreads --features lpf-core/conformance --test "$@"; }
+suite() { under_asan -p lpf-core -p lpf-collectives -p lpf-pthreads --test "$@"; }
 # The network on MPI. The search for leaks is left out: MPI keeps much, and the stories about giving up leave memory to
 # it on purpose. Open MPI's files are in a folder of this check: ci/mpi.sh, which may run beside, looks for what its own
 # jobs leave.

@@ -6,7 +6,7 @@ source "$(dirname "$0")/common.sh"
 reason="$(ci/hosts.sh missing)" || needs "$reason"
 hosts="$PWD/ci/hosts.sh"
 
-tcp="$(programs "${workspace[@]}" | sed -n 's|.*/lpf-tcp conformance ||p')"
+tcp="$(programs --workspace | sed -n 's|.*/lpf-tcp conformance ||p')"
 # As ci/mpi.sh builds them, in the same folder.
 mpi='' why=''
 export MPICC=mpicc.openmpi
@@ -22,7 +22,7 @@ fi
 if [ -n "$mpi" ]; then
     faults="$(CARGO_TARGET_DIR="$target_root/openmpi" built "${with_mpi[@]}" --test cluster)"
 else
-    faults="$(built "${workspace[@]}" --test cluster)"
+    faults="$(built --workspace --test cluster)"
 fi
 
 # over_tcp HOSTS ARGUMENTS...: the suite, process r on the one number r of HOSTS, again and again.

@@ -17,11 +17,8 @@ needs() {
     exit 1
 }
 
-# The selection of packages and features that every check on threads and TCP uses, whichever tests it runs: cargo
+# The packages that use MPI. The checks on threads and TCP select the whole workspace, whichever tests they run: cargo
 # chooses the features of dependencies by the selected packages, and builds them anew for each selection.
-workspace=(--workspace --features lpf-core/conformance)
-
-# The packages that use MPI, likewise.
 with_mpi=(-p lpf-mpi -p lpf-cli -p lpf-examples --features "lpf-mpi/mpi,lpf-cli/mpi,lpf-examples/mpi")
 
 # beside CMD...: CMD, beside what follows: for what waits more than it computes.

@@ -6,7 +6,7 @@
 # BRIEF=1 leaves out variants: on threads the barriers of a larger machine, level by level, and of processes that share
 # a pinned core; over TCP the second algorithm of the first exchange, and collectives; and the network in memory.
 source "$(dirname "$0")/common.sh"
-programs="$(programs "${workspace[@]}")"
+programs="$(programs --workspace)"
 
 # suite PACKAGE NAME [SETTING...] [-- ARGUMENTS...]: one of them, as cargo would run it.
 suite() {

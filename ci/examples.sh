@@ -6,7 +6,7 @@
 # also checked (LPF_CHECK=1) and with threads that may sit anywhere (LPF_PIN=none). Times are not compared,
 # nor how many phases were predicted.
 source "$(dirname "$0")/common.sh"
-cargo test --locked "${workspace[@]}" --no-run
+cargo test --locked --workspace --no-run
 export LC_ALL=C
 failed=0
 

@@ -53,9 +53,9 @@ tests() {
         conformance | rules | collectives) CARGO_TARGET_DIR="$target_root/mutations/plain" \
             cargo test --locked -p lpf-pthreads --test "$kind" "$@" ;;
         core) CARGO_TARGET_DIR="$target_root/mutations/plain" \
-            cargo test --locked -p lpf-core --features conformance --lib "$@" ;;
+            cargo test --locked -p lpf-core --lib "$@" ;;
         messages) CARGO_TARGET_DIR="$target_root/mutations/plain" \
-            cargo test --locked -p lpf-core --features conformance --test messages "$@" ;;
+            cargo test --locked -p lpf-core --test messages "$@" ;;
         algorithms) CARGO_TARGET_DIR="$target_root/mutations/plain" \
             cargo test --locked -p lpf-collectives --lib "$@" ;;
         mpi) CARGO_TARGET_DIR="$target_root/mutations/mpi" \

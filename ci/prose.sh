@@ -12,7 +12,7 @@ files=("$@")
 if [ ${#files[@]} = 0 ]; then
     files=(README.md CONTRIBUTING.md CHANGELOG.md docs/*.md docs/src/*.md lpf-mpi/README.md benches/README.md examples/*.rs)
     while IFS= read -r file; do files+=("$file"); done < <(find lpf lpf-* -path '*/src/*' -name '*.rs' |
-        grep -vE '/(tests|conformance|models|roles)(/|\.rs$)' | sort)
+        grep -vE '^lpf-conformance/|/(tests|models|roles)(/|\.rs$)' | sort)
 fi
 
 # Files whose own documentation is public: crates, and modules that are declared so.

@@ -18,7 +18,7 @@ for test in lpf*/tests/*; do
     esac
 done
 # --no-fail-fast: all failures in one run.
-tests() { cargo test --locked "${workspace[@]}" --no-fail-fast "$@"; }
+tests() { cargo test --locked --workspace --no-fail-fast "$@"; }
 # The commands wait more than they compute.
 beside tests "${commands[@]}"
 beside tests "${others[@]}"

@@ -11,8 +11,6 @@ mod blocks;
 mod calls;
 mod choices;
 mod collectives;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 pub mod cost;
 mod group;
 mod helper;
@@ -33,6 +31,9 @@ pub use calls::RawOperator;
 pub use collectives::{Collectives, Mode, Needs, Preferences, Settings};
 pub use kinds::{Algorithm, Collective};
 pub use memory::{Source, Target};
+// For the vectors of the conformance suite.
+#[doc(hidden)]
+pub use memory::{View, sealed};
 pub use operators::{
     And, At, AtValue, Max, MaxAt, Min, MinAt, Operator, Or, Product, Sum, Xor, combine_ns_per_byte,
 };

@@ -6,7 +6,9 @@ use lpf_core::{Area, Local, Memory};
 
 use crate::shared::Place;
 
-pub(crate) mod sealed {
+/// Only this crate and the conformance suite implement [`Source`] and [`Target`].
+pub mod sealed {
+    /// What both traits require.
     pub trait Sealed {}
 }
 

@@ -330,7 +330,6 @@ impl<'s, L: Lpf> Context<'s, L> {
     }
 
     /// Bytes of all areas and outboxes of this process that are not freed, for tests.
-    #[cfg(feature = "conformance")]
     #[doc(hidden)]
     pub fn area_bytes(&self) -> usize {
         self.heap.bytes()

@@ -36,8 +36,6 @@ pub mod attr;
 pub mod board;
 pub mod check;
 pub mod conflict;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 pub mod copy;
 pub mod error;
 mod leaked;

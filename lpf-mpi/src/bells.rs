@@ -102,7 +102,7 @@ mod tests {
     use std::sync::atomic::AtomicU64;
     use std::time::Instant;
 
-    use lpf_core::conformance::tools::allowed;
+    use lpf_conformance::allowed;
 
     use super::super::near::Shared;
     use super::*;

@@ -133,7 +133,7 @@ fn a_failure_ends_a_section_of_many_processes() {
     });
     let error = ended.unwrap_err();
     assert_eq!((error.process(), error.superstep()), (Some(599), Some(1)), "{error}");
-    let bound = lpf_core::conformance::tools::allowed(std::time::Duration::from_secs(5));
+    let bound = lpf_conformance::allowed(std::time::Duration::from_secs(5));
     assert!(begin.elapsed() < bound, "{:?}", begin.elapsed());
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use lpf_core::conformance::tools::{allowed, assert_in_time};
+use lpf_conformance::{allowed, assert_in_time};
 use lpf_core::messages::Rank;
 use nix::sys::resource::Resource::RLIMIT_NOFILE;
 

@@ -137,7 +137,7 @@ fn tries_to_go_on<'s, L: Lpf>(ctx: &mut Context<'s, L>, all: &mut Collectives<'s
     assert_eq!(error.process(), Some(ctx.pid()));
     let error = ctx.rehook(Args::none(), |_ctx, _args| Ok(())).unwrap_err();
     assert!(is_forked(&error), "{error}");
-    assert!(begin.elapsed() < lpf_core::conformance::tools::allowed(Duration::from_secs(1)));
+    assert!(begin.elapsed() < lpf_conformance::allowed(Duration::from_secs(1)));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use lpf::{Args, Error, Lpf, Member, Pid, Result, SyncAttr};
-use lpf_core::conformance::tools::allowed;
+use lpf_conformance::allowed;
 
 /// Longer than anything takes here, however busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::goes_wrong::{FAULT, PLACE};
 use super::member::{FOLDER, STORY, Story};
 use super::outcome::{Outcome, outcomes};
-use lpf_core::conformance::tools::allowed;
+use lpf_conformance::allowed;
 
 /// The emulation of a cluster.
 const HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/hosts.sh");

@@ -16,7 +16,7 @@ mod outcome;
 
 use std::time::{Duration, Instant};
 
-use lpf_core::conformance::tools::{allowed, assert_in_time};
+use lpf_conformance::{allowed, assert_in_time};
 
 use job::{Job, between, link};
 use member::{Story, now};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lpf::Pid;
-use lpf_core::conformance::tools::allowed;
+use lpf_conformance::allowed;
 
 pub(crate) const SIZE: Pid = 4;
 /// Who goes wrong.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use lpf_core::conformance::tools::{allowed, assert_in_time};
+use lpf_conformance::{allowed, assert_in_time};
 
 #[cfg(feature = "mpi")]
 mod mpi;

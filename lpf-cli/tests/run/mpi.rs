@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use lpf_core::conformance::tools::{allowed, assert_in_time};
+use lpf_conformance::{allowed, assert_in_time};
 
 use super::{
     Count, PATIENCE, again, command, last, limited, run, send, starts_others, stderr, stdout,

@@ -294,6 +294,12 @@ impl<'s, L: Lpf> Monitor<'s, L> {
         Ok(monitor)
     }
 
+    /// The topic on which each member publishes when it will arrive, for tests.
+    #[doc(hidden)]
+    pub fn said(&self) -> Topic {
+        self.registers.said()
+    }
+
     /// Begins a phase of computation, or begins an unfinished one again. It wakes the helper, by a system call.
     pub fn begin(&mut self) {
         // Calls are counted by all members alike, however often their phases begin.

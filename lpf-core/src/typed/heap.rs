@@ -122,7 +122,6 @@ impl Heap {
     }
 
     /// Bytes of all blocks.
-    #[cfg(feature = "conformance")]
     pub(crate) fn bytes(&self) -> usize {
         self.blocks.iter().flatten().map(|block| block.bytes).sum()
     }

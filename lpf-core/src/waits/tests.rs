@@ -434,7 +434,7 @@ fn sources(folder: &std::path::Path, into: &mut Vec<std::path::PathBuf>) {
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_test = name.starts_with("tests") || name.starts_with("models");
         match path.is_dir() {
-            _ if is_test || name.starts_with("conformance") => {}
+            _ if is_test => {}
             true => sources(&path, into),
             false if name.ends_with(".rs") => into.push(path),
             false => {}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lpf_core::conformance::{Harness, Hooked, Mode, PROCS, Pace};
+use lpf_conformance::{Harness, Hooked, Mode, PROCS, Pace};
 use lpf_core::machine::{Growth, Parameters};
 use lpf_core::messages::{self, Environment, Host, Network, Rank, SectionId, Way};
 use lpf_core::{Args, Pid, Program, Result};

@@ -6,21 +6,21 @@ mod harness;
 mod network;
 mod traffic;
 
-use lpf_core::conformance::cases;
+use lpf_conformance::primitives::cases;
 use lpf_core::messages::Way;
 
 use harness::InMemory;
 
 mod direct {
-    lpf_core::conformance!(super::InMemory::of(super::Way::Direct));
+    lpf_conformance::primitives!(super::InMemory::of(super::Way::Direct));
 }
 
 mod bruck {
-    lpf_core::conformance!(super::InMemory::of(super::Way::Bruck));
+    lpf_conformance::primitives!(super::InMemory::of(super::Way::Bruck));
 }
 
 mod collectives {
-    lpf_collectives::conformance!(super::InMemory::of(super::Way::Direct));
+    lpf_conformance::collectives!(super::InMemory::of(super::Way::Direct));
 }
 
 /// A network may not let go of what it was to write to, as MPI where a body has begun: nobody else has that

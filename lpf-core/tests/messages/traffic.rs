@@ -1,7 +1,7 @@
 //! How many messages a superstep takes.
 
+use lpf_conformance::{Harness, Mode, PROCS};
 use lpf_core::Args;
-use lpf_core::conformance::{Harness, Mode, PROCS};
 use lpf_core::messages::Way;
 
 use super::harness::InMemory;

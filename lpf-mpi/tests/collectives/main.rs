@@ -16,12 +16,12 @@ use lpf_core::messages::Way;
 use harness::OnMpi;
 
 // The two ways of the first exchange differ in full syncs alone: one is enough here.
-lpf_collectives::conformance!(OnMpi(Way::Direct));
+lpf_conformance::collectives!(OnMpi(Way::Direct));
 
 /// What this program does where the launcher started it; in an ordinary run, nothing.
 #[test]
 fn serve() {
     // Bounds on time are looked at here, too.
-    lpf_core::conformance::begin(&OnMpi(Way::Direct));
+    lpf_conformance::begin(&OnMpi(Way::Direct));
     machine::serve_if_asked();
 }

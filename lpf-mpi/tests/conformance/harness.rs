@@ -1,6 +1,6 @@
 //! Sections on the processes of MPI's launcher.
 
-use lpf_core::conformance::{Harness, Hooked, Mode, Pace};
+use lpf_conformance::{Harness, Hooked, Mode, Pace};
 use lpf_core::messages::Way;
 use lpf_core::{Args, Pid, Program, Result};
 

@@ -5,7 +5,7 @@
 
 use std::ptr;
 
-use lpf_core::conformance::Hooked;
+use lpf_conformance::Hooked;
 use lpf_core::messages::Environment;
 use lpf_core::{Args, Context, Lpf, Program, Result, Symbol};
 use lpf_mpi::{Comm, World, join};

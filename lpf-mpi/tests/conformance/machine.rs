@@ -11,8 +11,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use lpf_core::conformance::PROCS;
-use lpf_core::conformance::tools::allowed;
+use lpf_conformance::PROCS;
+use lpf_conformance::allowed;
 use lpf_core::messages::Environment;
 use lpf_core::messages::code::CodePlace;
 use lpf_core::{Args, Pid, Program, Result, Symbol};

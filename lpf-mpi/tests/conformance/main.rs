@@ -14,17 +14,17 @@ use lpf_core::messages::Way;
 use harness::OnMpi;
 
 mod direct {
-    lpf_core::conformance!(super::OnMpi(super::Way::Direct));
+    lpf_conformance::primitives!(super::OnMpi(super::Way::Direct));
 }
 
 mod bruck {
-    lpf_core::conformance!(super::OnMpi(super::Way::Bruck));
+    lpf_conformance::primitives!(super::OnMpi(super::Way::Bruck));
 }
 
 /// What this program does where the launcher started it; in an ordinary run, nothing.
 #[test]
 fn serve() {
     // Bounds on time are looked at here, too.
-    lpf_core::conformance::begin(&OnMpi(Way::Direct));
+    lpf_conformance::begin(&OnMpi(Way::Direct));
     machine::serve_if_asked();
 }

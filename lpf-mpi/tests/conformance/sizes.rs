@@ -1,6 +1,6 @@
 //! One program at every size: both ways of the first exchange, in strict mode and not, checked and not.
 
-use lpf_core::conformance::{Harness, Mode};
+use lpf_conformance::{Harness, Mode};
 use lpf_core::messages::Way;
 use lpf_core::{Args, InboxShape, Pid};
 

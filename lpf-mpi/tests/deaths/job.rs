@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::launch;
 use super::roles::{MEET, ROLE, SIZE, Scene, VICTIM, now};
-use lpf_core::conformance::tools::allowed;
+use lpf_conformance::allowed;
 
 /// Longer than anything takes on a machine that does much else.
 const GENEROUS: Duration = Duration::from_secs(60);

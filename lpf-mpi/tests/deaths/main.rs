@@ -12,7 +12,7 @@ mod roles;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use lpf_core::conformance::tools::allowed;
+use lpf_conformance::allowed;
 
 use job::{Death, Job, Learned};
 use roles::{SIZE, Scene, now, status_of};

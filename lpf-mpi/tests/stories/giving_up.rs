@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use lpf_core::conformance::tools::{allowed, assert_in_time};
+use lpf_conformance::{allowed, assert_in_time};
 use lpf_core::messages::{Piece, Tag, Transport};
 
 use crate::support::*;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lpf_core::conformance::tools::assert_in_time;
+use lpf_conformance::assert_in_time;
 use lpf_core::messages::Transport;
 use lpf_mpi::World;
 use mpi::ffi;

@@ -3,4 +3,4 @@
 #[path = "../conformance/harness.rs"]
 mod harness;
 
-lpf_collectives::conformance!(harness::Threads(9));
+lpf_conformance::collectives!(harness::Threads(9));

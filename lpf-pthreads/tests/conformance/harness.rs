@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use lpf_core::conformance::{Harness, Hooked, Mode};
+use lpf_conformance::{Harness, Hooked, Mode};
 use lpf_core::{Args, Pid, Program, Result};
 use lpf_pthreads::Config;
 

@@ -2,6 +2,6 @@
 
 mod harness;
 
-use lpf_core::conformance::PROCS;
+use lpf_conformance::PROCS;
 
-lpf_core::conformance!(harness::Threads(PROCS));
+lpf_conformance::primitives!(harness::Threads(PROCS));

@@ -15,7 +15,7 @@ use super::*;
 use crate::control::frame::{append, decode, encode};
 use crate::control::tests::hostile::Random;
 use crate::control::wire::Filled;
-use lpf_core::conformance::tools::allowed;
+use lpf_conformance::allowed;
 
 /// Byte strings for each of the places where a stranger is listened to.
 const STRINGS: usize = 100_000;

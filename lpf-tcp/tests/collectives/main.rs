@@ -11,12 +11,12 @@ use lpf_core::messages::Way;
 use harness::Tcp;
 
 // The two ways of the first exchange differ in full syncs alone: one is enough here.
-lpf_collectives::conformance!(Tcp(Way::Direct));
+lpf_conformance::collectives!(Tcp(Way::Direct));
 
 /// What this program does where a section started it; in an ordinary run, nothing.
 #[test]
 fn serve() {
     // Bounds on time are looked at here, too.
-    lpf_core::conformance::begin(&Tcp(Way::Direct));
+    lpf_conformance::begin(&Tcp(Way::Direct));
     members::serve_if_asked();
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lpf_core::conformance::{Harness, Hooked, Mode, PROCS, Pace};
+use lpf_conformance::{Harness, Hooked, Mode, PROCS, Pace};
 use lpf_core::messages::Way;
 use lpf_core::{Args, Pid, Program, Result};
 use lpf_tcp::Job;

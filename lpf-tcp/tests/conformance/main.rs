@@ -10,17 +10,17 @@ use lpf_core::messages::Way;
 use harness::Tcp;
 
 mod direct {
-    lpf_core::conformance!(super::Tcp(super::Way::Direct));
+    lpf_conformance::primitives!(super::Tcp(super::Way::Direct));
 }
 
 mod bruck {
-    lpf_core::conformance!(super::Tcp(super::Way::Bruck));
+    lpf_conformance::primitives!(super::Tcp(super::Way::Bruck));
 }
 
 /// What this program does where a section started it; in an ordinary run, nothing.
 #[test]
 fn serve() {
     // Bounds on time are looked at here, too.
-    lpf_core::conformance::begin(&Tcp(Way::Direct));
+    lpf_conformance::begin(&Tcp(Way::Direct));
     members::serve_if_asked();
 }

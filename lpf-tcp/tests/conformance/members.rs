@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use lpf_core::conformance::Hooked;
+use lpf_conformance::Hooked;
 use lpf_core::messages::Environment;
 use lpf_core::messages::code::CodePlace;
 use lpf_core::{Args, Pid, Program};

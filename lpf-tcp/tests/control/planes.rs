@@ -4,8 +4,8 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use lpf_conformance::{allowed, assert_in_time};
 use lpf_core::board::{Board, Topic};
-use lpf_core::conformance::tools::{allowed, assert_in_time};
 use lpf_core::messages::{Control, Order, Rank, SectionId};
 use lpf_core::waits::{Doing, Status, Stream, Want, What};
 use lpf_core::{Cause, Error, InboxSlot, Pid};

@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use lpf_core::conformance::tools::{allowed, assert_in_time};
+use lpf_conformance::{allowed, assert_in_time};
 use lpf_core::messages::Rank;
 
 use crate::roles::{address, now};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Barrier};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use lpf_core::conformance::{Mode, NoControl};
+use lpf_conformance::{Mode, NoControl};
 use lpf_core::messages::{Environment, Piece, Tag, Transport, Way};
 use lpf_core::{Args, Context, Lpf, Result};
 use lpf_tcp::Job;

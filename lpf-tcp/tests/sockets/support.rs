@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-pub(crate) use lpf_core::conformance::NoControl;
+pub(crate) use lpf_conformance::NoControl;
 use lpf_core::messages::{Broken, Outcome, Piece, Rank, Tag, Ticket, Transport};
 use lpf_tcp::rendezvous::{Meeting, Secret, bind_first};
 use lpf_tcp::sockets::{Sockets, Stream};

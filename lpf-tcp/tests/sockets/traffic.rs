@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lpf_core::conformance::tools::allowed;
+use lpf_conformance::allowed;
 use lpf_core::messages::{Piece, Transport};
 
 use crate::support::*;

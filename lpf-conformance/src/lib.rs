@@ -1,0 +1,60 @@
+//! The conformance suites: what every backend must pass, the primitives' and the collectives'.
+//!
+//! A backend says once how it starts sections, as a [`Harness`], and gets one `#[test]` per case:
+//!
+//! ```
+//! use lpf_conformance::{Harness, Hooked, Mode, PROCS};
+//! use lpf_core::{Args, Pid, Program, Result};
+//!
+//! struct Mine;
+//!
+//! impl Harness for Mine {
+//!     fn exec<P: Program>(&self, mode: Mode, procs: Pid, program: P, args: Args) -> Result<()> {
+//!         # let _ = (mode, procs, program, args); unreachable!("this example starts nothing");
+//!         // … the backend's exec on a machine of PROCS processes, under `mode` …
+//!     }
+//!
+//!     fn hook<P: Program>(
+//!         &self, mode: Mode, inputs: &[Vec<u8>], output_bytes: usize, program: P,
+//!     ) -> Option<Vec<Hooked>> {
+//!         None // no hook here: its cases are left out
+//!     }
+//! }
+//!
+//! lpf_conformance::primitives!(Mine);
+//!
+//! mod collectives {
+//!     lpf_conformance::collectives!(super::Mine);
+//! }
+//! ```
+//!
+//! # How it is made
+//! - A case is a story whose name is the sentence it checks; a failure names that sentence.
+//! - Between operating-system processes a closure cannot travel, so every case is a
+//!   [`Program`](lpf_core::Program): a type without data. What it needs comes in
+//!   [`Args`](lpf_core::Args), or is part of the type.
+//! - A verdict is a panic or an error of the program, which the start of the section returns. Where
+//!   the section under test is meant to fail, it runs inside a `rehook`, and every process gives
+//!   its verdict in the outer context, which the contract keeps usable.
+//! - Every wait of the suite ends: a case that does not is named on standard error and the test
+//!   process is aborted.
+//! - Cases that measure time run alone; the others may run at the same time.
+
+#[macro_use]
+mod runner;
+
+mod harness;
+mod listing;
+mod memory;
+mod no_control;
+mod random;
+mod verdict;
+
+#[doc(hidden)]
+pub mod collectives;
+#[doc(hidden)]
+pub mod primitives;
+
+pub use harness::{Harness, Hooked, Mode, PROCS, Pace, begin};
+pub use no_control::NoControl;
+pub use verdict::{allowed, assert_in_time};

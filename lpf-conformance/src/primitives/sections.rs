@@ -1,0 +1,303 @@
+//! How sections start and what goes into and out of them: exec, hook, rehook, arguments.
+
+use lpf_core::{Args, MAX_P, PutAttr, Symbol};
+
+use crate::memory::{Buffer, bury};
+use crate::primitives::errors::Fine;
+use crate::runner::{beside_others, expect_success, watched};
+use crate::verdict::{refused, room};
+use crate::{Harness, Mode};
+
+fn modes() -> [Mode; 2] {
+    [Mode::default(), Mode { check: true, ..Mode::default() }]
+}
+
+lpf_core::program! {
+    /// Process 0 answers its input reversed, and its number of processes; the others check that
+    /// they have nothing.
+    fn Answers(ctx, args) {
+        if ctx.pid() > 0 {
+            assert!(args.input.is_empty(), "process {} has input", ctx.pid());
+            assert!(args.output.is_empty(), "process {} has output", ctx.pid());
+            return Ok(());
+        }
+        let input: Vec<u8> = args.input.iter().rev().copied().collect();
+        args.output[..input.len()].copy_from_slice(&input);
+        args.output[input.len()..][..4].copy_from_slice(&ctx.nprocs().to_le_bytes());
+        Ok(())
+    }
+}
+
+/// exec gives process 0 the input bytes and returns its output; the other processes get empty ones.
+pub fn exec_hands_input_to_process_0_and_returns_its_output<H: Harness>(harness: &H) {
+    let case = "exec_hands_input_to_process_0_and_returns_its_output";
+    for mode in modes() {
+        for (procs, len) in [(1, 0), (1, 5), (2, 1000), (4, 100_000), (8, 3)] {
+            let input: Vec<u8> = (0..len).map(|i| (i * 7 % 251) as u8).collect();
+            let mut output = vec![0xcc; len + 6];
+            let args = Args::in_out(&input, &mut output);
+            let result =
+                beside_others(|| watched(case, || harness.exec(mode, procs, Answers, args)));
+            expect_success(case, mode, procs, result);
+            let mut expected: Vec<u8> = input.iter().rev().copied().collect();
+            expected.extend(procs.to_le_bytes());
+            expected.extend([0xcc; 2]);
+            assert!(output == expected, "{case}: the output differs, {procs} processes");
+        }
+    }
+}
+
+/// An exec of more processes than there are, or of `MAX_P`, gets all of them.
+pub fn exec_gives_at_most_what_is_available<H: Harness>(harness: &H) {
+    let case = "exec_gives_at_most_what_is_available";
+    for procs in [MAX_P, harness.procs() + 1, harness.procs()] {
+        let mut output = [0; 4];
+        let args = Args::in_out(&[], &mut output);
+        let mode = Mode::default();
+        let result = beside_others(|| watched(case, || harness.exec(mode, procs, Answers, args)));
+        expect_success(case, mode, procs, result);
+        assert_eq!(u32::from_le_bytes(output), harness.procs(), "exec({procs})");
+    }
+}
+
+lpf_core::program! {
+    /// Checks its input against its number, communicates, and answers.
+    fn Hooked(ctx, args) {
+        bury();
+        let me = ctx.pid() as u8;
+        assert_eq!(args.input, vec![me; 3 + me as usize]);
+        refused!(Buffer::zeroed(1).local(ctx), Misuse, SlotsUsedUp { reserved: 0, .. });
+        room(ctx, 2, 4)?;
+        let (mut x, y) = (ctx.local::<u8>(1)?, ctx.area::<u8>(1)?);
+        ctx.sync()?;
+        ctx.write(&mut x)[0] = 50 + me;
+        let next = (ctx.pid() + 1) % ctx.nprocs();
+        ctx.put(&x, .., next, &y, 0)?;
+        ctx.sync()?;
+        args.output[0] = ctx.read(&y)[0];
+        args.output[1] = me;
+        Ok(())
+    }
+}
+
+/// hook runs on processes that exist already, with each one's own arguments, and again and again.
+pub fn hook_passes_each_process_its_own_arguments<H: Harness>(harness: &H) {
+    let case = "hook_passes_each_process_its_own_arguments";
+    for mode in modes() {
+        for procs in [1u8, 2, 3, 5, 1, 4] {
+            let inputs: Vec<Vec<u8>> = (0..procs).map(|i| vec![i; 3 + i as usize]).collect();
+            let hooked = beside_others(|| watched(case, || harness.hook(mode, &inputs, 2, Hooked)));
+            let Some(hooked) = hooked else { return };
+            assert_eq!(hooked.len(), procs as usize);
+            for (pid, process) in hooked.iter().enumerate() {
+                let pid = pid as u8;
+                if let Err(text) = &process.result {
+                    panic!("{case}, process {pid} of {procs}: {text}");
+                }
+                let left = (pid + procs - 1) % procs;
+                assert_eq!(process.output, [50 + left, pid], "process {pid} of {procs}");
+            }
+        }
+    }
+}
+
+case! {
+    /// rehook passes each process's own input and output through.
+    pub fn rehook_passes_each_process_its_own_arguments everywhere [1, 2, 4] |ctx| {
+        let me = ctx.pid() as u8;
+        let input = vec![me; 1 + me as usize];
+        let mut output = vec![0; 2];
+        ctx.rehook(Args::in_out(&input, &mut output), |inner, args| {
+            assert_eq!(args.input, vec![inner.pid() as u8; 1 + inner.pid() as usize]);
+            args.output.copy_from_slice(&[inner.pid() as u8, inner.nprocs() as u8]);
+            Ok(())
+        })?;
+        assert_eq!(output, [me, ctx.nprocs() as u8]);
+    }
+}
+
+case! {
+    /// A rehooked context is pristine: no room, nothing registered, superstep 0; its own resizes
+    /// and registrations end with it.
+    pub fn rehook_gives_a_pristine_context everywhere [1, 2, 4] |ctx| {
+        room(ctx, 1, 4)?;
+        let buffer = Buffer::zeroed(8);
+        let slot = buffer.global(ctx)?;
+        ctx.sync()?;
+        ctx.rehook(Args::none(), |inner, _args| {
+            assert_eq!(inner.superstep(), 0);
+            let own = Buffer::zeroed(8);
+            refused!(own.local(inner), Misuse, SlotsUsedUp { reserved: 0, .. });
+            refused!(
+                inner.raw().put(slot, 0, 0, slot, 4, 1, PutAttr::Default),
+                Misuse, UnknownSlot { .. }
+            );
+            room(inner, 5, 100)?;
+            for _ in 0..5 {
+                own.global(inner)?;
+            }
+            inner.sync()
+        })?;
+        refused!(Buffer::zeroed(8).local(ctx), Misuse, SlotsUsedUp { reserved: 1, .. });
+        let me = ctx.pid();
+        for _ in 0..2 {
+            ctx.raw().put(slot, 0, me, slot, 4, 1, PutAttr::Default)?;
+        }
+        let third = ctx.raw().put(slot, 0, me, slot, 4, 1, PutAttr::Default);
+        refused!(third, Misuse, RequestsUsedUp { .. });
+        ctx.sync()?;
+    }
+}
+
+case! {
+    /// What the parent queued before a rehook is still pending after it.
+    pub fn requests_of_the_parent_stay_pending_across_rehook everywhere [1, 2, 4] |ctx| {
+        room(ctx, 3, 8)?;
+        let (mut x, y) = (ctx.area::<u32>(1)?, ctx.area::<u32>(1)?);
+        let z = ctx.local::<u32>(1)?;
+        ctx.sync()?;
+        let next = (ctx.pid() + 1) % ctx.nprocs();
+        let left = (ctx.pid() + ctx.nprocs() - 1) % ctx.nprocs();
+        for round in 1..4u32 {
+            ctx.write(&mut x)[0] = 100 * round + ctx.pid();
+            let before = ctx.read(&y)[0];
+            ctx.put(&x, .., next, &y, 0)?;
+            ctx.get(next, &x, .., &z, 0)?;
+            let superstep = ctx.superstep();
+            ctx.rehook(Args::none(), |inner, _args| {
+                room(inner, 2, 8)?;
+                let (mut a, b) = (inner.area::<u64>(3)?, inner.area::<u64>(3)?);
+                inner.sync()?;
+                let me = u64::from(inner.pid());
+                inner.write(&mut a).fill(me);
+                inner.put(&a, .., next, &b, 0)?;
+                inner.sync()?;
+                assert_eq!(inner.read(&b), [u64::from(left); 3]);
+                inner.sync()
+            })?;
+            assert_eq!(ctx.superstep(), superstep, "the child's supersteps are its own");
+            assert_eq!(ctx.read(&y)[0], before, "the parent's put was executed in the child");
+            ctx.sync()?;
+            assert_eq!(ctx.read(&y)[0], 100 * round + left);
+            assert_eq!(ctx.read(&z)[0], 100 * round + next);
+            ctx.sync()?;
+        }
+    }
+}
+
+case! {
+    /// A rehooked context may be rehooked; each level has its own slots and requests.
+    pub fn rehooks_nest everywhere [1, 3] |ctx| {
+        let mut depth = 0;
+        ctx.rehook(Args::none(), |one, _args| {
+            room(one, 1, 4)?;
+            let area = one.area::<u8>(1)?;
+            one.sync()?;
+            one.rehook(Args::none(), |two, _args| {
+                two.rehook(Args::none(), |three, _args| {
+                    room(three, 2, 2)?;
+                    depth = 3;
+                    three.sync()
+                })?;
+                room(two, 1, 2)
+            })?;
+            assert_eq!(one.read(&area), [0]);
+            one.sync()
+        })?;
+        assert_eq!(depth, 3);
+        ctx.sync()?;
+    }
+}
+
+fn triple(x: u64) -> u64 {
+    3 * x
+}
+
+fn sum(bytes: &[u8]) -> u64 {
+    bytes.iter().map(|&b| u64::from(b)).sum()
+}
+
+lpf_core::program! {
+    fn Calls(_ctx, args) {
+        assert_eq!(args.symbols.len(), 2);
+        let triple = args.symbols[0].get::<fn(u64) -> u64>().expect("its own signature");
+        let sum = args.symbols[1].get::<for<'x> fn(&'x [u8]) -> u64>().expect("its own signature");
+        assert_eq!((triple(14), sum(&[40, 2])), (42, 42));
+        assert!(args.symbols[0].get::<fn()>().is_none(), "another signature");
+        Ok(())
+    }
+}
+
+/// The function table reaches every process, where its functions can be called.
+pub fn functions_can_be_called_on_every_process<H: Harness>(harness: &H) {
+    let case = "functions_can_be_called_on_every_process";
+    let symbols =
+        [Symbol::new(triple as fn(u64) -> u64), Symbol::new(sum as for<'x> fn(&'x [u8]) -> u64)];
+    for mode in modes() {
+        for procs in [1, 2, 5] {
+            let args = Args { symbols: &symbols, ..Args::none() };
+            let result = beside_others(|| watched(case, || harness.exec(mode, procs, Calls, args)));
+            expect_success(case, mode, procs, result);
+        }
+    }
+}
+
+case! {
+    /// Requests that no sync follows are dropped at the end without error.
+    pub fn messages_not_sent_at_the_end_are_dropped everywhere [1, 2, 4] |ctx| {
+        room(ctx, 2, 8)?;
+        let (x, y) = (ctx.area::<u8>(4)?, ctx.area::<u8>(4)?);
+        ctx.sync()?;
+        let next = (ctx.pid() + 1) % ctx.nprocs();
+        ctx.rehook(Args::none(), |inner, _args| {
+            room(inner, 1, 4)?;
+            let area = inner.area::<u8>(4)?;
+            inner.sync()?;
+            inner.put(&area, 0..2, next, &area, 2)
+        })?;
+        ctx.put(&x, .., next, &y, 0)?;
+        if ctx.pid() == 0 {
+            ctx.get(next, &x, .., &y, 0)?;
+        }
+    }
+}
+
+lpf_core::program! {
+    /// Leaves its number of processes in the output.
+    fn Counts(ctx, args) {
+        if let Some(count) = args.output.get_mut(..4) {
+            count.copy_from_slice(&ctx.nprocs().to_le_bytes());
+        }
+        room(ctx, 1, 4)?;
+        ctx.sync()
+    }
+}
+
+case! {
+    /// Nested execs share the machine evenly, the remainder to low ids, own processor included.
+    pub fn nested_execs_share_the_processors everywhere [1, 2, 3, 5, 8] |ctx| {
+        let machine = ctx.probe();
+        let (p, n) = (machine.p(), ctx.nprocs());
+        let share = p / n + u32::from(ctx.pid() < p % n);
+        assert_eq!(machine.free_p(), share, "probe's free_p at process {}", ctx.pid());
+        for _ in 0..2 {
+            let mut output = [0; 4];
+            ctx.exec(MAX_P, Counts, Args::in_out(&[], &mut output))?;
+            assert_eq!(u32::from_le_bytes(output), share, "process {}", ctx.pid());
+        }
+        ctx.exec(1, Counts, Args::none())?;
+        ctx.sync()?;
+    }
+}
+
+case! {
+    /// An exec from inside a section returns its output there, and the section goes on.
+    pub fn an_exec_in_a_section_returns_its_output everywhere [1, 2] |ctx| {
+        let input = [1, 2, 3, ctx.pid() as u8];
+        let mut output = [0; 8];
+        ctx.exec(2, Answers, Args::in_out(&input, &mut output))?;
+        assert_eq!(output, [ctx.pid() as u8, 3, 2, 1, 2, 0, 0, 0]);
+        ctx.exec(2, Fine, Args::none())?;
+        ctx.sync()?;
+    }
+}
