@@ -5,7 +5,7 @@ source "$(dirname "$0")/common.sh"
 source ci/sanitizer.sh
 # allocator_may_return_null: refused memory is an error to be tested, not the end.
 export ASAN_OPTIONS="allocator_may_return_null=1 ${ASAN_OPTIONS:-}"
-crates=(lpf-core lpf-collectives lpf-pthreads lpf-tcp)
+crates=(lpf-core lpf-collectives lpf-pthreads lpf-control lpf-tcp)
 packages=("${crates[@]/#/--package=}")
 tests=()
 for test in $(printf '%s/tests/* ' "${crates[@]}"); do

@@ -15,6 +15,7 @@
 #                                      collectives  the collectives' suite on threads
 #                                      algorithms   unit tests of lpf-collectives
 #                                      mpi          unit tests of lpf-mpi, with an MPI
+#                                      control      unit tests of lpf-control
 #                                      network      unit tests of lpf-tcp
 # The mutated tree has to compile, and at least one of the tests has to fail, within a time limit: a
 # test that only hangs has found nothing. The outcome is written as a table to
@@ -60,6 +61,8 @@ tests() {
             cargo test --locked -p lpf-collectives --lib "$@" ;;
         mpi) CARGO_TARGET_DIR="$target_root/mutations/mpi" \
             cargo test --locked -p lpf-mpi --features mpi --lib "$@" ;;
+        control) CARGO_TARGET_DIR="$target_root/mutations/plain" \
+            cargo test --locked -p lpf-control --lib "$@" ;;
         network) CARGO_TARGET_DIR="$target_root/mutations/plain" \
             cargo test --locked -p lpf-tcp --lib "$@" ;;
         tcp) CARGO_TARGET_DIR="$target_root/mutations/plain" \

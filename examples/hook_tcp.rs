@@ -1,7 +1,7 @@
 //! Processes that exist already join each other at an address and call LPF any number of times, without MPI:
 //! `for rank in 0 1 2 3; do target/release/examples/hook_tcp $rank 4 127.0.0.1:4711 & done; wait`
 
-use lpf::tcp::rendezvous::{Meeting, Secret};
+use lpf::control::rendezvous::{Meeting, Secret};
 use lpf::{Args, Context, Lpf, Member, Result};
 
 /// Every process brings a number in its input and gets the largest as its output.

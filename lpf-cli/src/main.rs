@@ -34,7 +34,7 @@ use crate::args::Command;
 use crate::failure::Failure;
 
 fn secret() -> failure::Result<()> {
-    let secret = lpf::tcp::rendezvous::Secret::random();
+    let secret = lpf::control::rendezvous::Secret::random();
     let secret = secret.map_err(|error| Failure::Failed(error.to_string()))?;
     let mut out = output::standard();
     writeln!(out, "{}", secret.text())?;

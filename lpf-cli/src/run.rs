@@ -34,8 +34,8 @@ mod watch;
 
 use std::time::Duration;
 
+use lpf::control::files::{make_room as make_room_for, raise};
 use lpf::settings::{Settings, Source};
-use lpf::tcp::files::{make_room as make_room_for, raise};
 use nix::sys::prctl;
 
 use crate::args::Run;

@@ -969,7 +969,7 @@ fn a_probe_of_many_processes_saves_the_cheaper_way_to_exchange() {
 #[test]
 #[ignore = "another test runs it, in a process of its own"]
 fn a_program_on_tcp() {
-    let meeting = lpf::tcp::rendezvous::Meeting::new("127.0.0.1:4000", 0, 1);
+    let meeting = lpf::control::rendezvous::Meeting::new("127.0.0.1:4000", 0, 1);
     let mut member = lpf::Member::new(meeting).unwrap();
     let told = member.hook(lpf::Args::none(), |ctx, _args| {
         println!("l is {:?}", ctx.probe().origin());

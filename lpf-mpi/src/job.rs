@@ -5,11 +5,11 @@
 
 use std::time::{Duration, Instant};
 
+use lpf_control::Job;
+use lpf_control::plane::{Beats, ControlPlane};
+use lpf_control::rendezvous::{By, Meeting, Secret, bind_everywhere, bind_first};
 use lpf_core::messages::{Broken, Process};
 use lpf_core::{Cause, Error, Result};
-use lpf_tcp::Job;
-use lpf_tcp::control::{Beats, ControlPlane};
-use lpf_tcp::rendezvous::{By, Meeting, Secret, bind_everywhere, bind_first};
 use mpi::topology::Communicator;
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +80,7 @@ pub fn join(mut world: World, by: By, beats: Beats, within: Duration) -> Result<
     let control = meeting.join_without_streams().map_err(Error::from)?.control;
     let switch = world.switch();
     control.on_death(move |rank, reason| switch.throw(format!("process {rank} died: {reason}")));
-    Ok(Job::on(world.network(control).map_err(refused)?, hosts.own))
+    Ok(Job::new(world.network(control).map_err(refused)?, hosts.own))
 }
 
 fn bytes_of(invitation: &Invitation) -> Result<Vec<u8>> {

@@ -25,7 +25,7 @@
 //! other without end do not wait for each other.
 //!
 //! # Seals
-//! A connection is sealed if a rendezvous made it so: then its bytes travel in records (`seal.rs`, `sealed.rs`). What is
+//! A connection is sealed if a rendezvous made it so: then its bytes travel in records ([`seal`](lpf_control::connection::seal), `sealed.rs`). What is
 //! sent together becomes one record, up to 64 KiB. A process that waits, polls or leaves a section sends a record that
 //! holds nothing on each connection on which it has sent something since the last one. It is as long as the receiver may
 //! wait for. If a part of an earlier record was left out on its way, something does not open.
@@ -55,10 +55,10 @@ mod vectors;
 use std::io;
 use std::time::Duration;
 
+use lpf_control::connection::Stream;
 use lpf_core::messages::{Control, Outcome, Piece, Rank, Tag, Ticket, Transport};
 use lpf_core::wait::Patience;
 
-pub use crate::stream::Stream;
 use network::Network;
 
 /// The network of one process, on a stream to each of the others.

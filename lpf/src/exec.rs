@@ -56,7 +56,7 @@ where
 /// asks for it. A process that has joined its job, or uses MPI itself, may run sections on threads beside it.
 fn check_backend(settings: &Settings) -> Result<()> {
     let backend = crate::run::backend(&settings.backend.value)?;
-    if lpf_tcp::has_joined() || is_mpi_up() {
+    if lpf_control::has_joined() || is_mpi_up() {
         return Ok(());
     }
     let instead = "between processes a program travels by name: call lpf::run with a type that lpf::program! makes";

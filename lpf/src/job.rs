@@ -6,12 +6,12 @@ use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::sync::{Mutex, PoisonError};
 
+use lpf_control::plane::ControlPlane;
+use lpf_control::rendezvous::{By, Meeting, Secret};
 use lpf_core::messages::Transport;
 use lpf_core::process::{PerProcess, end_child};
 use lpf_core::settings::{Launched, Settings, Source, by_mpi_launcher};
 use lpf_core::{Args, Cause, Context, Error, Lpf, Pid, Program, Result};
-use lpf_tcp::control::ControlPlane;
-use lpf_tcp::rendezvous::{By, Meeting, Secret};
 
 use crate::claim::claim;
 use crate::launcher::{Report, WHERE, ask, is_told_to_lpf_run, say, told};
@@ -70,7 +70,7 @@ pub(crate) fn run<P: Program>(
     args: Args<'_>,
 ) -> Result<()> {
     let _runs = Runs::begin()?;
-    if lpf_tcp::is_forked_from_member() {
+    if lpf_control::is_forked_from_member() {
         return Err(Error::setting(
             "this process was forked from a process of a job, which goes on as the member: lpf::run cannot be called here; lpf::exec can, on threads",
         ));
@@ -78,7 +78,7 @@ pub(crate) fn run<P: Program>(
     let mut job = JOB.get().lock().unwrap_or_else(PoisonError::into_inner);
     if job.is_none() {
         *job = Some(join(backend)?);
-        lpf_tcp::at_exit(leave);
+        lpf_control::at_exit(leave);
     }
     match job.as_mut() {
         Some(Joined::Tcp(member)) => member.exec(procs, program, args),

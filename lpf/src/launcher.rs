@@ -10,8 +10,8 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
 use std::time::Duration;
 
+use lpf_control::carried::{self, MOST};
 use lpf_core::{Cause, Error, Pid};
-use lpf_tcp::carried::{self, MOST};
 use serde::{Deserialize, Serialize};
 
 /// The variable with the address of the reports. It is not a setting.
@@ -156,7 +156,7 @@ pub(crate) fn is_told_to_lpf_run() -> bool {
 /// one that `lpf run` knows by this number.
 pub(crate) fn tell(report: Report) {
     if let Ok(address) = std::env::var(WHERE)
-        && !lpf_tcp::is_forked_from_member()
+        && !lpf_control::is_forked_from_member()
     {
         // Where it is gone, nobody wants to know.
         let _ = send(&address, report);

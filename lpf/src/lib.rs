@@ -56,7 +56,10 @@ pub use lpf_collectives as collectives;
 #[cfg(feature = "mpi")]
 pub use lpf_mpi as mpi;
 
-/// Sections between processes that share a network: jobs of processes, and hooks.
+/// What the processes of a job need between each other, whichever network moves their data: the rendezvous, failures.
+pub use lpf_control as control;
+
+/// Sections between processes whose data goes over TCP.
 pub use lpf_tcp as tcp;
 
 /// The shared-memory backend: sections of threads, hooks from existing threads.

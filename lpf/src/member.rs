@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use lpf_control::Job;
+use lpf_control::plane::{Beats, ControlPlane};
+use lpf_control::rendezvous::Meeting;
 use lpf_core::machine::{Growth, Parameters};
 use lpf_core::messages::{Environment, Process, Transport, Way};
 use lpf_core::settings::Settings;
 use lpf_core::{Args, Context, Error, Lpf, MAX_P, Pid, Program, Result};
-use lpf_tcp::Job;
-use lpf_tcp::control::{Beats, ControlPlane};
-use lpf_tcp::rendezvous::Meeting;
 use lpf_tcp::sockets::Sockets;
 
 use crate::launcher::{Report, say, tell, told};
@@ -25,7 +25,7 @@ use crate::tables;
 ///
 /// ```
 /// use lpf::prelude::*;
-/// use lpf::tcp::rendezvous::Meeting;
+/// use lpf::control::rendezvous::Meeting;
 ///
 /// # fn main() -> lpf::Result<()> {
 /// // A job of one process. Others would join at the same address with numbers of their own.
@@ -96,7 +96,7 @@ impl Member {
         tell(Report::Meets { rank: meeting.rank });
         let rank = meeting.rank;
         let joined = told(rank, meeting.join().map_err(Error::from))?;
-        Ok(Self::joined(Job::new(joined)?, "tcp"))
+        Ok(Self::joined(lpf_tcp::job(joined)?, "tcp"))
     }
 
     /// Joins the other processes of the job that this process was started in, by `lpf run` or with `LPF_MEET` and the
@@ -113,8 +113,8 @@ impl Member {
 
 #[cfg(feature = "mpi")]
 mod mpi {
+    use lpf_control::rendezvous::By;
     use lpf_core::settings::by_mpi_launcher;
-    use lpf_tcp::rendezvous::By;
 
     use super::*;
     use crate::claim::claim_of_mpi;

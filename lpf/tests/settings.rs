@@ -247,7 +247,7 @@ lpf::program! {
 #[ignore = "run by the other tests, as a process of its own"]
 fn child_that_is_a_job_of_one() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-    let meeting = lpf::tcp::rendezvous::Meeting::new(free.unwrap().to_string(), 0, 1);
+    let meeting = lpf::control::rendezvous::Meeting::new(free.unwrap().to_string(), 0, 1);
     let mut member = lpf::Member::new(meeting).unwrap();
     for procs in [lpf::MAX_P, 3, 3] {
         member.exec(procs, Counts, lpf::Args::none()).unwrap();

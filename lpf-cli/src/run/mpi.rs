@@ -6,9 +6,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use lpf::control::files::raise;
 use lpf::launcher::WHERE;
 use lpf::settings::{Launched, Settings, by_mpi_launcher};
-use lpf::tcp::files::raise;
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, getpid};

@@ -5,9 +5,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
+use lpf::control::carried::receive;
+use lpf::control::rendezvous::Secret;
 use lpf::launcher::{LONGEST, Letter, Report};
-use lpf::tcp::carried::receive;
-use lpf::tcp::rendezvous::Secret;
 
 /// Where reports come in.
 #[derive(Debug)]

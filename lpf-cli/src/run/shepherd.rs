@@ -6,9 +6,9 @@
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 
+use lpf::control::files::raise;
 use lpf::launcher::{Report, WHERE, ask, send};
 use lpf::settings::by_mpi_launcher;
-use lpf::tcp::files::raise;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::unistd::getpid;
 

@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
+use lpf::control::rendezvous::{MeetError, Secret, bind_first};
 use lpf::launcher::WHERE;
-use lpf::tcp::rendezvous::{MeetError, Secret, bind_first};
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, getpid};
 

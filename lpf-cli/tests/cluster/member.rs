@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
+use lpf::control::plane::ControlPlane;
+use lpf::control::rendezvous::{Meeting, Secret};
 use lpf::messages::Transport;
-use lpf::tcp::control::ControlPlane;
-use lpf::tcp::rendezvous::{Meeting, Secret};
 use lpf::{Args, Context, Error, Lpf, Member, Pid, Result};
 use lpf_core::board::{Board, Topic};
 

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use lpf::collectives::{Collectives, Sum};
+use lpf::control::plane::ControlPlane;
+use lpf::control::rendezvous::Meeting;
 use lpf::messages::Transport;
-use lpf::tcp::control::ControlPlane;
-use lpf::tcp::rendezvous::Meeting;
 use lpf::{Args, Cause, Context, Error, InboxShape, Lpf, MAX_P, Member, Pid, Result};
 
 use crate::outcome::{GUILTY, Outcome, SIZE};

@@ -1581,7 +1581,7 @@ fn a_secret_is_random_and_one_that_a_job_takes() {
     assert_ne!(secrets[0], secrets[1]);
     for secret in secrets {
         assert!(secret.len() == 32 && secret.chars().all(|c| c.is_ascii_hexdigit()), "{secret}");
-        assert!(lpf::tcp::rendezvous::Secret::new(secret).is_ok());
+        assert!(lpf::control::rendezvous::Secret::new(secret).is_ok());
     }
 }
 

@@ -403,6 +403,7 @@ fn nobody_is_asked_twice_in_a_round() {
 /// another one, or publishes itself.
 const MAY_PAUSE: &[(&str, &str)] = &[
     ("lpf/src/claim.rs", "a name that its dead holder still has, five times at most"),
+    ("lpf-control/src/plane/helper.rs", "the helper thread"),
     ("lpf-core/src/wait.rs", "the pauses of all waits"),
     ("lpf-core/src/messages/watch.rs", "the one wait between processes"),
     ("lpf-core/src/messages/links/near.rs", "a peer is between two stores"),
@@ -419,7 +420,6 @@ const MAY_PAUSE: &[(&str, &str)] = &[
     ("lpf-pthreads/src/long_wait.rs", "a peer is between two stores"),
     ("lpf-pthreads/src/pool.rs", "threads between sections"),
     ("lpf-pthreads/src/sync.rs", "names for loom"),
-    ("lpf-tcp/src/control/helper.rs", "the helper thread"),
     ("lpf-tcp/src/sockets/farewell.rs", "the network ends, within a second"),
 ];
 
@@ -448,7 +448,9 @@ fn sources(folder: &std::path::Path, into: &mut Vec<std::path::PathBuf>) {
 fn no_loop_waits_outside_the_wait_that_publishes_itself() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
     let mut files = Vec::new();
-    for package in ["lpf-core", "lpf-collectives", "lpf-pthreads", "lpf-tcp", "lpf-mpi", "lpf"] {
+    for package in
+        ["lpf-core", "lpf-collectives", "lpf-pthreads", "lpf-control", "lpf-tcp", "lpf-mpi", "lpf"]
+    {
         sources(&root.join(package).join("src"), &mut files);
     }
     let mut pausing = Vec::new();

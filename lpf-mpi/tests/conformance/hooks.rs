@@ -6,11 +6,11 @@
 use std::ptr;
 
 use lpf_conformance::Hooked;
+use lpf_control::plane::Beats;
+use lpf_control::rendezvous::By;
 use lpf_core::messages::Environment;
 use lpf_core::{Args, Context, Lpf, Program, Result, Symbol};
 use lpf_mpi::{Comm, World, join};
-use lpf_tcp::control::Beats;
-use lpf_tcp::rendezvous::By;
 use mpi::ffi;
 use serde::{Deserialize, Serialize};
 

@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 
 use lpf_conformance::PROCS;
 use lpf_conformance::allowed;
+use lpf_control::plane::Beats;
+use lpf_control::rendezvous::By;
 use lpf_core::messages::Environment;
 use lpf_core::messages::code::CodePlace;
 use lpf_core::{Args, Pid, Program, Result, Symbol};
 use lpf_mpi::{MpiJob, World, join};
-use lpf_tcp::control::Beats;
-use lpf_tcp::rendezvous::By;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::launch;

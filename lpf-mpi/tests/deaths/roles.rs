@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+use lpf_control::plane::Beats;
+use lpf_control::rendezvous::By;
 use lpf_core::machine::{Growth, Parameters};
 use lpf_core::messages::Environment;
 use lpf_core::{Args, Context, Error, Expect, InboxShape, Lpf, Result, SyncAttr};
 use lpf_mpi::{MpiJob, World, join};
-use lpf_tcp::control::Beats;
-use lpf_tcp::rendezvous::By;
 
 use super::calls;
 

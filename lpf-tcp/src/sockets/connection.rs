@@ -6,6 +6,7 @@
 use std::io;
 use std::net::Shutdown;
 
+use lpf_control::connection::reason;
 use lpf_core::messages::{Broken, Outcome, Piece, Rank};
 
 use super::doubt::Doubt;
@@ -14,7 +15,6 @@ use super::incoming::{Incoming, Read, Scratch};
 use super::matching::Matching;
 use super::outgoing::{Outgoing, Written};
 use super::socket::Socket;
-use crate::ended::reason;
 
 /// Frames up to this length are put together before they are sent: copying so little costs less
 /// than the system's work on a list of two pieces.

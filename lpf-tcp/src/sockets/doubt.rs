@@ -8,9 +8,8 @@
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
+use lpf_control::connection::TcpInfo;
 use mio::net::TcpStream;
-
-use crate::tcp_info::TcpInfo;
 
 /// A host is called when the system has sent so often again.
 const DOUBTED: u8 = 3;

@@ -10,11 +10,11 @@ use std::net::Shutdown;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
+use lpf_control::connection::TcpInfo;
 use mio::net::TcpStream;
 
 use super::network::Network;
 use super::system;
-use crate::tcp_info::TcpInfo;
 
 /// How long the last messages have to leave.
 const LINGER: Duration = Duration::from_secs(1);

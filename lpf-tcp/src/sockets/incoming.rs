@@ -5,6 +5,7 @@
 //! short messages are copied out, and of a long one that begins there only the beginning is. So a
 //! connection keeps nothing but a piece of a header.
 
+use lpf_control::connection::{CLOSED, reason};
 use lpf_core::messages::{Piece, Rank, Tag};
 
 use super::frame::{HEADER, Header, Kind, NO_TAG, no_frame};
@@ -12,7 +13,6 @@ use super::matching::{Matching, Place, Stage};
 use super::sealed::Received;
 use super::socket::Socket;
 use super::vectors::Vectors;
-use crate::ended::{CLOSED, reason};
 
 /// Length of the shared buffer. Longer ones save reads where many short messages come together, and
 /// copy more of every long message; at this length both are small beside the system call.

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use lpf_control::connection::Stream;
 use lpf_core::messages::network::Pace;
 use lpf_core::messages::{Broken, Outcome, Piece, Rank, Tag, Ticket};
 use lpf_core::process::Maker;
@@ -14,7 +15,6 @@ use super::matching::{Matching, Stage};
 use super::readiness::Readiness;
 use super::socket::Socket;
 use super::system;
-use crate::stream::Stream;
 
 /// So often a process that waits asks for connections that let nothing through.
 const ASKED: Duration = Duration::from_millis(500);

@@ -27,12 +27,12 @@
 
 use std::io::{self, Read, Write};
 
+use lpf_control::connection::seal::{self, HEAD, LONGEST, MOST, SHORT, Seal};
 use mio::net::TcpStream;
 
 use super::outgoing::ZEROS;
 use super::system::unless_blocked;
 use super::vectors::{Vectors, Walk};
-use crate::seal::{self, HEAD, LONGEST, MOST, SHORT, Seal};
 
 /// Records that are sealed before the first of them is written.
 const AT_ONCE: usize = 4;
@@ -328,12 +328,31 @@ fn altered(altered: seal::Altered) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
+    use std::thread;
 
+    use lpf_control::rendezvous::{Meeting, Secret, bind_first};
     use lpf_core::messages::Piece;
 
     use super::*;
-    use crate::seal::tests::pair;
+
+    /// Both ends of a connection that a rendezvous has sealed.
+    fn ends() -> [(Sealed, TcpStream); 2] {
+        let listener = bind_first("127.0.0.1").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let mut listener = Some(listener);
+        let joining = [0, 1].map(|rank| {
+            let mut meeting = Meeting::new(&address, rank, 2);
+            meeting.secret = Some(Secret::new("a secret of these tests").unwrap());
+            meeting.listener = listener.take();
+            thread::spawn(|| meeting.join().unwrap())
+        });
+        joining.map(|process| {
+            let streams = process.join().unwrap().streams;
+            let stream = streams.into_iter().flatten().next().unwrap();
+            let (tcp, seal) = stream.into_parts();
+            (Sealed::new(seal.unwrap()), TcpStream::from_std(tcp))
+        })
+    }
 
     /// Sends bytes and receives them.
     fn pass(bytes: &[u8], from: (&mut Sealed, &TcpStream), to: (&mut Sealed, &TcpStream)) {
@@ -358,16 +377,9 @@ mod tests {
 
     #[test]
     fn what_a_long_message_took_is_given_back_once_it_is_empty() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let stream = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let streams = [stream, listener.accept().unwrap().0].map(|stream| {
-            stream.set_nonblocking(true).unwrap();
-            TcpStream::from_std(stream)
-        });
-        let (one, other) = pair();
-        let (mut one, mut other) = (Sealed::new(one), Sealed::new(other));
+        let [(mut one, stream), (mut other, other_stream)] = ends();
         for bytes in [1 << 20, 100, 1 << 20] {
-            pass(&vec![7; bytes], (&mut one, &streams[0]), (&mut other, &streams[1]));
+            pass(&vec![7; bytes], (&mut one, &stream), (&mut other, &other_stream));
             let held = [&one, &other].map(memory);
             assert_eq!(held.iter().any(|&held| held > LONGEST), bytes > LONGEST, "{held:?}");
             one.shrink();
@@ -382,7 +394,7 @@ mod tests {
         let (bytes, mut vectors) = (vec![7; 16 << 20], Vectors::new());
         vectors.push(Piece::of(&bytes));
         // SAFETY: the bytes live through the call.
-        while unsafe { one.send(&streams[0], &vectors) }.unwrap().is_some() {}
+        while unsafe { one.send(&stream, &vectors) }.unwrap().is_some() {}
         let unsent = one.made - one.sent;
         assert!(unsent > 0);
         one.shrink();

@@ -4,13 +4,13 @@ use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsRawFd, RawFd};
 
+use lpf_control::connection::Stream;
 use mio::net::TcpStream;
 use socket2::SockRef;
 
 use super::sealed::{Received, Sealed};
 use super::system;
 use super::vectors::Vectors;
-use crate::stream::Stream;
 
 pub(super) struct Socket {
     stream: TcpStream,

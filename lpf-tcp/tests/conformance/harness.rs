@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lpf_conformance::{Harness, Hooked, Mode, PROCS, Pace};
 use lpf_core::messages::Way;
 use lpf_core::{Args, Pid, Program, Result};
-use lpf_tcp::Job;
+use lpf_tcp::TcpJob;
 
 use crate::members::{self, Role, Team, hook_here};
 
@@ -14,7 +14,7 @@ use crate::members::{self, Role, Team, hook_here};
 pub(crate) struct Tcp(pub(crate) Way);
 
 /// The servers of all sections, one section at a time: on unsealed and on sealed connections.
-static TEAMS: Mutex<[Option<(Team, Job)>; 2]> = Mutex::new([None, None]);
+static TEAMS: Mutex<[Option<(Team, TcpJob)>; 2]> = Mutex::new([None, None]);
 
 impl Tcp {
     fn is_sealed(&self) -> bool {

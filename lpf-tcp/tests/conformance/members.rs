@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use lpf_conformance::Hooked;
+use lpf_control::rendezvous::{Meeting, Secret, bind_first};
 use lpf_core::messages::Environment;
 use lpf_core::messages::code::CodePlace;
 use lpf_core::{Args, Pid, Program};
-use lpf_tcp::Job;
-use lpf_tcp::rendezvous::{Meeting, Secret, bind_first};
+use lpf_tcp::TcpJob;
 use serde::{Deserialize, Serialize};
 
 /// What a member is to do, in its environment.
@@ -77,11 +77,11 @@ struct Answer {
     output: Vec<u8>,
 }
 
-type Call = fn(&mut Job, Environment, &[u8], usize) -> Hooked;
+type Call = fn(&mut TcpJob, Environment, &[u8], usize) -> Hooked;
 
 /// Hooks as one member of a job.
 pub(crate) fn hook_here<P: Program>(
-    job: &mut Job,
+    job: &mut TcpJob,
     environment: Environment,
     input: &[u8],
     output_bytes: usize,
@@ -93,7 +93,12 @@ pub(crate) fn hook_here<P: Program>(
     Hooked { result: result.map_err(|error| error.to_string()), output }
 }
 
-fn call<P: Program>(job: &mut Job, environment: Environment, input: &[u8], bytes: usize) -> Hooked {
+fn call<P: Program>(
+    job: &mut TcpJob,
+    environment: Environment,
+    input: &[u8],
+    bytes: usize,
+) -> Hooked {
     // SAFETY: a value without size is read from any place that is aligned; the suite had one.
     let program: P = unsafe { std::ptr::NonNull::<P>::dangling().read() };
     hook_here(job, environment, input, bytes, program)
@@ -119,7 +124,7 @@ pub(crate) struct Team {
 
 impl Team {
     /// Starts `size - 1` members and joins them as number 0.
-    pub(crate) fn start(size: Pid, role: Role, is_sealed: bool) -> (Team, Job) {
+    pub(crate) fn start(size: Pid, role: Role, is_sealed: bool) -> (Team, TcpJob) {
         let first = told(FIRST).unwrap_or("127.0.0.1".into());
         let listener = bind_first(&first).expect("a port");
         let address = listener.local_addr().expect("its address").to_string();
@@ -136,12 +141,12 @@ impl Team {
         meeting.secret = secret;
         meeting.seal_data = is_sealed;
         meeting.listener = Some(listener);
-        let job = Job::new(meeting.join().expect("the members come")).expect("a network");
+        let job = lpf_tcp::job(meeting.join().expect("the members come")).expect("a network");
         (Team { children }, job)
     }
 
     /// What the members of a hook left, who end with the job.
-    pub(crate) fn outcomes(mut self, job: Job) -> Vec<Hooked> {
+    pub(crate) fn outcomes(mut self, job: TcpJob) -> Vec<Hooked> {
         for (_, answer) in &self.children {
             while !answer.exists() {
                 std::thread::sleep(std::time::Duration::from_millis(1));
@@ -203,7 +208,7 @@ pub(crate) fn serve_if_asked() {
     let asked: Asked = postcard::from_bytes(&bytes).expect("what this program wrote");
     let mut meeting = Meeting::new(asked.address, asked.rank, asked.size);
     meeting.secret = asked.secret.map(|text| Secret::new(text).expect("a secret's text"));
-    let mut job = Job::new(meeting.join().expect("process 0 waits")).expect("a network");
+    let mut job = lpf_tcp::job(meeting.join().expect("process 0 waits")).expect("a network");
     let Some(hook) = asked.hook else {
         // A test that ends ends its servers, in whatever way.
         let _ = job.serve();

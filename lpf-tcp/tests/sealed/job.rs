@@ -6,10 +6,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use lpf_conformance::{Mode, NoControl};
+use lpf_control::rendezvous::{Joined, MeetError, Meeting, Secret};
 use lpf_core::messages::{Environment, Piece, Tag, Transport, Way};
 use lpf_core::{Args, Context, Lpf, Result};
-use lpf_tcp::Job;
-use lpf_tcp::rendezvous::{Joined, MeetError, Meeting, Secret};
 use lpf_tcp::sockets::Sockets;
 
 use crate::PATIENCE;
@@ -117,7 +116,7 @@ pub(crate) fn last_word(relay: &Relay) -> String {
     let all_came = Arc::new(Barrier::new(2));
     let came = Arc::clone(&all_came);
     thread::spawn(move || {
-        let mut job = Job::new(first).unwrap();
+        let mut job = lpf_tcp::job(first).unwrap();
         let left = job.hook(environment(), Args::none(), |ctx, _args| {
             ctx.sync()?;
             came.wait();
@@ -125,7 +124,7 @@ pub(crate) fn last_word(relay: &Relay) -> String {
         });
         ends.send(left)
     });
-    let mut job = Job::new(other).unwrap();
+    let mut job = lpf_tcp::job(other).unwrap();
     let left = job.hook(environment(), Args::none(), |ctx, _args| {
         ctx.sync()?;
         // The other has all that was sent before.
@@ -143,7 +142,7 @@ fn environment() -> Environment {
 }
 
 fn process(joined: Joined, supersteps: Option<u32>) -> Outcome {
-    let mut job = Job::new(joined).unwrap();
+    let mut job = lpf_tcp::job(joined).unwrap();
     let mut is_right = true;
     let exchanged = job.hook(environment(), Args::none(), |ctx, _args| {
         is_right = exchange(ctx, supersteps)?;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use lpf_tcp::rendezvous::bind_first;
+use lpf_control::rendezvous::bind_first;
 
 /// The connections of process 1 to process 0, in the order in which it makes them.
 pub(crate) const CONTROL: usize = 0;

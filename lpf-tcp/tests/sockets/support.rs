@@ -5,9 +5,10 @@ use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 pub(crate) use lpf_conformance::NoControl;
+use lpf_control::connection::Stream;
+use lpf_control::rendezvous::{Meeting, Secret, bind_first};
 use lpf_core::messages::{Broken, Outcome, Piece, Rank, Tag, Ticket, Transport};
-use lpf_tcp::rendezvous::{Meeting, Secret, bind_first};
-use lpf_tcp::sockets::{Sockets, Stream};
+use lpf_tcp::sockets::Sockets;
 
 /// Nothing here waits longer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
