@@ -43,6 +43,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
 use std::panic::Location;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +52,27 @@ pub fn report(found: Option<String>) {
     if let Some(found) = found {
         // A report that cannot be written is not a reason to fail.
         let _ = writeln!(std::io::stderr(), "checked mode: {found}");
+    }
+}
+
+/// What checked mode keeps of one process.
+#[derive(Debug, Default)]
+pub struct Checks {
+    /// Its requests.
+    pub pending: Pending,
+    /// Its registrations.
+    pub registry: Registry,
+}
+
+/// The [`Checks`] of one process. Processes that share memory read each other's between the two barriers of a full
+/// sync.
+#[derive(Clone, Debug, Default)]
+pub struct SharedChecks(Arc<Mutex<Checks>>);
+
+impl SharedChecks {
+    /// Access, by one thread at a time.
+    pub fn lock(&self) -> MutexGuard<'_, Checks> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -43,6 +43,7 @@ pub mod machine;
 pub mod messages;
 pub mod process;
 pub mod request;
+pub mod runtime;
 pub mod settings;
 pub mod slot;
 pub mod wait;

@@ -9,7 +9,6 @@ pub mod code;
 mod contexts;
 pub mod control;
 mod links;
-mod local;
 mod meeting;
 mod memory;
 pub mod network;

@@ -1,59 +1,11 @@
 //! Checked mode on shared memory: `lpf_core::check`, fed between the two meetings of a sync.
 
-use lpf_core::check::{Checker, Place, Tracked, difference, report};
-use lpf_core::request::Asked;
-use lpf_core::{Cause, Error, GlobalSlot, Pid, Registrant, Result, Slot};
+use lpf_core::check::Tracked;
+use lpf_core::{Cause, Error, Pid, Result};
 
-use crate::comm::{Checks, Peer};
 use crate::threads::Threads;
 
 impl Threads {
-    fn own_peer(&self) -> &Peer {
-        &self.comm.peers[self.pid as usize]
-    }
-
-    #[cold]
-    #[inline(never)]
-    #[track_caller]
-    pub(crate) fn track(&mut self, asked: Asked, address: *mut u8) {
-        let (address, place) = (address as usize, Place::caller());
-        self.own_peer().lock_checks().pending.push(Tracked { asked, address, place });
-    }
-
-    #[cold]
-    #[track_caller]
-    pub(crate) fn track_registration(
-        &mut self,
-        slot: Slot,
-        bytes: usize,
-        shape: u64,
-        registrant: Registrant,
-    ) {
-        let place = Place::caller();
-        let superstep = self.superstep;
-        let mut checks = self.own_peer().lock_checks();
-        checks.registry.registered(slot, bytes, shape, registrant, place, superstep);
-    }
-
-    #[cold]
-    #[track_caller]
-    pub(crate) fn track_deregistration(&mut self, slot: Slot) {
-        let place = Place::caller();
-        let superstep = self.superstep;
-        self.own_peer().lock_checks().registry.deregistered(slot, place, superstep);
-    }
-
-    /// Why a slot cannot be used now; checked mode knows what became of it.
-    #[cold]
-    pub(crate) fn unknown(&self, slot: Slot) -> Error {
-        if self.checked
-            && let Some(cause) = self.own_peer().lock_checks().registry.explain(slot)
-        {
-            return self.misuse(cause);
-        }
-        self.slots.explain(slot, self.superstep)
-    }
-
     /// The error of a request of `origin` that only this sync finds wrong: with the place of the
     /// latest that `is_it` knows, where checked mode keeps them.
     #[cold]
@@ -63,58 +15,17 @@ impl Threads {
         cause: Cause,
         is_it: impl Fn(&Tracked) -> bool,
     ) -> Error {
-        let error = Error::fatal(origin, self.superstep, cause);
-        let checks = self.comm.peers[origin as usize].lock_checks();
-        let tracked = checks.pending.requests().iter().rfind(|tracked| is_it(tracked));
-        error.at_known(tracked.map(|tracked| tracked.place.clone()))
+        let error = Error::fatal(origin, self.local.superstep, cause);
+        let checks = self.comm.peers[origin as usize].checks.lock();
+        error.at_known(checks.pending.latest(is_it))
     }
 
     /// Reads and writes of the same bytes, and registrations that differ: between the two meetings
     /// of a sync, when nobody queues or registers.
     pub(crate) fn check_superstep(&self) -> Result<()> {
-        let all: Vec<_> = self.comm.peers.iter().map(|peer| peer.lock_checks()).collect();
-        let fatal = |pid, cause| Error::fatal(pid, self.superstep, cause);
-        let own = self.pid as usize;
-        if let Some((pid, cause)) = difference(all.iter().map(|checks| checks.registry.calls())) {
-            return Err(fatal(pid, cause));
-        }
-        let base = |slot: GlobalSlot| self.slots.area(slot.into()).map(|(base, _)| base as usize);
-        let mut checker = Checker::new(self.pid);
-        checker.own(all[own].pending.requests());
-        for (origin, checks) in all.iter().enumerate() {
-            checker.from(origin as Pid, checks.pending.requests(), base);
-        }
-        checker.overlap().map_or(Ok(()), |cause| Err(fatal(self.pid, cause)))
-    }
-
-    /// The sync is complete.
-    pub(crate) fn settle_checks(&self) {
-        let Checks { pending, registry } = &mut *self.own_peer().lock_checks();
-        pending.clear();
-        if !pending.is_suspended() {
-            registry.settle();
-        }
-    }
-
-    /// Suspends what is tracked.
-    #[cold]
-    pub(crate) fn suspend_checks(&self) {
-        self.own_peer().lock_checks().pending.suspend();
-    }
-
-    /// What was suspended last is pending again.
-    #[cold]
-    pub(crate) fn restore_checks(&self) {
-        let pending = &mut self.own_peer().lock_checks().pending;
-        report(pending.lost(self.pid));
-        pending.restore();
-    }
-
-    /// Reports the requests that are lost at the end of a section, and the slots that it leaves registered.
-    pub(crate) fn report_leaks(&self) {
-        let checks = self.own_peer().lock_checks();
-        report(checks.pending.lost(self.pid));
-        report(checks.registry.leaks(self.pid));
+        let all: Vec<_> = self.comm.peers.iter().map(|peer| peer.checks.lock()).collect();
+        let all = all.iter().map(|checks| (checks.pending.requests(), checks.registry.calls()));
+        self.local.check_superstep(all)
     }
 }
 

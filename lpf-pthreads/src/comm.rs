@@ -4,7 +4,7 @@ use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize};
 
-use lpf_core::check::{Pending, Registry};
+use lpf_core::check::SharedChecks;
 use lpf_core::process::Maker;
 use lpf_core::request::{List, Record};
 use lpf_core::settings::Pin;
@@ -176,7 +176,6 @@ pub(crate) struct Peer {
     rows: ShownRows,
     table: AtomicPtr<Entry>,
     table_len: AtomicUsize,
-    pub(crate) wanted_slots: AtomicUsize,
     pub(crate) wanted_requests: AtomicUsize,
     pub(crate) registrations: AtomicU64,
     pub(crate) registration_hash: AtomicU64,
@@ -188,14 +187,7 @@ pub(crate) struct Peer {
     inboxes: Mutex<Vec<Option<Arc<InboxMemory>>>>,
     status: Mutex<Status>,
     /// Checked mode only.
-    checks: Mutex<Checks>,
-}
-
-/// What checked mode knows of one process.
-#[derive(Debug, Default)]
-pub(crate) struct Checks {
-    pub(crate) pending: Pending,
-    pub(crate) registry: Registry,
+    pub(crate) checks: SharedChecks,
 }
 
 #[derive(Debug, Default)]
@@ -213,7 +205,6 @@ impl Peer {
             },
             table: AtomicPtr::new(std::ptr::null_mut()),
             table_len: AtomicUsize::new(0),
-            wanted_slots: AtomicUsize::new(0),
             wanted_requests: AtomicUsize::new(0),
             registrations: AtomicU64::new(0),
             registration_hash: AtomicU64::new(0),
@@ -221,7 +212,7 @@ impl Peer {
             bell: Padded(Bell::default()),
             inboxes: Mutex::new(Vec::new()),
             status: Mutex::default(),
-            checks: Mutex::default(),
+            checks: SharedChecks::default(),
         }
     }
 
@@ -262,10 +253,6 @@ impl Peer {
 
     pub(crate) fn lock_status(&self) -> MutexGuard<'_, Status> {
         self.status.lock()
-    }
-
-    pub(crate) fn lock_checks(&self) -> MutexGuard<'_, Checks> {
-        self.checks.lock()
     }
 
     fn lock_inboxes(&self) -> MutexGuard<'_, Vec<Option<Arc<InboxMemory>>>> {

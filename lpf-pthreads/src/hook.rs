@@ -136,7 +136,7 @@ impl Drop for Init {
     /// A member that goes must not keep the others waiting in their next hook.
     fn drop(&mut self) {
         let cause = Cause::Deadlock("it left the team and hooks no more".into());
-        let error = Error::fatal(self.outer.pid, 0, cause);
+        let error = Error::fatal(self.outer.pid(), 0, cause);
         self.outer.left = true;
         let next = self.outer.meeting + 1;
         self.outer.comm.failure.declare(next, error);

@@ -33,7 +33,6 @@ mod memory;
 mod models;
 mod pin;
 mod pool;
-mod requests;
 mod section;
 mod strays;
 mod superstep;

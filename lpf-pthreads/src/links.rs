@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use lpf_core::arrivals::{Call, Incoming, Link, Outgoing, Queue};
 use lpf_core::waits::{ReceiverCounts, SenderCounts};
-use lpf_core::{Cause, Error, Pid, Result, Slot};
+use lpf_core::{Error, Pid, Result, Slot};
 
 use crate::threads::Threads;
 use marks::Marks;
@@ -30,6 +30,9 @@ use ring::InboxMemory;
 pub(crate) struct Links {
     places: Vec<Place>,
     open: usize,
+    /// Inboxes registered so far, and how many of them are active.
+    inboxes: usize,
+    pub(crate) active_inboxes: usize,
     /// Those that a wait looks at: used in this superstep or the one before, or not done with an earlier one. A
     /// process can have a link with each other one. A link in constant use keeps its mark, since what was just
     /// stored is slow to load.
@@ -39,6 +42,13 @@ pub(crate) struct Links {
     call: Call,
     /// Deregistered since the last full sync: others may still send into them. With their numbers.
     removed: Vec<(usize, Arc<InboxMemory>)>,
+}
+
+impl Links {
+    /// A full sync has brought registrations into force.
+    pub(crate) fn activate(&mut self) {
+        self.active_inboxes = self.inboxes;
+    }
 }
 
 #[derive(Debug)]
@@ -103,13 +113,8 @@ impl Threads {
     }
 
     #[cold]
-    fn arrivals_misuse(&self, text: String) -> Error {
-        self.misuse(Cause::Arrivals(text))
-    }
-
-    #[cold]
     fn no_such_link(&self, link: Link) -> Error {
-        self.arrivals_misuse(format!("{link} is not open (never was, or was closed)"))
+        self.local.arrivals_misuse(format!("{link} is not open (never was, or was closed)"))
     }
 
     #[inline]

@@ -4,6 +4,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use lpf_core::runtime::LocalState;
 use lpf_core::waits::{Doing, KNOWN_AFTER, Status, last_of_chain, publish_after};
 use lpf_core::{Cause, Error, Pid};
 
@@ -32,7 +33,8 @@ impl<'a> LongWait<'a> {
     /// Called whenever the waiter is about to sleep.
     #[cold]
     pub(crate) fn look(&mut self) {
-        let Threads { comm, pid, superstep, meeting, .. } = self.process;
+        let Threads { comm, local, meeting, .. } = self.process;
+        let LocalState { pid, superstep, .. } = local;
         if let Err(forked) = comm.maker.check(*pid, *superstep) {
             comm.failure.declare(*meeting, forked);
             return;
@@ -51,12 +53,13 @@ impl<'a> LongWait<'a> {
     fn doing(&self) -> Doing {
         match self.kind & bits::CLOSE != 0 {
             true => Doing::Left,
-            false => Doing::FullSync(self.process.superstep),
+            false => Doing::FullSync(self.process.local.superstep),
         }
     }
 
     fn give_up(&self, limit: Duration) {
-        let Threads { comm, pid, superstep, meeting, epoch, .. } = self.process;
+        let Threads { comm, local, meeting, epoch, .. } = self.process;
+        let LocalState { pid, superstep, .. } = local;
         if comm.failure.is_set() || comm.failure.decide(*epoch, false) {
             return;
         }
@@ -107,7 +110,7 @@ impl Threads {
     #[cold]
     pub(crate) fn declare_late(&self, meeting: u64, late: Pid, limit: Duration) {
         let cause = Cause::Late { limit, state: "computing".into() };
-        let error = Error::fatal(late, self.superstep, cause);
+        let error = Error::fatal(late, self.local.superstep, cause);
         if self.comm.failure.declare(meeting, error.clone()) && !cfg!(loom) {
             // Nothing else can be done about a standard error that is closed.
             let _ = writeln!(

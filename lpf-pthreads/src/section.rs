@@ -92,7 +92,7 @@ impl Threads {
             return Err(dead.clone());
         }
         let parity = (self.meeting + 1) as usize % 2;
-        if self.pid == 0 {
+        if self.local.pid == 0 {
             let inner = &mut self.comm.lock_inner()[parity];
             match &*inner {
                 Some(kept) if !kept.failure.is_set() => {
@@ -100,19 +100,20 @@ impl Threads {
                     kept.reserved.store(0, Relaxed);
                 }
                 _ => {
-                    let made = Comm::new(self.nprocs, &self.comm.environment, &self.comm.pin)?;
+                    let made =
+                        Comm::new(self.local.nprocs, &self.comm.environment, &self.comm.pin)?;
                     *inner = Some(made);
                 }
             }
         }
         // Made before the meeting: a refusal must not be met.
-        let spare = Threads::new(self.comm.clone(), self.pid, self.free)?;
+        let spare = Threads::new(self.comm.clone(), self.local.pid, self.free)?;
         // Nobody asks for it before this process comes back.
         self.report_releases();
         self.meet(bits::REHOOK)?;
         let inner = self.comm.lock_inner()[parity].clone();
         let Some(inner) = inner else {
-            return Err(self.misuse(Cause::Deadlock("rehook lost its inner context".into())));
+            return Err(self.local.misuse(Cause::Deadlock("rehook lost its inner context".into())));
         };
         Ok(spare.move_to(inner).enter())
     }
@@ -125,9 +126,10 @@ impl Threads {
 
     /// This fresh process in another context of the same processes.
     fn move_to(mut self, comm: Arc<Comm>) -> Self {
-        let own = &comm.peers[self.pid as usize];
+        let own = &comm.peers[self.local.pid as usize];
         own.forget();
-        self.epoch = comm.barrier.epoch(self.pid as usize);
+        self.local.keep_checks_in(&own.checks);
+        self.epoch = comm.barrier.epoch(self.local.pid as usize);
         self.comm = comm;
         self
     }
@@ -144,29 +146,19 @@ impl Threads {
         if let Some(dead) = &self.dead {
             return Err(dead.clone());
         }
-        let cause = match how {
-            Leaving::Done => return self.close_section(),
-            // Its own error needs no second mention of who and when.
-            Leaving::Returned(error) if error.process() == Some(self.pid) => {
-                Cause::Returned { message: error.reason() }
-            }
-            Leaving::Returned(error) => Cause::Returned { message: error.to_string() },
-            Leaving::Panicked(message) => Cause::Panicked { message },
-            Leaving::Failed(error) => return Err(self.fail_before(self.meeting + 1, error)),
-        };
-        let error = Error::fatal(self.pid, self.superstep, cause);
-        Err(self.fail_before(self.meeting + 1, error))
+        match self.local.failure_of(how) {
+            None => self.close_section(),
+            Some(error) => Err(self.fail_before(self.meeting + 1, error)),
+        }
     }
 
     fn close_section(&mut self) -> Result<()> {
         if self.has_links() {
             self.settle_links()?;
         }
-        if self.checked {
-            self.report_leaks();
-        }
+        self.local.report_leaks();
         // The same everywhere: inboxes are registered together.
-        if self.capacity.active_inboxes > 0 {
+        if self.links.active_inboxes > 0 {
             self.meet(bits::CLOSE)?;
             self.fail_if_unread()?;
         }
@@ -180,7 +172,7 @@ impl Drop for Threads {
     fn drop(&mut self) {
         if !self.left {
             let cause = Cause::Returned { message: "it was dropped".into() };
-            let error = Error::fatal(self.pid, self.superstep, cause);
+            let error = Error::fatal(self.local.pid, self.local.superstep, cause);
             self.fail_before(self.meeting + 1, error);
         }
     }
@@ -192,12 +184,11 @@ impl crate::comm::Peer {
     fn forget(&self) {
         self.show_table((std::ptr::null(), 0));
         self.show_rows(&Rows::default());
-        self.wanted_slots.store(0, Relaxed);
         self.wanted_requests.store(0, Relaxed);
         self.registrations.store(0, Relaxed);
         self.registration_hash.store(0, Relaxed);
         self.clear_inboxes();
         *self.lock_status() = Default::default();
-        *self.lock_checks() = Default::default();
+        *self.checks.lock() = Default::default();
     }
 }

@@ -16,8 +16,8 @@
 mod announce;
 mod execute;
 
-use lpf_core::request::Recent;
-use lpf_core::{Cause, Error, Pid, Result};
+use lpf_core::runtime::{Purpose, mismatch};
+use lpf_core::{Error, Pid, Result};
 
 use crate::barrier::Watch;
 use crate::long_wait::LongWait;
@@ -48,15 +48,6 @@ pub(crate) mod bits {
     pub(crate) const FAILED: u32 = 1 << 7;
 }
 
-/// How a process came to call what it called, for the text of a mismatch.
-fn kind_name(bits: u32) -> &'static str {
-    match bits & bits::KINDS {
-        bits::CLOSE => "the end of its function",
-        bits::REHOOK => "rehook",
-        _ => "sync",
-    }
-}
-
 /// Ends the program if it is dropped, which only a panic of [`guarded`]'s function does.
 struct AbortIfDropped;
 
@@ -85,13 +76,10 @@ impl Threads {
         if self.has_links() {
             self.settle_links()?;
         }
-        let is_silent = !self.changes.any() && !self.slots.has_abandoned() && !self.checked;
-        if self.queue.used() == 0 && is_silent {
+        if self.local.queue.used() == 0 && self.local.is_silent() {
             let all = self.meet(bits::SYNC)?;
             if all == bits::SYNC {
-                self.recent.forget();
-                self.slots.end_superstep();
-                self.superstep += 1;
+                self.local.end_silent_superstep();
                 return Ok(());
             }
             return guarded(|| self.phases(all, false));
@@ -119,8 +107,9 @@ impl Threads {
         let comm = &*self.comm;
         let watch = Watch::Meeting(&comm.failure, self.meeting);
         let mut long = LongWait::new(self, mine);
-        let met =
-            comm.barrier.meet(self.pid as usize, self.epoch, mine, watch, &mut || long.look());
+        let met = comm
+            .barrier
+            .meet(self.local.pid as usize, self.epoch, mine, watch, &mut || long.look());
         match met {
             Ok(all) if !long.was_given_up() => {
                 long.end();
@@ -139,38 +128,30 @@ impl Threads {
     fn meet_again(&mut self, mine: u32) -> u32 {
         self.epoch = self.epoch.wrapping_add(1);
         let comm = &*self.comm;
-        let met = comm.barrier.meet(self.pid as usize, self.epoch, mine, Watch::Bound, &mut || {});
+        let met =
+            comm.barrier.meet(self.local.pid as usize, self.epoch, mine, Watch::Bound, &mut || {});
         met.unwrap_or(bits::FAILED)
     }
 
-    /// Who called what, where not all called the same.
+    /// Not all processes called the same.
     #[cold]
     fn mismatch(&self) -> Error {
-        let kinds: Vec<u32> = (0..self.nprocs)
-            .map(|who| self.comm.barrier.line(who as usize, self.epoch).bits() & bits::KINDS)
-            .collect();
-        let find = |wanted: fn(u32) -> bool| kinds.iter().position(|&kind| wanted(kind));
-        let own = self.superstep;
-        if let (Some(left), Some(stayed)) =
-            (find(|kind| kind == bits::CLOSE), find(|kind| kind != bits::CLOSE))
-        {
-            let cause = Cause::LeftEarly { own, other: stayed as Pid, next: own + 1 };
-            return Error::fatal(left as Pid, own, cause);
-        }
-        let first = kinds[0];
-        let other = kinds.iter().position(|&kind| kind != first).unwrap_or(0);
-        let cause = Cause::Mismatch {
-            own: kind_name(first).into(),
-            other: other as Pid,
-            theirs: kind_name(kinds[other]).into(),
-        };
-        Error::fatal(0, own, cause)
+        let kind = |who: Pid| self.comm.barrier.line(who as usize, self.epoch).bits() & bits::KINDS;
+        mismatch(self.local.superstep, |purpose| {
+            let bits = match purpose {
+                Purpose::Sync => bits::SYNC,
+                Purpose::Rehook => bits::REHOOK,
+                Purpose::Close => bits::CLOSE,
+                Purpose::Count => return None,
+            };
+            (0..self.local.nprocs).find(|&who| kind(who) == bits)
+        })
     }
 
     /// Phases 1 to 4 after the first meeting.
     fn phases(&mut self, all: u32, sent_payload: bool) -> Result<()> {
         // Checked mode knows the places in the source, so it speaks first.
-        let mut result = if self.checked { self.check_superstep() } else { Ok(()) };
+        let mut result = if self.local.is_checked() { self.check_superstep() } else { Ok(()) };
         if result.is_ok() && all & (bits::REGISTERED | bits::RESIZED) != 0 {
             result = self.compare_changes(all);
         }
@@ -194,20 +175,15 @@ impl Threads {
         } else if let Err(error) = result {
             return Err(self.fail_before(self.meeting + 1, error));
         }
-        self.queue.reset();
-        self.slots.end_superstep();
-        self.recent = Recent::NONE;
-        if self.checked {
-            self.settle_checks();
-        }
-        if self.changes.any() || all & (bits::REGISTERED | bits::RESIZED) != 0 {
+        self.local.settle();
+        if self.local.changes.any() || all & (bits::REGISTERED | bits::RESIZED) != 0 {
             self.apply_changes(all);
             self.let_go_of_removed()?;
         }
         if has_agreed {
             self.forget_abandoned();
         }
-        self.superstep += 1;
+        self.local.superstep += 1;
         Ok(())
     }
 }

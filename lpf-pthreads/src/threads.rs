@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use lpf_core::arrivals::{Arrival, Call, Expect, InboxShape, InboxSlot, Link, Travel};
 use lpf_core::error::AtCaller;
-use lpf_core::request::{Changes, Recent, Requests, Way};
-use lpf_core::slot::SlotTable;
+use lpf_core::request::Way;
+use lpf_core::runtime::LocalState;
 use lpf_core::waits::Consult;
 use lpf_core::{
     Args, Awaited, Cause, Context, Error, GetAttr, GlobalSlot, Leaving, LocalSlot, Lpf, Machine,
@@ -13,27 +13,21 @@ use lpf_core::{
 };
 
 use crate::board::ThreadBoard;
-use crate::changes::Capacity;
-use crate::comm::{Comm, Rows};
+use crate::changes::Larger;
+use crate::comm::{Comm, Peer, Rows};
 use crate::links::Links;
 
 /// One process of a section: a thread.
 #[derive(Debug)]
 pub struct Threads {
-    pub(crate) queue: Requests,
+    pub(crate) local: LocalState,
     pub(crate) rows: Rows,
-    pub(crate) recent: Recent,
-    pub(crate) slots: SlotTable,
-    pub(crate) pid: Pid,
-    pub(crate) nprocs: Pid,
-    /// Full syncs completed.
-    pub(crate) superstep: u64,
     /// Meetings entered, whatever for; first ones only.
     pub(crate) meeting: u64,
     /// Calls of the barrier.
     pub(crate) epoch: u32,
-    pub(crate) changes: Changes,
-    pub(crate) capacity: Capacity,
+    /// The least capacity that any process asked for, as the sync under way found it.
+    pub(crate) agreed_requests: usize,
     pub(crate) comm: Arc<Comm>,
     pub(crate) links: Links,
     /// Processors that an exec from here may use.
@@ -41,48 +35,37 @@ pub struct Threads {
     /// Set by the first fatal error of this context.
     pub(crate) dead: Option<Error>,
     pub(crate) left: bool,
-    /// Checked mode.
-    pub(crate) checked: bool,
 }
 
 impl Threads {
     /// Process `pid` of the section behind `comm`, with `free` processors for its own exec.
     pub(crate) fn new(comm: Arc<Comm>, pid: Pid, free: Pid) -> Result<Self> {
         let nprocs = comm.processes() as Pid;
+        let checks = comm.environment.check.then(|| comm.peers[pid as usize].checks.clone());
         Ok(Threads {
-            queue: Requests::new(pid, nprocs)?,
+            local: LocalState::new(pid, nprocs, checks)?,
             rows: Rows::default(),
-            recent: Recent::NONE,
-            slots: SlotTable::new(pid),
-            pid,
-            nprocs,
-            superstep: 0,
             meeting: 0,
             epoch: comm.barrier.epoch(pid as usize),
-            changes: Changes::default(),
-            capacity: Capacity::default(),
+            agreed_requests: 0,
             links: Links::default(),
             free,
             dead: None,
             left: true,
-            checked: comm.environment.check,
             comm,
         })
     }
 
-    #[cold]
-    pub(crate) fn misuse(&self, cause: Cause) -> Error {
-        Error::misuse(self.pid, self.superstep, cause)
+    /// What this process shows the others.
+    #[inline]
+    pub(crate) fn own_peer(&self) -> &Peer {
+        &self.comm.peers[self.local.pid as usize]
     }
 
-    #[cold]
-    pub(crate) fn no_such_process(&self, pid: Pid) -> Error {
-        self.misuse(Cause::NoSuchProcess { pid, last: self.nprocs - 1 })
-    }
-
-    #[cold]
-    pub(crate) fn out_of_range(&self, slot: Slot, offset: usize, bytes: usize) -> Error {
-        self.misuse(self.slots.out_of_range(slot, offset, bytes))
+    /// What a resize changes.
+    fn with_room(&mut self) -> (&mut LocalState, Larger<'_>) {
+        let Threads { local, comm, rows, .. } = self;
+        (local, Larger { comm, rows })
     }
 
     /// Says that this process will not reach `meeting`, and ends its part.
@@ -96,7 +79,7 @@ impl Threads {
     /// Fails the section in a child that was forked from a process of it: none of the others is there.
     #[inline]
     pub(crate) fn check_process(&mut self) -> Result<()> {
-        match self.comm.maker.check(self.pid, self.superstep) {
+        match self.comm.maker.check(self.local.pid, self.local.superstep) {
             Ok(()) => Ok(()),
             Err(forked) => Err(self.fail_before(self.meeting + 1, forked)),
         }
@@ -109,7 +92,7 @@ impl Threads {
             self.revoke_offers();
             self.end_loans();
         }
-        let unknown = || self.misuse(Cause::Deadlock("the section failed".into()));
+        let unknown = || self.local.misuse(Cause::Deadlock("the section failed".into()));
         let report = self.comm.failure.report().unwrap_or_else(unknown);
         self.dead.get_or_insert(report).clone()
     }
@@ -125,17 +108,17 @@ unsafe impl Lpf for Threads {
 
     #[inline]
     fn pid(&self) -> Pid {
-        self.pid
+        self.local.pid
     }
 
     #[inline]
     fn nprocs(&self) -> Pid {
-        self.nprocs
+        self.local.nprocs
     }
 
     #[inline]
     fn superstep(&self) -> u64 {
-        self.superstep
+        self.local.superstep
     }
 
     fn exec<P: Program>(&mut self, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
@@ -161,12 +144,7 @@ unsafe impl Lpf for Threads {
         bytes: usize,
         registrant: Registrant,
     ) -> Result<LocalSlot> {
-        let slot = self.slots.register_local(base, bytes, registrant, self.superstep);
-        let slot = slot.at_caller()?;
-        if self.checked {
-            self.track_registration(slot.into(), bytes, 0, registrant);
-        }
-        Ok(slot)
+        self.local.register_local(base, bytes, registrant)
     }
 
     #[track_caller]
@@ -176,44 +154,29 @@ unsafe impl Lpf for Threads {
         bytes: usize,
         shape: u64,
     ) -> Result<GlobalSlot> {
-        let slot = self.slots.register_global(base, bytes, shape, self.superstep).at_caller()?;
-        self.changes.registered = true;
-        if self.checked {
-            // Only the typed layer says what shape its areas have.
-            let registrant = if shape == 0 { Registrant::Caller } else { Registrant::Runtime };
-            self.track_registration(slot.into(), bytes, shape, registrant);
-        }
-        Ok(slot)
+        self.local.register_global(base, bytes, shape)
     }
 
     #[track_caller]
     fn deregister(&mut self, slot: Slot) -> Result<()> {
         if self.is_offered(slot) {
             let cause = Cause::SlotOffered { slot: slot.to_string() };
-            return Err(self.misuse(cause)).at_caller();
+            return Err(self.local.misuse(cause)).at_caller();
         }
         if self.is_leaving(slot) {
             let cause = Cause::SlotBusy { slot: slot.to_string() };
-            return Err(self.misuse(cause)).at_caller();
+            return Err(self.local.misuse(cause)).at_caller();
         }
-        self.slots.deregister(slot, self.superstep).at_caller()?;
-        self.recent = Recent::NONE;
-        if self.checked {
-            self.track_deregistration(slot);
-        }
-        if slot.is_global() {
-            self.changes.registered = true;
-        }
-        Ok(())
+        self.local.deregister(slot)
     }
 
     fn abandon(&mut self, slot: GlobalSlot, block: usize) {
-        self.slots.abandon(slot, block);
+        self.local.slots.abandon(slot, block);
     }
 
     #[inline]
     fn abandoned_block(&mut self) -> Option<usize> {
-        self.slots.abandoned_block()
+        self.local.slots.abandoned_block()
     }
 
     #[inline(always)]
@@ -229,7 +192,9 @@ unsafe impl Lpf for Threads {
         attr: PutAttr,
     ) -> Result<()> {
         match attr {
-            PutAttr::Default => self.request(Way::Put, src, src_offset, to, dst, dst_offset, bytes),
+            PutAttr::Default => {
+                self.local.request(Way::Put, src, src_offset, to, dst, dst_offset, bytes)
+            }
             PutAttr::Channel(link) => {
                 self.put_on(link, src, src_offset, bytes, Travel::Cell).at_caller()
             }
@@ -254,7 +219,7 @@ unsafe impl Lpf for Threads {
         bytes: usize,
         _attr: GetAttr,
     ) -> Result<()> {
-        self.request(Way::Get, dst, dst_offset, from, src, src_offset, bytes)
+        self.local.request(Way::Get, dst, dst_offset, from, src, src_offset, bytes)
     }
 
     #[inline]
@@ -276,53 +241,34 @@ unsafe impl Lpf for Threads {
     fn probe(&self) -> Machine {
         let environment = &self.comm.environment;
         let parameters = environment.parameters.clone();
-        Machine::new(environment.procs, self.free, self.nprocs, parameters)
+        Machine::new(environment.procs, self.free, self.local.nprocs, parameters)
             .on_cores(environment.cores)
     }
 
     #[track_caller]
     fn resize_memory_register(&mut self, slots: usize) -> Result<()> {
-        self.resize_slots(slots.saturating_add(self.capacity.library_slots)).at_caller()?;
-        self.capacity.user_slots = slots;
-        Ok(())
+        let (local, mut room) = self.with_room();
+        local.resize_slots(&mut room, slots)
     }
 
     #[track_caller]
     fn resize_message_queue(&mut self, requests: usize) -> Result<()> {
-        self.resize_requests(requests.saturating_add(self.capacity.library_requests))
-            .at_caller()?;
-        self.capacity.user_requests = requests;
-        Ok(())
+        let (local, mut room) = self.with_room();
+        local.resize_requests(&mut room, requests)
     }
 
+    #[track_caller]
     fn reserve(&mut self, slots: usize, requests: usize) -> Result<()> {
-        let all_slots = self.capacity.slots().saturating_add(slots);
-        let all_requests = self.capacity.requests().saturating_add(requests);
-        self.resize_slots(all_slots)?;
-        self.resize_requests(all_requests)?;
-        self.capacity.library_slots += slots;
-        self.capacity.library_requests += requests;
-        Ok(())
+        let (local, mut room) = self.with_room();
+        local.reserve(&mut room, slots, requests)
     }
 
     fn suspend(&mut self) -> Result<()> {
-        let Threads { changes, queue, slots, recent, .. } = self;
-        changes.suspend(queue, slots, recent).map_err(|bytes| {
-            let cause = Cause::OutOfMemory { what: "request lists".into(), bytes };
-            Error::mitigable(self.pid, self.superstep, cause)
-        })?;
-        if self.checked {
-            self.suspend_checks();
-        }
-        Ok(())
+        self.local.suspend()
     }
 
     fn restore(&mut self) {
-        let Threads { changes, queue, slots, recent, .. } = self;
-        changes.restore(queue, slots, recent);
-        if self.checked {
-            self.restore_checks();
-        }
+        self.local.restore();
     }
 
     fn register_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot> {
@@ -334,8 +280,8 @@ unsafe impl Lpf for Threads {
     }
 
     fn open(&mut self, inbox: InboxSlot, ring: u32, peer: Pid, peer_ring: u32) -> Result<Link> {
-        if peer >= self.nprocs {
-            return Err(self.no_such_process(peer));
+        if peer >= self.local.nprocs {
+            return Err(self.local.no_such_process(peer));
         }
         self.open_link(inbox, ring, peer, peer_ring)
     }
@@ -345,11 +291,11 @@ unsafe impl Lpf for Threads {
     }
 
     fn offer(&mut self, link: Link, slot: Slot, offset: usize, bytes: usize) -> Result<u64> {
-        let Some(entry) = self.slots.local_side(slot) else {
-            return Err(self.unknown(slot));
+        let Some(entry) = self.local.slots.local_side(slot) else {
+            return Err(self.local.unknown(slot));
         };
         let Some(address) = entry.range(offset, bytes) else {
-            return Err(self.out_of_range(slot, offset, bytes));
+            return Err(self.local.out_of_range(slot, offset, bytes));
         };
         self.offer_on(link, slot, address, bytes)
     }
@@ -417,7 +363,7 @@ unsafe impl Lpf for Threads {
     }
 
     fn board(&self) -> ThreadBoard {
-        ThreadBoard::new(self.comm.clone(), self.pid)
+        ThreadBoard::new(self.comm.clone(), self.local.pid)
     }
 }
 
@@ -429,7 +375,7 @@ impl SharedMemory for Threads {
         if let Some(dead) = &self.dead {
             return Err(dead.clone());
         }
-        let (procs, nested) = (procs.min(self.free), self.nprocs > 1);
+        let (procs, nested) = (procs.min(self.free), self.local.nprocs > 1);
         crate::section::exec(&self.comm.environment, procs, self.free, nested, args, f)
     }
 }

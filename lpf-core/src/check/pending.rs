@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::Tracked;
+use super::{Place, Tracked};
 use crate::Pid;
 use crate::request::Way;
 
@@ -26,6 +26,12 @@ impl Pending {
     /// The requests of this superstep.
     pub fn requests(&self) -> &[Tracked] {
         &self.all[self.begin()..]
+    }
+
+    /// Where the latest request of this superstep was made that `is_it` knows.
+    pub fn latest(&self, is_it: impl Fn(&Tracked) -> bool) -> Option<Place> {
+        let latest = self.requests().iter().rfind(|tracked| is_it(tracked));
+        latest.map(|tracked| tracked.place.clone())
     }
 
     /// Adds a request of this superstep.

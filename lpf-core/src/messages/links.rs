@@ -17,7 +17,6 @@ mod unread;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use super::local::Local;
 use super::memory::Memory;
 use super::process::Process;
 use super::transport::{Rank, Ticket, Transport};
@@ -26,6 +25,7 @@ use crate::Pid;
 use crate::arrivals::{Call, InboxShape, Incoming, Link, Outgoing, Queue};
 use crate::error::Result;
 use crate::lpf::Awaited;
+use crate::runtime::LocalState;
 use crate::slot::Slot;
 use crate::waits::{
     Consult, Doing, QueuedLanding, ReceiverCounts, SenderCounts, Status, Stream, Want, What,
@@ -266,7 +266,7 @@ impl Links {
     }
 
     /// What this process has done on all streams; what it is doing is the caller's to say.
-    pub(super) fn status(&self, local: &Local) -> Status {
+    pub(super) fn status(&self, local: &LocalState) -> Status {
         let mut status = self.known.clone();
         for link in self.open_links() {
             let holder = if link.has_granted { None } else { self.holder(link) };
@@ -304,7 +304,7 @@ impl Links {
     pub(super) fn progress<T: Transport>(
         &mut self,
         net: &mut T,
-        local: &Local,
+        local: &LocalState,
     ) -> std::result::Result<(), Stop> {
         if self.active == 0 {
             return Ok(());
@@ -332,7 +332,7 @@ impl Links {
     fn move_on<T: Transport>(
         &mut self,
         net: &mut T,
-        local: &Local,
+        local: &LocalState,
         link: &mut OpenLink,
     ) -> std::result::Result<(), Stop> {
         if !link.has_granted {
@@ -367,7 +367,7 @@ impl Links {
     fn at_once<T: Transport>(
         &mut self,
         net: &mut T,
-        local: &Local,
+        local: &LocalState,
         awaited: Awaited<'_>,
     ) -> std::result::Result<(), Stop> {
         self.at_once += 1;
@@ -432,7 +432,7 @@ impl OpenLink {
 
 /// A process that waits for messages or a flush, as its waits see it.
 struct InExpected<'a> {
-    local: &'a Local,
+    local: &'a LocalState,
     links: &'a mut Links,
     awaited: Awaited<'a>,
 }
@@ -455,7 +455,7 @@ impl Waiting for InExpected<'_> {
 
 /// A process that waits for a record of the board, as its waits see it.
 struct InConsulting<'a> {
-    local: &'a Local,
+    local: &'a LocalState,
     links: &'a mut Links,
     wait: Consult<'a>,
 }

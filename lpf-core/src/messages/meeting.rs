@@ -12,7 +12,6 @@ mod direct;
 
 use std::ops::Range;
 
-use super::local::Local;
 use super::memory::Memory;
 use super::superstep::InMeeting;
 use super::transport::{Broken, Transport};
@@ -20,6 +19,7 @@ use super::watch::{Stop, Watch};
 use super::wire::{Head, LARGEST_UNIT, Opening, Summary};
 use crate::Pid;
 use crate::error::{Cause, Error, Result};
+use crate::runtime::LocalState;
 
 use bruck::Bruck;
 use direct::Direct;
@@ -32,7 +32,7 @@ const COPIED: usize = 1 << 10;
 pub(super) enum Allowed<'a> {
     /// At most so many requests.
     Requests(usize),
-    /// As many messages of each process as this one has awaited: [`Kind::Count`](super::wire::Kind::Count).
+    /// As many messages of each process as this one has awaited: [`Purpose::Count`](crate::runtime::Purpose::Count).
     Messages(&'a [u16]),
 }
 
@@ -134,7 +134,7 @@ pub(super) enum Refused {
 }
 
 impl Refused {
-    pub(super) fn at(self, local: &Local) -> Error {
+    pub(super) fn at(self, local: &LocalState) -> Error {
         match self {
             Refused::Memory(bytes) => local.refused("the first exchange", bytes),
             Refused::Network(broken) => {

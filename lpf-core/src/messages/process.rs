@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 use super::contexts::Contexts;
 use super::control::{Control, SectionId};
 use super::links::Links;
-use super::local::Local;
 use super::meeting::{Meeting, Way};
-use super::superstep::Scratch;
+use super::superstep::{Larger, Scratch};
 use super::traffic::Traffic;
 use super::transport::{Rank, Transport};
 use super::watch::Watch;
-use super::wire::{Kind, Summary};
+use super::wire::Summary;
 use crate::arrivals::{Arrival, Call, Expect, InboxShape, InboxSlot, Link, Travel};
 use crate::attr::{GetAttr, PutAttr, SyncAttr};
+use crate::check::SharedChecks;
 use crate::context::Context;
 use crate::error::{AtCaller, Cause, Error, Result};
 use crate::lpf::{Awaited, Leaving, Lpf};
@@ -24,6 +24,7 @@ use crate::machine::{Machine, Parameters};
 use crate::process::Maker;
 use crate::program::Program;
 use crate::request;
+use crate::runtime::{LocalState, Purpose};
 use crate::slot::{GlobalSlot, LocalSlot, Registrant, Slot};
 use crate::wait::Patience;
 use crate::waits::Consult;
@@ -110,7 +111,7 @@ pub struct Host {
 /// One process of a section: an operating-system process with a network.
 #[derive(Debug)]
 pub struct Process<T: Transport> {
-    pub(super) local: Local,
+    pub(super) local: LocalState,
     pub(super) network: Network<T>,
     pub(super) watch: Watch,
     pub(super) meeting: Meeting,
@@ -170,7 +171,7 @@ impl<T: Transport> Process<T> {
         // First: the others learn of a refusal, too.
         shared.net.control().enter(section, &watch.members);
         shared.net.control().track(section, watch.supersteps.clone());
-        let local = Local::new(pid, nprocs, environment.check)?;
+        let local = LocalState::new(pid, nprocs, environment.check.then(SharedChecks::default))?;
         let meeting = Meeting::new(way, &mut shared.net, &watch, context);
         let mut meeting = meeting.map_err(|error| error.at(&local))?;
         let scratch = match Scratch::new(&local, &meeting) {
@@ -189,7 +190,7 @@ impl<T: Transport> Process<T> {
             watch,
             meeting,
             scratch,
-            all: Summary::of(pid, Kind::Sync),
+            all: Summary::of(pid, Purpose::Sync),
             links,
             ring_limit,
             traffic: Traffic::new(way),
@@ -204,6 +205,12 @@ impl<T: Transport> Process<T> {
             keeps_report,
             quiet: true,
         })
+    }
+
+    /// What a resize changes.
+    fn with_room(&mut self) -> (&mut LocalState, Larger<'_>) {
+        let Process { local, meeting, scratch, .. } = self;
+        (local, Larger { meeting, scratch })
     }
 
     #[inline]
@@ -416,19 +423,20 @@ unsafe impl<T: Transport> Lpf for Process<T> {
 
     #[track_caller]
     fn resize_memory_register(&mut self, slots: usize) -> Result<()> {
-        self.local.resize_slots(slots)
+        let (local, mut room) = self.with_room();
+        local.resize_slots(&mut room, slots)
     }
 
     #[track_caller]
     fn resize_message_queue(&mut self, requests: usize) -> Result<()> {
-        let all = requests.saturating_add(self.local.library_requests());
-        self.with_room(all, |local| local.resize_requests(requests)).at_caller()
+        let (local, mut room) = self.with_room();
+        local.resize_requests(&mut room, requests)
     }
 
     #[track_caller]
     fn reserve(&mut self, slots: usize, requests: usize) -> Result<()> {
-        let all = self.local.wanted_requests().saturating_add(requests);
-        self.with_room(all, |local| local.reserve(slots, requests)).at_caller()
+        let (local, mut room) = self.with_room();
+        local.reserve(&mut room, slots, requests)
     }
 
     fn suspend(&mut self) -> Result<()> {

@@ -13,12 +13,12 @@ use super::process::{Environment, Host, Membership, Network, Process, Shared};
 use super::tags;
 use super::transport::{Rank, Transport};
 use super::watch::{Stop, Waiting, Watch};
-use super::wire::Kind;
 use crate::args::{Args, Symbol};
 use crate::attr::SyncAttr;
 use crate::error::{Cause, Error, Result};
 use crate::lpf::{Leaving, Lpf};
 use crate::program::Program;
+use crate::runtime::Purpose;
 use crate::wait::Patience;
 use crate::waits::Status;
 use crate::{Pid, run_section};
@@ -362,7 +362,8 @@ impl<T: Transport> Process<T> {
             .links
             .report_all(&mut shared.net)
             .map_err(|stop| self.watch.stopped(shared.net.control(), self.local.superstep, stop));
-        let met = reported.and_then(|()| self.meet(&mut shared, Kind::Rehook, SyncAttr::Default));
+        let met =
+            reported.and_then(|()| self.meet(&mut shared, Purpose::Rehook, SyncAttr::Default));
         let met = met.and_then(|_| self.end_meeting(&mut shared.net));
         if let Err(error) = met {
             return Err(self.die(&mut shared.net, error));
@@ -420,28 +421,20 @@ impl<T: Transport> Process<T> {
 
     fn leave_as(&mut self, how: Leaving) -> Result<()> {
         self.alive()?;
-        let cause = match how {
-            Leaving::Done => return self.close_section(),
-            // Its own error needs no second mention of who and when.
-            Leaving::Returned(error) if error.process() == Some(self.local.pid) => {
-                Cause::Returned { message: error.reason() }
-            }
-            Leaving::Returned(error) => Cause::Returned { message: error.to_string() },
-            Leaving::Panicked(message) => Cause::Panicked { message },
-            Leaving::Failed(error) => return Err(self.fail_section(error)),
-        };
-        let error = Error::fatal(self.local.pid, self.local.superstep, cause);
-        Err(self.fail_section(error))
+        match self.local.failure_of(how) {
+            None => self.close_section(),
+            Some(error) => Err(self.fail_section(error)),
+        }
     }
 
     fn close_section(&mut self) -> Result<()> {
         self.settle_links()?;
-        self.report_leaks();
+        self.local.report_leaks();
         let network = self.network.clone();
         let mut shared = network.lock();
         let ended = self.count_messages(&mut shared).and_then(|()| {
             self.links.ends = true;
-            self.meet(&mut shared, Kind::Close, SyncAttr::Default)?;
+            self.meet(&mut shared, Purpose::Close, SyncAttr::Default)?;
             // Nobody is met again: some may have left already.
             self.send_off(&mut shared.net)
         });
@@ -453,7 +446,7 @@ impl<T: Transport> Process<T> {
         if !self.links.are_in_use() {
             return Ok(());
         }
-        self.meet(shared, Kind::Count, SyncAttr::Default)?;
+        self.meet(shared, Purpose::Count, SyncAttr::Default)?;
         self.end_meeting(&mut shared.net)
     }
 }

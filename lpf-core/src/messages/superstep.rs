@@ -24,20 +24,20 @@ use std::sync::atomic::Ordering;
 use super::contexts::Contexts;
 use super::control::Control;
 use super::links::Links;
-use super::local::Local;
 use super::meeting::{Allowed, Meeting, Room};
 use super::process::{Process, Shared};
 use super::transport::{Piece, Transport};
 use super::watch::Waiting;
-use super::wire::{Kind, Registrations, Summary, flags};
+use super::wire::{Summary, flags};
 use crate::Pid;
 use crate::arrivals::left_unread;
 use crate::attr::SyncAttr;
-use crate::error::{Cause, Error, Result};
+use crate::error::{Error, Result};
 use crate::request::List;
+use crate::runtime::{self, LocalState, Purpose, mismatch};
 use crate::waits::{Doing, Status};
 use answers::Answers;
-pub(super) use checked::Told;
+use checked::Told;
 use data::Long;
 
 /// What a superstep works with; all of it reserved beforehand.
@@ -48,6 +48,8 @@ pub(super) struct Scratch {
     long: Long,
     /// By target, the requests of this superstep.
     lists: Vec<Lists>,
+    /// In checked mode, by process, what it told in the superstep under way.
+    told: Vec<Told>,
     /// Larger ones, from the end of the next full sync on.
     next: Option<(Room, Answers, Long)>,
 }
@@ -73,18 +75,18 @@ impl Lists {
 
 impl Scratch {
     /// Without room for requests, or the bytes that were refused.
-    pub(super) fn new(local: &Local, meeting: &Meeting) -> std::result::Result<Self, usize> {
+    pub(super) fn new(local: &LocalState, meeting: &Meeting) -> std::result::Result<Self, usize> {
         let nprocs = local.nprocs as usize;
         let mut lists = Vec::new();
         let bytes = nprocs.saturating_mul(size_of::<Lists>());
         lists.try_reserve_exact(nprocs).map_err(|_| bytes)?;
         lists.resize(nprocs, Lists::EMPTY);
         let (room, answers, long) = Self::rooms(local, meeting, 0)?;
-        Ok(Scratch { room, answers, long, lists, next: None })
+        Ok(Scratch { room, answers, long, lists, told: Vec::new(), next: None })
     }
 
     fn rooms(
-        local: &Local,
+        local: &LocalState,
         meeting: &Meeting,
         requests: usize,
     ) -> std::result::Result<(Room, Answers, Long), usize> {
@@ -111,22 +113,43 @@ impl Scratch {
     }
 }
 
+/// A capacity for requests, as a process between processes gets it.
+pub(super) struct Larger<'a> {
+    pub(super) meeting: &'a Meeting,
+    pub(super) scratch: &'a mut Scratch,
+}
+
+impl runtime::Room for Larger<'_> {
+    fn for_requests(
+        &mut self,
+        local: &mut LocalState,
+        requests: usize,
+        reserve: impl FnOnce(&mut LocalState) -> Result<()>,
+    ) -> Result<()> {
+        let rooms = Scratch::rooms(local, self.meeting, requests);
+        let rooms = rooms.map_err(|bytes| local.refused("messages", bytes))?;
+        reserve(local)?;
+        self.scratch.next = Some(rooms);
+        Ok(())
+    }
+}
+
 /// A process in a full sync, a rehook or at its end, as its waits see it.
 pub(super) struct InMeeting<'a> {
-    pub(super) local: &'a Local,
+    pub(super) local: &'a LocalState,
     pub(super) links: &'a mut Links,
-    pub(super) kind: Kind,
+    pub(super) kind: Purpose,
     pub(super) missing: Pid,
 }
 
 impl InMeeting<'_> {
     /// A process is subject to more requests than it has room for.
     pub(super) fn overrun(&self, origin: Pid, count: usize) -> Error {
-        let Local { pid: target, queue, .. } = self.local;
+        let LocalState { pid: target, queue, .. } = self.local;
         let cause = queue.overrun(*target, origin, count + queue.used());
         let error = Error::fatal(origin, self.local.superstep, cause);
-        // Only the origin knows where it made its requests: see `Local::with_place`.
-        if self.local.checks.is_some() { error.in_checked_mode() } else { error }
+        // Only the origin knows where it made its requests: see `LocalState::with_place`.
+        if self.local.is_checked() { error.in_checked_mode() } else { error }
     }
 
     /// This process has not awaited all that was sent to it.
@@ -141,7 +164,7 @@ impl Waiting for InMeeting<'_> {
     fn status(&self) -> Status {
         let mut status = self.links.status(self.local);
         status.doing = match self.kind {
-            Kind::Count | Kind::Close => Doing::Left,
+            Purpose::Count | Purpose::Close => Doing::Left,
             _ => Doing::FullSync(self.local.superstep),
         };
         status
@@ -168,9 +191,9 @@ impl<T: Transport> Process<T> {
     }
 
     fn phases(&mut self, shared: &mut Shared<T>, attr: SyncAttr<'_>) -> Result<()> {
-        self.meet(shared, Kind::Sync, attr)?;
+        self.meet(shared, Purpose::Sync, attr)?;
         let net = &mut shared.net;
-        if self.local.checks.is_some() {
+        if self.local.is_checked() {
             self.check_superstep(net)?;
         }
         let flags = self.all.flags;
@@ -184,6 +207,7 @@ impl<T: Transport> Process<T> {
         }
         self.end_meeting(net)?;
         self.local.settle();
+        self.scratch.told.clear();
         if flags & (flags::REGISTERED | flags::RESIZED) != 0 {
             let resized = flags & flags::RESIZED != 0;
             self.local.apply(resized, usize::try_from(self.all.requests).unwrap_or(usize::MAX));
@@ -203,7 +227,7 @@ impl<T: Transport> Process<T> {
     /// Waits until this process's messages have left.
     pub(super) fn send_off(&mut self, net: &mut T) -> Result<()> {
         let Process { local, links, meeting, watch, .. } = self;
-        let mut what = InMeeting { local, links, kind: Kind::Sync, missing: local.pid };
+        let mut what = InMeeting { local, links, kind: Purpose::Sync, missing: local.pid };
         watch.wait(net, &mut what, |what, net| {
             let left = meeting.have_left(net)?;
             if !left {
@@ -220,39 +244,25 @@ impl<T: Transport> Process<T> {
         self.meeting.finish(net, &self.watch, self.local.superstep)
     }
 
-    /// Gets the room for `requests` requests, for the next full sync, if `reserve` gets the rest.
-    pub(super) fn with_room(
-        &mut self,
-        requests: usize,
-        reserve: impl FnOnce(&mut Local) -> Result<()>,
-    ) -> Result<()> {
-        let rooms = Scratch::rooms(&self.local, &self.meeting, requests);
-        let rooms = rooms.map_err(|bytes| self.local.refused("messages", bytes))?;
-        reserve(&mut self.local)?;
-        self.scratch.next = Some(rooms);
-        Ok(())
-    }
-
     /// Meets the others: everybody came for the same, or the section fails.
     pub(super) fn meet(
         &mut self,
         shared: &mut Shared<T>,
-        kind: Kind,
+        kind: Purpose,
         attr: SyncAttr<'_>,
     ) -> Result<()> {
         let is_all = self.compose(kind);
-        let (calls, hash) = self.local.registrations();
+        let registrations = self.local.registrations();
         let mine = &mut self.all;
         *mine = Summary::of(self.local.pid, kind);
-        if kind == Kind::Rehook && self.local.pid == 0 {
+        if kind == Purpose::Rehook && self.local.pid == 0 {
             mine.context = shared.contexts.give().unwrap_or(Contexts::NONE);
         }
         mine.requests = self.local.wanted_requests() as u64;
-        mine.lowest = Registrations { hash, calls, pid: self.local.pid };
-        mine.highest = Registrations { hash, calls, pid: self.local.pid };
+        (mine.lowest, mine.highest) = (registrations, registrations);
         mine.abandoned = [self.local.slots.abandoned(); 2];
         let flag = |is_so, flag| if is_so { flag } else { 0 };
-        mine.flags = flag(kind == Kind::Sync && self.local.queue.used() > 0, flags::REQUESTS)
+        mine.flags = flag(kind == Purpose::Sync && self.local.queue.used() > 0, flags::REQUESTS)
             | flag(!is_all, flags::MORE)
             | flag(self.local.changes.registered, flags::REGISTERED)
             | flag(self.local.changes.resized, flags::RESIZED)
@@ -261,7 +271,7 @@ impl<T: Transport> Process<T> {
         let free = local.queue.capacity().saturating_sub(local.queue.used());
         let awaited;
         let allowed = match kind {
-            Kind::Count => {
+            Purpose::Count => {
                 awaited = links.count(&mut scratch.room.requests);
                 Allowed::Messages(&awaited)
             }
@@ -272,44 +282,23 @@ impl<T: Transport> Process<T> {
         meeting.meet(&mut shared.net, watch, &mut what, &mut scratch.room, all, allowed)?;
         let sent = meeting.sent() - before;
         match kind {
-            Kind::Sync => traffic.meta += sent,
+            Purpose::Sync => traffic.meta += sent,
             _ => traffic.barrier += sent,
         }
         if all.kinds.iter().filter(|&&pid| pid != Pid::MAX).count() > 1 {
-            let error = self.mismatch();
+            let kinds = self.all.kinds;
+            let first = |kind| Some(kinds[kind as usize]).filter(|&pid| pid != Pid::MAX);
+            let error = mismatch(self.local.superstep, first);
             return Err(shared.net.control().declare(self.watch.section, error));
         }
         Ok(())
     }
 
-    /// Who called what, where not all called the same.
-    #[cold]
-    fn mismatch(&self) -> Error {
-        let own = self.local.superstep;
-        let who = |kind: Kind| Some(self.all.kinds[kind as usize]).filter(|&pid| pid != Pid::MAX);
-        let stayed = who(Kind::Sync).into_iter().chain(who(Kind::Rehook)).min();
-        let left = who(Kind::Count).into_iter().chain(who(Kind::Close)).min();
-        if let (Some(left), Some(other)) = (left, stayed) {
-            return Error::fatal(left, own, Cause::LeftEarly { own, other, next: own + 1 });
-        }
-        let mut came: Vec<(Pid, Kind)> =
-            Kind::ALL.into_iter().filter_map(|kind| Some((who(kind)?, kind))).collect();
-        came.sort_by_key(|&(pid, _)| pid);
-        let ((first, kind), (other, theirs)) = (came[0], came[1]);
-        let (own_name, theirs) = (kind.name().into(), theirs.name().into());
-        Error::fatal(first, own, Cause::Mismatch { own: own_name, other, theirs })
-    }
-
     /// Whether all processes registered the same.
     fn compare_registrations(&self, net: &T) -> Result<()> {
-        let (low, high) = (self.all.lowest, self.all.highest);
-        if (low.hash, low.calls) == (high.hash, high.calls) {
-            return Ok(());
-        }
-        let (a, b) = if low.pid < high.pid { (low, high) } else { (high, low) };
-        let cause =
-            Cause::RegistrationsDiffer { a: a.pid, b: b.pid, a_count: a.calls, b_count: b.calls };
-        let error = Error::fatal(b.pid, self.local.superstep, cause);
-        Err(net.control().declare(self.watch.section, error))
+        let (lowest, highest) = (self.all.lowest, self.all.highest);
+        self.local
+            .compare_registrations(lowest, highest)
+            .map_err(|error| net.control().declare(self.watch.section, error))
     }
 }

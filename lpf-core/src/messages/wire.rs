@@ -18,6 +18,7 @@
 use super::contexts::Contexts;
 use crate::Pid;
 use crate::request::Run;
+use crate::runtime::{Purpose, Registrations};
 
 /// A request this long or shorter travels in its unit: the room for it was reserved with the request.
 pub(super) const SHORT: usize = 64;
@@ -37,30 +38,6 @@ pub(super) mod unit {
     pub(crate) const INLINE: u8 = 8;
 }
 
-/// What a process came for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Sync,
-    /// The end of its function, where it hears how many messages of links were sent to it.
-    Count,
-    /// The end of its section.
-    Close,
-    Rehook,
-}
-
-impl Kind {
-    pub(super) const ALL: [Kind; 4] = [Kind::Sync, Kind::Count, Kind::Close, Kind::Rehook];
-
-    /// As users call it.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Kind::Sync => "sync",
-            Kind::Count | Kind::Close => "the end of its function",
-            Kind::Rehook => "rehook",
-        }
-    }
-}
-
 /// Bits of [`Summary::flags`]; they are combined by or.
 pub(super) mod flags {
     /// Somebody has requests.
@@ -73,14 +50,6 @@ pub(super) mod flags {
     pub(crate) const RESIZED: u32 = 8;
     /// Somebody did not promise that writes are free of conflicts.
     pub(crate) const CONFLICTS: u32 = 16;
-}
-
-/// Collective registrations of one process: how many, their hash, and whose they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Registrations {
-    pub(super) hash: u64,
-    pub(super) calls: u64,
-    pub(super) pid: Pid,
 }
 
 /// What all processes have to know of each other: combined, it is the same everywhere, in whatever
@@ -105,8 +74,8 @@ impl Summary {
     pub(super) const BYTES: usize = 16 + 4 + 8 + 4 + 2 * 20 + 2 * 8;
 
     /// Of one process.
-    pub(super) fn of(pid: Pid, kind: Kind) -> Self {
-        let kinds = Kind::ALL.map(|each| if each == kind { pid } else { Pid::MAX });
+    pub(super) fn of(pid: Pid, kind: Purpose) -> Self {
+        let kinds = Purpose::ALL.map(|each| if each == kind { pid } else { Pid::MAX });
         let none = Registrations { hash: 0, calls: 0, pid };
         Summary {
             kinds,
@@ -188,7 +157,7 @@ impl Summary {
 /// What one process has for one other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
-    /// Requests, empty ones included; in [`Kind::Count`] the messages sent, see [`Links::count_sent`].
+    /// Requests, empty ones included; in [`Purpose::Count`] the messages sent, see [`Links::count_sent`].
     ///
     /// [`Links::count_sent`]: super::links::Links::count_sent
     pub(super) requests: u32,
@@ -239,7 +208,7 @@ impl Opening {
 
     /// Of a summary that is not combined yet.
     #[inline]
-    pub(super) fn of(kind: Kind, flags: u32, news: Option<&News>) -> Self {
+    pub(super) fn of(kind: Purpose, flags: u32, news: Option<&News>) -> Self {
         debug_assert!(flags < 1 << 16);
         let is_news = if news.is_some() { Self::NEWS } else { 0 };
         let mark = kind as u32 | flags << 8 | is_news;
@@ -469,7 +438,7 @@ mod tests {
     fn a_summary_is_the_same_in_whatever_order() {
         let mut all: Vec<Summary> = (0..5)
             .map(|pid| {
-                let mut one = Summary::of(pid, Kind::ALL[pid as usize % 2]);
+                let mut one = Summary::of(pid, Purpose::ALL[pid as usize % 2]);
                 one.lowest = Registrations { hash: u64::from(pid) % 3, calls: 2, pid };
                 one.highest = one.lowest;
                 one.requests = 10 + u64::from(pid);
@@ -501,7 +470,7 @@ mod tests {
     #[test]
     fn an_opening_says_what_it_was_told() {
         for (kind, news, whole) in [(0, false, 64), (1, true, 64), (2, false, 63), (2, true, 0)] {
-            let kind = Kind::ALL[kind];
+            let kind = Purpose::ALL[kind];
             let mut one = Summary::of(7, kind);
             (one.flags, one.requests, one.context) = (flags::REGISTERED, 1 << 40, 99);
             one.lowest = Registrations { hash: 3, calls: 1 << 50, pid: 7 };
@@ -517,7 +486,7 @@ mod tests {
             let is_long = 8 + 40 * usize::from(news) + 56 > whole;
             assert_eq!(END - start, 8 + 40 * usize::from(news) + 8 * usize::from(is_long));
             let mut heard = (!news).then_some(known);
-            let other = Summary::of(9, Kind::Close);
+            let other = Summary::of(9, Purpose::Close);
             let (mut all, mut combined) = (other, other);
             let mut reader = Reader(&out[start..]);
             assert_eq!(Opening::read(&mut all, 7, &mut heard, &mut reader), Some(head));
@@ -526,7 +495,7 @@ mod tests {
             let read = |n| Opening::read(&mut { other }, 7, &mut None, &mut Reader(&out[start..n]));
             assert!((start..END).all(|n| read(n).is_none()));
         }
-        let mut all = Summary::of(0, Kind::Sync);
+        let mut all = Summary::of(0, Purpose::Sync);
         assert!(Opening::read(&mut all, 0, &mut None, &mut Reader(&[3; 56])).is_none());
     }
 

@@ -48,12 +48,12 @@ impl Asking {
         // What came meanwhile is no longer wanted.
         process.publish(Doing::Waiting(wants(process)));
         let comm = process.comm.clone();
-        let own = comm.peers[process.pid as usize].lock_status().clone();
+        let own = comm.peers[process.local.pid as usize].lock_status().clone();
         let fetch = |pid: Pid| Some(comm.peers[pid as usize].lock_status().clone());
-        match self.suspicion.diagnose(process.pid, &own, fetch) {
+        match self.suspicion.diagnose(process.local.pid, &own, fetch) {
             None => Ok(()),
             Some(fault) => {
-                let error = Error::fatal(fault.process, process.superstep, fault.cause);
+                let error = Error::fatal(fault.process, process.local.superstep, fault.cause);
                 Err(process.fail_before(process.meeting + 1, error))
             }
         }
@@ -154,7 +154,7 @@ impl Threads {
 
     /// What a wait needs that is not there.
     pub(super) fn wants(&self, awaited: Awaited<'_>) -> Vec<Want> {
-        let pid = self.pid;
+        let pid = self.local.pid;
         match awaited {
             Awaited::Flushed => self.open_links().filter_map(|l| l.wants_to_send(pid)).collect(),
             Awaited::FlushedOn(links) => {
@@ -176,10 +176,11 @@ impl Threads {
     /// The wait has taken longer than `LPF_TIMEOUT`.
     #[cold]
     fn late(&mut self, wants: &[Want], limit: Duration) -> Error {
-        let missing = wants.first().map_or(self.pid, Want::awaited);
+        let missing = wants.first().map_or(self.local.pid, Want::awaited);
         let status = |of: Pid| Some(self.comm.peers[of as usize].lock_status().clone());
-        let own = status(self.pid).unwrap_or_default();
-        let last = last_of_chain(self.pid, &own, self.nprocs, status).unwrap_or(missing);
+        let own = status(self.local.pid).unwrap_or_default();
+        let last =
+            last_of_chain(self.local.pid, &own, self.local.nprocs, status).unwrap_or(missing);
         self.declare_late(self.meeting + 1, last, limit);
         self.die()
     }
@@ -187,12 +188,12 @@ impl Threads {
     /// Says what this process is in, for those who ask.
     #[cold]
     pub(crate) fn publish(&self, doing: Doing) {
-        let mut status = self.comm.peers[self.pid as usize].lock_status();
+        let mut status = self.own_peer().lock_status();
         // Who reads the status must not find a wait with the counts of an earlier time.
         for link in self.open_links() {
-            link.note(self.pid, &mut status);
+            link.note(self.local.pid, &mut status);
         }
-        status.superstep = self.superstep;
+        status.superstep = self.local.superstep;
         status.enter(self.links.call);
         status.doing = doing;
     }
@@ -200,10 +201,10 @@ impl Threads {
     /// Keeps what a link that is about to be closed has counted.
     pub(super) fn keep_counts(&self, link: Link) {
         if let Ok(open) = self.link(link) {
-            let mut status = self.comm.peers[self.pid as usize].lock_status();
-            open.note(self.pid, &mut status);
-            status.on_mut(open.to_peer(self.pid)).sent.closed = open.sent_before.opened;
-            status.on_mut(open.to_me(self.pid)).received.closed = open.received_before.opened;
+            let mut status = self.own_peer().lock_status();
+            open.note(self.local.pid, &mut status);
+            status.on_mut(open.to_peer(self.local.pid)).sent.closed = open.sent_before.opened;
+            status.on_mut(open.to_me(self.local.pid)).received.closed = open.received_before.opened;
         }
     }
 }

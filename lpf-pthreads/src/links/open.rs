@@ -7,7 +7,7 @@ use lpf_core::arrivals::{
     Call, InboxShape, InboxSlot, Incoming, Link, MAX_WINDOW, Outgoing, Queue, not_awaited,
 };
 use lpf_core::waits::Stream;
-use lpf_core::{Cause, Error, Pid, Result};
+use lpf_core::{Error, Pid, Result};
 
 use super::ring::{self, FREE, InboxMemory, process_of};
 use super::{Links, OpenLink, Place};
@@ -19,41 +19,32 @@ impl Threads {
         if shape.window == 0 || shape.window > MAX_WINDOW {
             let text =
                 format!("an inbox's window is 1 to {MAX_WINDOW} cells, not {}", shape.window);
-            return Err(self.arrivals_misuse(text));
+            return Err(self.local.arrivals_misuse(text));
         }
-        let memory = InboxMemory::new(shape).map_err(|bytes| {
-            let cause = Cause::OutOfMemory { what: "an inbox".into(), bytes };
-            Error::mitigable(self.pid, self.superstep, cause)
-        })?;
-        let number = self.comm.peers[self.pid as usize].add_inbox(Arc::new(memory));
-        self.note_inbox(shape.fingerprint() ^ 1);
-        self.capacity.inboxes = number + 1;
+        let memory = InboxMemory::new(shape);
+        let memory = memory.map_err(|bytes| self.local.refused("an inbox", bytes))?;
+        let number = self.comm.peers[self.local.pid as usize].add_inbox(Arc::new(memory));
+        self.local.note_inbox(shape.fingerprint() ^ 1);
+        self.links.inboxes = number + 1;
         Ok(InboxSlot::new(number as u32))
-    }
-
-    fn note_inbox(&mut self, what: u64) {
-        self.capacity.inbox_calls += 1;
-        let hash = self.capacity.inbox_hash.rotate_left(9) ^ what;
-        self.capacity.inbox_hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.changes.registered = true;
     }
 
     pub(crate) fn remove_inbox(&mut self, inbox: InboxSlot) -> Result<()> {
         let number = inbox.number();
-        let own = &self.comm.peers[self.pid as usize];
+        let own = &self.comm.peers[self.local.pid as usize];
         let Some(inbox) = own.inbox(number) else {
             let text = format!("inbox {number} is not registered");
-            return Err(self.arrivals_misuse(text));
+            return Err(self.local.arrivals_misuse(text));
         };
         let open =
             |place: &Place| place.link.as_ref().is_some_and(|link| link.inbox as usize == number);
         if self.links.places.iter().any(open) {
             let text = format!("inbox {number} has open links; close them first");
-            return Err(self.arrivals_misuse(text));
+            return Err(self.local.arrivals_misuse(text));
         }
         own.remove_inbox(number);
         self.links.removed.push((number, inbox));
-        self.note_inbox(number as u64 ^ 2 << 32);
+        self.local.note_inbox(number as u64 ^ 2 << 32);
         Ok(())
     }
 
@@ -65,36 +56,37 @@ impl Threads {
         peer_ring: u32,
     ) -> Result<Link> {
         let number = inbox.number();
-        if number >= self.capacity.active_inboxes {
+        if number >= self.links.active_inboxes {
             let text = format!("inbox {number} is not active; register it and sync first");
-            return Err(self.arrivals_misuse(text));
+            return Err(self.local.arrivals_misuse(text));
         }
         let find = |who: Pid| self.comm.peers[who as usize].inbox(number);
-        let (Some(own), Some(theirs)) = (find(self.pid), find(peer)) else {
+        let (Some(own), Some(theirs)) = (find(self.local.pid), find(peer)) else {
             let text = format!("inbox {number} was deregistered");
-            return Err(self.arrivals_misuse(text));
+            return Err(self.local.arrivals_misuse(text));
         };
         if theirs.shape != own.shape {
             let text = format!("inbox {number} has another shape at process {peer}");
-            return Err(self.arrivals_misuse(text));
+            return Err(self.local.arrivals_misuse(text));
         }
         let rings = own.shape.rings;
         if ring >= rings || peer_ring >= rings {
             let text = format!("inbox {number} has rings 0 to {}", rings.saturating_sub(1));
-            return Err(self.arrivals_misuse(text));
+            return Err(self.local.arrivals_misuse(text));
         }
         let owner = own.owner(ring);
         // This process alone grants it, and takes it back.
         if owner.granted.load(Ordering::Relaxed) != FREE {
             let text = format!("ring {ring} of inbox {number} carries a link already");
-            return Err(self.arrivals_misuse(text));
+            return Err(self.local.arrivals_misuse(text));
         }
         let (sent_before, received_before) = {
-            let mut status = self.comm.peers[self.pid as usize].lock_status();
-            let sent = &mut status.on_mut(Stream::new(self.pid, peer, inbox, peer_ring)).sent;
+            let mut status = self.own_peer().lock_status();
+            let sent = &mut status.on_mut(Stream::new(self.local.pid, peer, inbox, peer_ring)).sent;
             sent.opened += 1;
             let sent = *sent;
-            let received = &mut status.on_mut(Stream::new(peer, self.pid, inbox, ring)).received;
+            let received =
+                &mut status.on_mut(Stream::new(peer, self.local.pid, inbox, ring)).received;
             received.opened += 1;
             (sent, *received)
         };
@@ -114,7 +106,7 @@ impl Threads {
             outgoing: Outgoing::default(),
             incoming: Incoming::starting_at(released),
             queue: Queue::with_capacity(2 * window),
-            end: ring::end(self.pid, sent_before.opened),
+            end: ring::end(self.local.pid, sent_before.opened),
             granted: false,
             sent_before,
             received_before,
@@ -155,11 +147,11 @@ impl Threads {
                 open.incoming.unreleased(),
                 open.outgoing.made - open.outgoing.sent
             );
-            return Err(self.arrivals_misuse(text));
+            return Err(self.local.arrivals_misuse(text));
         }
         if open.own.has_arrived(open.ring, open.incoming.seen + 1) && open.is_served() {
             let cause = not_awaited(open.peer);
-            let error = Error::fatal(self.pid, self.superstep, cause);
+            let error = Error::fatal(self.local.pid, self.local.superstep, cause);
             return Err(self.fail_before(self.meeting + 1, error));
         }
         open.report();

@@ -64,7 +64,7 @@ impl Threads {
         for expect in messages {
             let open = self.link(expect.link)?;
             let may = open.incoming.may_await(expect.link, messages, open.window());
-            may.map_err(|cause| self.misuse(cause))?;
+            may.map_err(|cause| self.local.misuse(cause))?;
         }
         let Links { places, busy, owing, call, .. } = &mut self.links;
         busy.retain(|place| {
@@ -140,13 +140,16 @@ impl Threads {
         let sent = open.own.sender(open.ring).sent.load(Ordering::Relaxed);
         let left = sent.saturating_sub(open.incoming.first).max(1);
         let cause = never_awaited(left, open.inbox as usize, open.ring, open.peer);
-        self.fail_before(self.meeting + 1, Error::fatal(self.pid, self.superstep, cause))
+        self.fail_before(
+            self.meeting + 1,
+            Error::fatal(self.local.pid, self.local.superstep, cause),
+        )
     }
 
     #[cold]
     fn stamps_differ(&mut self, call: Call, peer: Pid, stamp: u64) -> Error {
-        let text = call.differs(self.pid, peer, stamp);
-        let error = Error::fatal(peer, self.superstep, Cause::Deadlock(text));
+        let text = call.differs(self.local.pid, peer, stamp);
+        let error = Error::fatal(peer, self.local.superstep, Cause::Deadlock(text));
         self.fail_before(self.meeting + 1, error)
     }
 
@@ -178,8 +181,8 @@ impl Threads {
             return Ok(nth);
         }
         let nth = nth.wrapping_sub(open.incoming.first);
-        Err(self
-            .arrivals_misuse(format!("message {nth} on {link} was not awaited, or is released")))
+        let text = format!("message {nth} on {link} was not awaited, or is released");
+        Err(self.local.arrivals_misuse(text))
     }
 
     pub(crate) fn awaited_on(&self, link: Link) -> Result<u64> {
@@ -202,7 +205,7 @@ impl Threads {
         if self.link_mut(link)?.incoming.hold(nth) {
             return Ok(());
         }
-        Err(self.arrivals_misuse(format!("a message on {link} is held already")))
+        Err(self.local.arrivals_misuse(format!("a message on {link} is held already")))
     }
 
     pub(crate) fn release_message(&mut self, link: Link, nth: u64, held: bool) -> Result<()> {
@@ -219,7 +222,7 @@ impl Threads {
             return Ok(());
         }
         let text = format!("message {nth} on {link} was not awaited, is released, or is held");
-        Err(self.arrivals_misuse(text))
+        Err(self.local.arrivals_misuse(text))
     }
 
     /// Offers `bytes` bytes at `address`, which `slot` names.
@@ -238,7 +241,7 @@ impl Threads {
         let window = open.window();
         if open.offered - open.offers_used >= u64::from(window) {
             let text = format!("more than {window} open offers on {link}");
-            return Err(self.arrivals_misuse(text));
+            return Err(self.local.arrivals_misuse(text));
         }
         open.offered += 1;
         open.offers.push_back(slot);

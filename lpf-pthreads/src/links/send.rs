@@ -204,15 +204,21 @@ impl Threads {
         if let Some(dead) = &self.dead {
             return Err(dead.clone());
         }
-        let superstep = self.superstep;
-        let Some(entry) = self.slots.local_side(src) else {
-            return Err(self.unknown(src));
+        let superstep = self.local.superstep;
+        let Some(entry) = self.local.slots.local_side(src) else {
+            return Err(self.local.unknown(src));
         };
         let Some(address) = entry.range(offset, bytes) else {
             let (len, slot) = (entry.len(), src.to_string());
-            return Err(self.misuse(Cause::OutOfRange { slot, offset, bytes, len, element: 1 }));
+            return Err(self.local.misuse(Cause::OutOfRange {
+                slot,
+                offset,
+                bytes,
+                len,
+                element: 1,
+            }));
         };
-        let (pid, stamp) = (self.pid, self.links.call.word());
+        let (pid, stamp) = (self.local.pid, self.links.call.word());
         let open = self.link_mut(link)?;
         let made = open.outgoing.make(
             link,
@@ -222,7 +228,7 @@ impl Threads {
             open.queue.len(),
         );
         if let Err(cause) = made {
-            return Err(self.misuse(cause));
+            return Err(self.local.misuse(cause));
         }
         let put = Queued { slot: src, address, bytes, travel, stamp };
         let peer = open.peer;
@@ -245,7 +251,7 @@ impl Threads {
     /// Fails for a reason that a put has found; one that names this process is of the call that it is in.
     #[cold]
     fn fail_in_call(&mut self, error: Error) -> Error {
-        let place = self.links.call.place.filter(|_| error.process() == Some(self.pid));
+        let place = self.links.call.place.filter(|_| error.process() == Some(self.local.pid));
         self.fail_before(self.meeting + 1, error.at_known(place.map(Place::from)))
     }
 
@@ -255,7 +261,7 @@ impl Threads {
         if let Some(dead) = &self.dead {
             return Err(dead.clone());
         }
-        let (pid, superstep) = (self.pid, self.superstep);
+        let (pid, superstep) = (self.local.pid, self.local.superstep);
         let mut failed = None;
         let Links { places, busy, .. } = &mut self.links;
         for place in busy.iter() {

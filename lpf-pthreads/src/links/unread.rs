@@ -14,7 +14,7 @@ impl Threads {
     /// Everything that was sent to this process was awaited, or the section fails. Called when all have sent
     /// what they send.
     pub(crate) fn fail_if_unread(&mut self) -> Result<()> {
-        let own = &self.comm.peers[self.pid as usize];
+        let own = &self.comm.peers[self.local.pid as usize];
         let of_link = |open: &OpenLink| left_in(&open.own, open.ring, open.incoming.awaited);
         let left = self.open_links().find_map(of_link);
         let left = left.or_else(|| self.find_unread(|number| own.inbox(number)));
@@ -37,15 +37,15 @@ impl Threads {
     fn fail_for(&mut self, left: Option<(u64, Pid)>) -> Result<()> {
         let Some((left, from)) = left else { return Ok(()) };
         let cause = left_unread(left, Some(from));
-        let error = Error::fatal(self.pid, self.superstep, cause);
+        let error = Error::fatal(self.local.pid, self.local.superstep, cause);
         Err(self.fail_before(self.meeting + 1, error))
     }
 
     /// How many messages of which process were sent here, after their link was closed, and not awaited.
     fn find_unread(&self, inbox: impl Fn(usize) -> Option<Arc<InboxMemory>>) -> Option<(u64, Pid)> {
-        let status = self.comm.peers[self.pid as usize].lock_status();
+        let status = self.own_peer().lock_status();
         // Only rings that had a link: nobody sends into others.
-        status.counts.keys().filter(|stream| stream.to == self.pid).find_map(|stream| {
+        status.counts.keys().filter(|stream| stream.to == self.local.pid).find_map(|stream| {
             let inbox = inbox(stream.inbox)?;
             let owner = inbox.owner(stream.ring);
             let is_closed = owner.granted.load(Ordering::Relaxed) == FREE;

@@ -57,7 +57,7 @@ impl Threads {
         let mut is_rung = None;
         let result = self.wait_long(awaited, patience, &mut is_rung);
         if is_rung.is_some() {
-            self.comm.peers[self.pid as usize].bell.asleep.store(0, Ordering::Relaxed);
+            self.comm.peers[self.local.pid as usize].bell.asleep.store(0, Ordering::Relaxed);
         }
         result
     }
@@ -92,7 +92,7 @@ impl Threads {
         if let Some(dead) = &self.dead {
             return Err(dead.clone());
         }
-        let (pid, call) = (self.pid, self.links.call);
+        let (pid, call) = (self.local.pid, self.links.call);
         let comm = self.comm.clone();
         let status = || comm.peers[pid as usize].lock_status();
         status().join(call);
@@ -125,7 +125,7 @@ impl Threads {
 
     pub(super) fn patience(&self) -> Patience {
         let cores = self.comm.environment.cores;
-        Patience::for_processes(self.nprocs as usize, cores)
+        Patience::for_processes(self.local.nprocs as usize, cores)
     }
 
     /// Sleeps until another process rings. The word that asks for it is set before the last look, and a barrier on
@@ -140,7 +140,7 @@ impl Threads {
         is_rung: &mut Option<bool>,
     ) -> Result<()> {
         let comm = self.comm.clone();
-        let bell = &comm.peers[self.pid as usize].bell;
+        let bell = &comm.peers[self.local.pid as usize].bell;
         let rings = bell.rings.load(Ordering::Acquire);
         self.report_releases();
         let is_rung = *is_rung.get_or_insert_with(|| {

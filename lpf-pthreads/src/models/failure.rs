@@ -27,11 +27,11 @@ fn pair_at_a_counter_and_one() -> Shape {
 fn superstep(process: &mut Threads, memory: &Memory) -> Result<()> {
     let all = process.meet(bits::SYNC | bits::SECOND)?;
     assert_eq!(all, bits::SYNC | bits::SECOND);
-    (0..process.nprocs).for_each(|who| {
+    (0..process.local.nprocs).for_each(|who| {
         memory.read(who);
     });
     process.epoch = process.epoch.wrapping_add(1);
-    let (pid, epoch) = (process.pid as usize, process.epoch);
+    let (pid, epoch) = (process.local.pid as usize, process.epoch);
     let met = process.comm.barrier.meet(pid, epoch, 0, Watch::Bound, &mut || {});
     assert_eq!(met.ok(), Some(0));
     Ok(())
@@ -44,7 +44,7 @@ fn one_fails(processes: Pid, supersteps: u64, shape: Shape, preemptions: usize) 
         let memory = Memory::new(processes);
         let failing = processes - 1;
         let results = run(&comm, move |process| {
-            let own = process.pid;
+            let own = process.local.pid;
             for number in 1..=supersteps + 1 {
                 memory.write(own, number);
                 if own == failing && number == supersteps + 1 {
@@ -100,12 +100,12 @@ fn one_finds_an_error(processes: Pid, shape: Shape, preemptions: usize) {
     explore(preemptions, move || {
         let comm = section(processes, &shape, None);
         let results = run(&comm, move |process| {
-            let requests = process.queue.reserve(4, 0).unwrap();
-            process.queue.set_capacity(4, 0, requests);
-            if process.pid == process.nprocs - 1 {
+            let requests = process.local.queue.reserve(4, 0).unwrap();
+            process.local.queue.set_capacity(4, 0, requests);
+            if process.local.pid == process.local.nprocs - 1 {
                 // Of a slot that no process has.
-                assert!(process.queue.admit(0));
-                process.queue.push(Way::Get, 0, std::ptr::dangling_mut(), 1, 7, 0);
+                assert!(process.local.queue.admit(0));
+                process.local.queue.push(Way::Get, 0, std::ptr::dangling_mut(), 1, 7, 0);
             }
             process.full_sync()
         });
@@ -135,7 +135,7 @@ fn all_may_give_up(processes: Pid, shape: Shape, preemptions: usize) {
         let results = run(&comm, {
             let memory: Arc<Memory> = memory.clone();
             move |process| {
-                let own = process.pid;
+                let own = process.local.pid;
                 memory.write(own, 1);
                 let result = superstep(process, &memory);
                 memory.write(own, 2);

@@ -27,7 +27,7 @@ fn between_two(
     process: impl Fn(&mut Threads, &End) + Clone + Send + Sync + 'static,
 ) {
     among(2, window, preemptions, move |threads| {
-        let link = open(threads, 1 - threads.pid);
+        let link = open(threads, 1 - threads.local.pid);
         let end = End { link, slot: register(threads) };
         process(threads, &end);
     });
@@ -50,7 +50,7 @@ fn among(
         }
         let process = process.clone();
         run(&comm, move |threads| {
-            threads.capacity.active_inboxes = 1;
+            threads.links.active_inboxes = 1;
             process(threads);
         });
     });
@@ -62,13 +62,13 @@ fn open(threads: &mut Threads, peer: u32) -> Link {
 }
 
 fn register(threads: &mut Threads) -> Slot {
-    threads.slots.reserve(2, 0).unwrap();
-    threads.slots.set_capacity(2, 0);
+    threads.local.slots.reserve(2, 0).unwrap();
+    threads.local.slots.set_capacity(2, 0);
     register_at(threads, WORDS.as_ptr().cast_mut().cast(), size_of_val(&WORDS))
 }
 
 fn register_at(threads: &mut Threads, place: *mut u8, bytes: usize) -> Slot {
-    threads.slots.register_local(place, bytes, Registrant::Caller, 0).unwrap().into()
+    threads.local.slots.register_local(place, bytes, Registrant::Caller, 0).unwrap().into()
 }
 
 impl End {
@@ -133,7 +133,7 @@ impl End {
     /// Process 0 goes on when process 1 is here, too: else it has mostly ended before process 1 opens the link, and
     /// nothing was sent that could be revoked. False if the section has failed.
     fn let_both_begin(&self, process: &mut Threads) -> bool {
-        if process.pid == 0 {
+        if process.local.pid == 0 {
             return self.awaits_one(process);
         }
         self.put(process, 0, Travel::Cell);
@@ -146,7 +146,7 @@ impl End {
 fn one_way(window: u32, messages: usize, preemptions: usize) {
     between_two(window, preemptions, move |process, end| {
         for (nth, &word) in WORDS[..messages].iter().enumerate() {
-            if process.pid == 0 {
+            if process.local.pid == 0 {
                 if nth == 2 * window as usize {
                     // No more than two windows may wait.
                     end.flush(process);
@@ -211,7 +211,7 @@ fn who_waits_for_credit_reports() {
 #[test]
 fn credit_rides_on_messages_that_nobody_awaits_yet() {
     between_two(1, 3, |process, end| {
-        if process.pid == 0 {
+        if process.local.pid == 0 {
             end.put(process, 0, Travel::Cell);
             end.flush(process);
             end.put(process, 1, Travel::Cell);
@@ -232,7 +232,7 @@ fn landings(messages: usize, preemptions: usize) {
     between_two(1, preemptions, move |process, end| {
         let areas: Vec<_> = (0..messages).map(|_| bytes()).collect();
         for (nth, area) in areas.iter().enumerate() {
-            if process.pid == 0 {
+            if process.local.pid == 0 {
                 end.put(process, nth, Travel::Landing);
                 process.expect_messages(&[]).unwrap();
             } else {
@@ -262,7 +262,7 @@ fn a_place_of_offers_is_used_again() {
 #[test]
 fn an_offer_is_revoked_or_its_copy_awaited() {
     between_two(1, 3, |process, end| {
-        if process.pid == 0 {
+        if process.local.pid == 0 {
             if end.let_both_begin(process) {
                 // The section may have failed before or after.
                 let _ = process.put_on(end.link, end.slot, 0, WORD, Travel::Landing);
@@ -304,7 +304,7 @@ fn read_lent(process: &Threads, end: &End) -> u64 {
 #[test]
 fn what_is_lent_comes_back() {
     between_two(1, 2, |process, end| {
-        if process.pid == 0 {
+        if process.local.pid == 0 {
             let area = bytes();
             lend(process, end, &area).unwrap();
             end.flush(process);
@@ -328,7 +328,7 @@ fn what_is_lent_comes_back() {
 fn a_loan_is_revoked_or_its_reader_awaited() {
     between_two(1, 3, |process, end| {
         end.let_both_begin(process);
-        if process.pid == 0 {
+        if process.local.pid == 0 {
             let area = bytes();
             lend(process, end, &area).unwrap();
             let cause = Cause::Panicked { message: String::new() };
@@ -351,7 +351,7 @@ fn a_loan_is_revoked_or_its_reader_awaited() {
 #[test]
 fn a_ring_goes_from_sender_to_sender() {
     among(3, 1, 2, |process| {
-        if process.pid == 0 {
+        if process.local.pid == 0 {
             let end = end_of(open(process, 1));
             assert_eq!(end.expect(process, 1), [WORDS[1]]);
             process.close_link(end.link).unwrap();
@@ -362,8 +362,8 @@ fn a_ring_goes_from_sender_to_sender() {
             }
         } else {
             let end = End { link: open(process, 0), slot: register(process) };
-            end.put(process, process.pid as usize, Travel::Cell);
-            if process.pid == 1 {
+            end.put(process, process.local.pid as usize, Travel::Cell);
+            if process.local.pid == 1 {
                 end.flush(process);
                 process.close_link(end.link).unwrap();
             } else {

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use lpf_core::Pid;
-use lpf_core::request::{List, Recent, Request, Way};
+use lpf_core::request::{List, Request, Way};
 
 use super::bits;
 use crate::barrier::PAYLOAD;
@@ -21,28 +21,27 @@ impl Threads {
     /// Completes the request lists and shows them; returns what the first meeting has to know.
     pub(super) fn announce(&mut self) -> u32 {
         let mut mine = bits::SYNC;
-        if self.changes.any() {
+        if self.local.changes.any() {
             mine |= self.announce_changes();
         }
-        if self.slots.has_abandoned() {
+        if self.local.slots.has_abandoned() {
             mine |= self.announce_abandoned();
         }
-        if self.checked {
+        if self.local.is_checked() {
             mine |= bits::SECOND;
         }
-        if self.queue.used() == 0 {
+        if self.local.queue.used() == 0 {
             return mine;
         }
-        if self.queue.used() <= MOST_INLINE
-            && !self.queue.has_gets()
-            && !self.checked
+        if self.local.queue.used() <= MOST_INLINE
+            && !self.local.queue.has_gets()
+            && !self.local.is_checked()
             && self.write_payload()
         {
-            self.queue.reset();
-            self.recent = Recent::NONE;
+            self.local.queue.reset();
             return mine | bits::PAYLOAD;
         }
-        if self.nprocs as usize <= ROWS_IN_LINE {
+        if self.local.nprocs as usize <= ROWS_IN_LINE {
             self.write_rows_in_line();
         } else {
             self.write_rows();
@@ -52,10 +51,10 @@ impl Threads {
 
     fn write_rows_in_line(&mut self) {
         let epoch = self.epoch.wrapping_add(1);
-        for other in 0..self.nprocs {
-            let gets = self.queue.count(Way::Get, other);
-            let row = Row { puts: self.queue.finish(Way::Put, other), gets };
-            let line = self.comm.barrier.line(self.pid as usize, epoch);
+        for other in 0..self.local.nprocs {
+            let gets = self.local.queue.count(Way::Get, other);
+            let row = Row { puts: self.local.queue.finish(Way::Put, other), gets };
+            let line = self.comm.barrier.line(self.local.pid as usize, epoch);
             let at = 2 * other as usize;
             for (place, word) in line.payload[at..at + 2].iter().zip(row.to_words()) {
                 place.store(word, Relaxed);
@@ -64,13 +63,13 @@ impl Threads {
     }
 
     fn write_rows(&mut self) {
-        for place in 0..self.queue.places() {
-            let Some((way, other)) = self.queue.list_at(place) else { continue };
-            let gets = self.queue.count(Way::Get, other);
+        for place in 0..self.local.queue.places() {
+            let Some((way, other)) = self.local.queue.list_at(place) else { continue };
+            let gets = self.local.queue.count(Way::Get, other);
             let puts = match way {
-                Way::Put => self.queue.finish(Way::Put, other),
+                Way::Put => self.local.queue.finish(Way::Put, other),
                 // Its row is written with its puts.
-                Way::Get if self.queue.count(Way::Put, other) > 0 => continue,
+                Way::Get if self.local.queue.count(Way::Put, other) > 0 => continue,
                 Way::Get => List::EMPTY,
             };
             // SAFETY: before this process's arrival at the first meeting.
@@ -84,11 +83,11 @@ impl Threads {
         if line.bits() & bits::ROWS != bits::ROWS {
             return Row::EMPTY;
         }
-        if self.nprocs as usize > ROWS_IN_LINE {
+        if self.local.nprocs as usize > ROWS_IN_LINE {
             // SAFETY: between the two meetings.
-            return unsafe { self.comm.peers[from as usize].row(self.pid, self.meeting) };
+            return unsafe { self.comm.peers[from as usize].row(self.local.pid, self.meeting) };
         }
-        let at = 2 * self.pid as usize;
+        let at = 2 * self.local.pid as usize;
         Row::from_words([0, 1].map(|word| line.payload[at + word].load(Relaxed)))
     }
 
@@ -97,10 +96,10 @@ impl Threads {
         let epoch = self.epoch.wrapping_add(1);
         let mut words = [0u64; PAYLOAD];
         let mut at = FIRST_PUT;
-        for place in 0..self.queue.places() {
-            let Some((Way::Put, other)) = self.queue.list_at(place) else { continue };
-            let requests = self.queue.count(Way::Put, other);
-            let list = self.queue.finish(Way::Put, other);
+        for place in 0..self.local.queue.places() {
+            let Some((Way::Put, other)) = self.local.queue.list_at(place) else { continue };
+            let requests = self.local.queue.count(Way::Put, other);
+            let list = self.local.queue.finish(Way::Put, other);
             let mut moved = 0;
             // SAFETY: the list was just finished by this thread.
             let fits = unsafe {
@@ -122,7 +121,7 @@ impl Threads {
             }
             words[0] += u64::from(requests);
         }
-        let line = self.comm.barrier.line(self.pid as usize, epoch);
+        let line = self.comm.barrier.line(self.local.pid as usize, epoch);
         for (place, &word) in line.payload.iter().zip(&words[..at]) {
             place.store(word, Relaxed);
         }

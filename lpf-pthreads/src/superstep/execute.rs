@@ -2,10 +2,10 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use lpf_core::check::Tracked;
 use lpf_core::request::{List, Request, Way};
+use lpf_core::runtime::Remote;
 use lpf_core::slot::Entry;
-use lpf_core::{Cause, Error, Pid, Result};
+use lpf_core::{Error, Pid, Result};
 
 use super::announce::{FIRST_PUT, HEAD_WORDS};
 use super::bits;
@@ -14,7 +14,8 @@ use crate::threads::Threads;
 impl Threads {
     /// Phases 2 and 3: everything aimed at this process's memory, one request after another.
     pub(super) fn execute(&mut self, all: u32, sent_payload: bool) -> Result<()> {
-        let mut load = Load::new(self.pid, if sent_payload { 0 } else { self.queue.used() });
+        let mut load =
+            Load::new(self.local.pid, if sent_payload { 0 } else { self.local.queue.used() });
         if all & bits::PAYLOAD != 0 {
             self.execute_payloads(&mut load)?;
         }
@@ -25,7 +26,7 @@ impl Threads {
     }
 
     fn execute_payloads(&self, load: &mut Load) -> Result<()> {
-        for from in 0..self.nprocs {
+        for from in 0..self.local.nprocs {
             let line = self.comm.barrier.line(from as usize, self.epoch);
             if line.bits() & bits::PAYLOAD == 0 {
                 continue;
@@ -36,7 +37,7 @@ impl Threads {
                 let head = line.payload[at].load(Relaxed);
                 let (to, bytes) = ((head >> 32) as Pid, head as u32 as usize);
                 let words = bytes.div_ceil(size_of::<u64>());
-                if to == self.pid {
+                if to == self.local.pid {
                     // A put to oneself counts at both sides.
                     requests += 1 + u32::from(from == to);
                     let place = line.payload[at + 1].load(Relaxed);
@@ -48,8 +49,8 @@ impl Threads {
                         slot: (place >> 40) as usize,
                         offset: (place & ((1 << 40) - 1)) as usize,
                     };
-                    self.execute_put(from, self.slots.global_entries(), put)?;
-                } else if from == self.pid {
+                    self.execute_put(from, self.local.slots.global_entries(), put)?;
+                } else if from == self.local.pid {
                     load.total += 1;
                 }
                 at += HEAD_WORDS + words;
@@ -61,15 +62,15 @@ impl Threads {
 
     fn execute_lists(&mut self, load: &mut Load) -> Result<()> {
         // Each begins with another source, so that not all read from the same.
-        for step in 0..self.nprocs {
-            let from = (self.pid + step) % self.nprocs;
+        for step in 0..self.local.nprocs {
+            let from = (self.local.pid + step) % self.local.nprocs;
             let row = self.read_row(from, self.epoch);
-            if from != self.pid {
+            if from != self.local.pid {
                 load.add(from, row.puts.requests + row.gets);
             }
             self.execute_puts(from, row.puts)?;
-            if self.queue.has_gets() && self.queue.count(Way::Get, from) > 0 {
-                let gets = self.queue.finish(Way::Get, from);
+            if self.local.queue.has_gets() && self.local.queue.count(Way::Get, from) > 0 {
+                let gets = self.local.queue.finish(Way::Get, from);
                 self.execute_gets(from, gets)?;
             }
         }
@@ -77,7 +78,7 @@ impl Threads {
     }
 
     fn execute_puts(&self, from: Pid, puts: List) -> Result<()> {
-        let entries = self.slots.global_entries();
+        let entries = self.local.slots.global_entries();
         // SAFETY: between the two meetings, so the list is complete and its pool unchanged.
         unsafe { puts.for_each(|put| self.execute_put(from, entries, put)) }
     }
@@ -90,7 +91,7 @@ impl Threads {
             if put.bytes == 0 {
                 return Ok(());
             }
-            return Err(self.remote_out_of_range(from, self.pid, place, put));
+            return Err(self.remote_out_of_range(from, self.local.pid, place, put));
         };
         // SAFETY: the origin checked its own range, in a slot that it keeps until its sync
         // returns; the destination's was checked here. Nobody's user code runs: all processes are
@@ -109,7 +110,7 @@ impl Threads {
                 let place = entries.get(get.slot).filter(|entry| entry.is_active());
                 let range = place.and_then(|entry| entry.range(get.offset, get.bytes));
                 let Some(range) = range else {
-                    return Err(self.remote_out_of_range(self.pid, from, place, get));
+                    return Err(self.remote_out_of_range(self.local.pid, from, place, get));
                 };
                 lpf_core::copy::copy(range, get.address, get.bytes);
                 Ok(())
@@ -125,29 +126,18 @@ impl Threads {
         entry: Option<&Entry>,
         request: Request,
     ) -> Error {
-        let is_it = |tracked: &Tracked| {
-            tracked.asked.other == target
-                && (tracked.asked.remote.index(), tracked.asked.remote_offset, tracked.asked.bytes)
-                    == (request.slot, request.offset, request.bytes)
-        };
-        let cause = Cause::RemoteOutOfRange {
-            origin,
-            target,
-            slot: format!("global {}", request.slot),
-            offset: request.offset,
-            bytes: request.bytes,
-            len: entry.map_or(0, Entry::len),
-        };
-        self.found_late(origin, cause, is_it)
+        let Request { slot, offset, bytes, .. } = request;
+        let remote = Remote { target, slot, offset, bytes };
+        self.found_late(origin, remote.out_of_range(origin, entry), |tracked| remote.is_of(tracked))
     }
 
     /// A process may be subject to as many requests as it reserved.
     fn check_load(&self, load: &Load) -> Result<()> {
-        if load.total <= self.queue.capacity() {
+        if load.total <= self.local.queue.capacity() {
             return Ok(());
         }
-        let (origin, target) = (load.heaviest, self.pid);
-        let cause = self.queue.overrun(target, origin, load.total);
+        let (origin, target) = (load.heaviest, self.local.pid);
+        let cause = self.local.queue.overrun(target, origin, load.total);
         // The latest may be the one too many.
         Err(self.found_late(origin, cause, |tracked| tracked.asked.other == target))
     }

@@ -1,7 +1,6 @@
 //! What processes tell each other about their links: a few words each, on a channel of their own for
 //! each pair, in order.
 
-use super::super::local::Local;
 use super::super::meeting::nonsense;
 use super::super::memory::Memory;
 use super::super::tags;
@@ -12,6 +11,7 @@ use super::{Closed, Links, OpenLink};
 use crate::Pid;
 use crate::arrivals::never_awaited;
 use crate::error::Error;
+use crate::runtime::LocalState;
 use crate::waits::Stream;
 
 const BYTES: usize = 24;
@@ -196,7 +196,7 @@ impl Links {
     pub(super) fn grant<T: Transport>(
         &mut self,
         net: &mut T,
-        local: &Local,
+        local: &LocalState,
         link: &mut OpenLink,
     ) -> Result<(), Stop> {
         if self.holder(link).is_some() {

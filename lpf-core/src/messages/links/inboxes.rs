@@ -12,6 +12,7 @@ use crate::arrivals::{
     Call, InboxShape, InboxSlot, Incoming, Link, MAX_WINDOW, Outgoing, Queue, not_awaited,
 };
 use crate::error::{Error, Result};
+use crate::runtime::LocalState;
 use crate::waits::Stream;
 use std::collections::VecDeque;
 
@@ -320,16 +321,16 @@ impl<T: Transport> Process<T> {
 }
 
 impl Links {
-    pub(super) fn link(&self, local: &super::Local, link: Link) -> Result<&OpenLink> {
+    pub(super) fn link(&self, local: &LocalState, link: Link) -> Result<&OpenLink> {
         self.find(link).ok_or_else(|| no_such_link(local, link))
     }
 
-    pub(super) fn link_mut(&mut self, local: &super::Local, link: Link) -> Result<&mut OpenLink> {
+    pub(super) fn link_mut(&mut self, local: &LocalState, link: Link) -> Result<&mut OpenLink> {
         self.find_mut(link).ok_or_else(|| no_such_link(local, link))
     }
 }
 
 #[cold]
-fn no_such_link(local: &super::Local, link: Link) -> crate::Error {
+fn no_such_link(local: &LocalState, link: Link) -> crate::Error {
     local.arrivals_misuse(format!("{link} is not open (never was, or was closed)"))
 }

@@ -1,6 +1,5 @@
 //! The receiver's side: what is awaited, what has come, what is released, where landings go.
 
-use super::super::local::Local;
 use super::super::meeting::nonsense;
 use super::super::process::Process;
 use super::super::tags;
@@ -11,6 +10,7 @@ use super::{Arrived, Links, Offer, OpenLink};
 use crate::arrivals::{Arrival, Call, Expect, Link};
 use crate::error::{AtCaller, Cause, Error, Result};
 use crate::lpf::Awaited;
+use crate::runtime::LocalState;
 use crate::slot::Slot;
 
 impl<T: Transport> Process<T> {
@@ -165,7 +165,7 @@ impl Links {
     }
 
     /// Whether all links that a wait names are open.
-    pub(super) fn check_links(&self, local: &Local, awaited: Awaited<'_>) -> Result<()> {
+    pub(super) fn check_links(&self, local: &LocalState, awaited: Awaited<'_>) -> Result<()> {
         match awaited {
             Awaited::Flushed => Ok(()),
             Awaited::FlushedOn(links) => {
@@ -181,7 +181,7 @@ impl Links {
     pub(super) fn is_there<T: Transport>(
         &mut self,
         net: &mut T,
-        local: &Local,
+        local: &LocalState,
         awaited: Awaited<'_>,
     ) -> std::result::Result<bool, Stop> {
         match awaited {
@@ -231,7 +231,7 @@ impl Links {
     fn take_arrivals<T: Transport>(
         &mut self,
         net: &mut T,
-        local: &Local,
+        local: &LocalState,
         link: Link,
     ) -> std::result::Result<bool, Stop> {
         self.on(link.number(), |links, open| links.take_from(net, local, open)).unwrap_or(Ok(true))
@@ -270,7 +270,7 @@ impl Links {
     fn take_from<T: Transport>(
         &mut self,
         net: &mut T,
-        local: &Local,
+        local: &LocalState,
         open: &mut OpenLink,
     ) -> std::result::Result<bool, Stop> {
         while open.incoming.seen < open.incoming.awaited {
@@ -307,7 +307,7 @@ impl Links {
 }
 
 #[cold]
-fn stamps_differ(local: &Local, call: Call, peer: crate::Pid, stamp: u64) -> Error {
+fn stamps_differ(local: &LocalState, call: Call, peer: crate::Pid, stamp: u64) -> Error {
     let text = call.differs(local.pid, peer, stamp);
     Error::fatal(peer, local.superstep, Cause::Deadlock(text))
 }

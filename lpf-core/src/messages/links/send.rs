@@ -2,7 +2,6 @@
 
 use std::mem::MaybeUninit;
 
-use super::super::local::Local;
 use super::super::meeting::nonsense;
 use super::super::process::Process;
 use super::super::tags;
@@ -13,6 +12,7 @@ use super::{InFlight, Links, OpenLink};
 use crate::arrivals::{Link, Queued, Travel};
 use crate::check::Place;
 use crate::error::{AtCaller, Cause, Error, Result};
+use crate::runtime::LocalState;
 use crate::slot::Slot;
 
 /// Set in a head's length: the message went to a landing.
@@ -70,7 +70,7 @@ impl Links {
     fn send_on<T: Transport>(
         &mut self,
         net: &mut T,
-        local: &Local,
+        local: &LocalState,
         link: Link,
     ) -> std::result::Result<bool, Stop> {
         self.on(link.number(), |links, open| links.send_queued(net, local, open))
@@ -81,7 +81,7 @@ impl Links {
     pub(super) fn send_queued<T: Transport>(
         &mut self,
         net: &mut T,
-        local: &Local,
+        local: &LocalState,
         link: &mut OpenLink,
     ) -> std::result::Result<bool, Stop> {
         while let Some(granted) = link.granted

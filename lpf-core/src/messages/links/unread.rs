@@ -1,9 +1,9 @@
 //! What was sent and nobody awaited: counted when the section ends.
 //!
 //! Every process hears how many messages were sent to it: the count goes in the place of requests of a meeting
-//! ([`Kind::Count`]). Who awaits less than is sent to it waits for nothing, so nothing else would tell.
+//! ([`Purpose::Count`]). Who awaits less than is sent to it waits for nothing, so nothing else would tell.
 //!
-//! [`Kind::Count`]: super::super::wire::Kind::Count
+//! [`Purpose::Count`]: crate::runtime::Purpose::Count
 
 use super::super::transport::Transport;
 use super::super::watch::Stop;

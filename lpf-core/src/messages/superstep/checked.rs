@@ -10,17 +10,16 @@ use super::super::process::Process;
 use super::super::tags;
 use super::super::transport::Transport;
 use super::super::watch::Stop;
-use super::super::wire::Kind;
 use super::InMeeting;
 use crate::Pid;
-use crate::check::{Checker, Registration, Tracked, difference, report};
-use crate::error::{Error, Result};
-use crate::slot::GlobalSlot;
+use crate::check::{Registration, Tracked};
+use crate::error::Result;
+use crate::runtime::Purpose;
 
 /// What one process tells the others.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(in super::super) struct Told {
-    pub(in super::super) requests: Vec<Tracked>,
+pub(super) struct Told {
+    pub(super) requests: Vec<Tracked>,
     calls: Vec<Registration>,
 }
 
@@ -28,36 +27,22 @@ impl<T: Transport> Process<T> {
     /// Reads and writes of the same bytes, and registrations that differ: after the meeting, when
     /// nobody queues or registers.
     pub(super) fn check_superstep(&mut self, net: &mut T) -> Result<()> {
-        let all = self.tell_everybody(net)?;
-        let (pid, superstep) = (self.local.pid, self.local.superstep);
-        let differ = difference(all.iter().map(|told| &told.calls[..]));
-        let slots = &self.local.slots;
-        let base = |slot: GlobalSlot| slots.area(slot.into()).map(|(base, _)| base as usize);
-        let mut checker = Checker::new(pid);
-        checker.own(&all[pid as usize].requests);
-        for (origin, told) in all.iter().enumerate() {
-            checker.from(origin as Pid, &told.requests, base);
-        }
-        let found = differ.or_else(|| Some((pid, checker.overlap()?)));
-        drop(checker);
-        if let Some(checks) = &mut self.local.checks {
-            checks.others = all;
-        }
-        match found {
-            None => Ok(()),
-            Some((pid, cause)) => {
-                let error = Error::fatal(pid, superstep, cause);
-                Err(net.control().declare(self.watch.section, error))
-            }
-        }
+        let told = self.tell_everybody(net)?;
+        let all = told.iter().map(|told| (&told.requests[..], &told.calls[..]));
+        let found = self.local.check_superstep(all);
+        self.scratch.told = told;
+        found.map_err(|error| net.control().declare(self.watch.section, error))
     }
 
     /// Exchanges what all processes have tracked.
     fn tell_everybody(&mut self, net: &mut T) -> Result<Vec<Told>> {
         let Process { local, links, watch, context, .. } = self;
-        let own = local.checks.as_ref().map(|checks| Told {
-            requests: checks.pending.requests().to_vec(),
-            calls: checks.registry.calls().to_vec(),
+        let own = local.checks().map(|checks| {
+            let checks = checks.lock();
+            Told {
+                requests: checks.pending.requests().to_vec(),
+                calls: checks.registry.calls().to_vec(),
+            }
         });
         let own = own.unwrap_or_default();
         let mut out = Outgoing::new(postcard::to_stdvec(&own).unwrap_or_default());
@@ -71,7 +56,7 @@ impl<T: Transport> Process<T> {
             coming.push(Incoming::post(net, members[other], tag)?);
             Ok(())
         });
-        let mut what = InMeeting { local, links, kind: Kind::Sync, missing: 0 };
+        let mut what = InMeeting { local, links, kind: Purpose::Sync, missing: 0 };
         let waited = match begun {
             Err(stop) => Err(watch.stopped(net.control(), superstep, stop)),
             Ok(()) => watch.wait(net, &mut what, |what, net| {
@@ -98,13 +83,5 @@ impl<T: Transport> Process<T> {
         }
         all[local.pid as usize] = own;
         Ok(all)
-    }
-
-    /// Reports the requests that are lost at the end of a section, and the slots that it leaves registered.
-    pub(in super::super) fn report_leaks(&self) {
-        if let Some(checks) = &self.local.checks {
-            report(checks.pending.lost(self.local.pid));
-            report(checks.registry.leaks(self.local.pid));
-        }
     }
 }

@@ -2,10 +2,11 @@
 
 use super::super::process::Process;
 use super::super::transport::Transport;
-use super::super::wire::{Kind, Opening, SHORT, flags_of, unit, words_of, write_words};
+use super::super::wire::{Opening, SHORT, flags_of, unit, words_of, write_words};
 use super::Lists;
 use super::runs::{self, Places};
 use crate::request::{List, Request, Run, Way};
+use crate::runtime::Purpose;
 
 /// A longer request still travels with the meta-data, where it fits the first part of the message.
 const MEDIUM: usize = 1 << 10;
@@ -13,12 +14,12 @@ const MEDIUM: usize = 1 << 10;
 impl<T: Transport> Process<T> {
     /// Packs this process's units for every process, itself included. Whether that is all of them: where
     /// there is a get, or a put whose bytes do not travel in its unit, more is to be exchanged.
-    pub(super) fn compose(&mut self, kind: Kind) -> bool {
+    pub(super) fn compose(&mut self, kind: Purpose) -> bool {
         let eager = self.meeting.eager();
         let Process { local, scratch, .. } = self;
         let (room, queue) = (&mut scratch.room, &mut local.queue);
         room.out.clear();
-        if kind != Kind::Sync || queue.used() == 0 {
+        if kind != Purpose::Sync || queue.used() == 0 {
             room.out.resize(Opening::LONGEST, 0);
             room.places.fill(Opening::LONGEST..Opening::LONGEST);
             room.requests.fill(0);

@@ -16,18 +16,18 @@ use super::super::tickets::Tickets;
 use super::super::transport::{Piece, Rank, Transport};
 use super::super::turns::Turns;
 use super::super::watch::Stop;
-use super::super::wire::{Kind, Reader, Unit};
+use super::super::wire::{Reader, Unit};
 use super::answers::Answers;
+use super::checked::Told;
 use super::compose::copy_in;
 use super::runs::{self, Places};
 use super::{InMeeting, Lists};
 use crate::Pid;
-use crate::check::Tracked;
-use crate::error::{Cause, Error, Result};
+use crate::conflict::Conflicts;
+use crate::error::{Error, Result};
 use crate::request::{Request, Run};
+use crate::runtime::{LocalState, Purpose, Remote};
 use crate::slot::Entry;
-
-use super::super::local::Local;
 
 /// Long messages of one superstep.
 #[derive(Debug, Default)]
@@ -39,6 +39,8 @@ pub(super) struct Long {
     message: Vec<Piece>,
     receiving: Tickets,
     sending: Turns,
+    /// The writes of this superstep that may overlap.
+    conflicts: Conflicts,
     /// Messages of this superstep.
     sent: u64,
 }
@@ -81,6 +83,8 @@ impl Long {
             list.try_reserve_exact(requests).map_err(|_| bytes)?;
         }
         long.pairs.try_reserve_exact(nprocs).map_err(|_| bytes)?;
+        // Own gets and others' puts: together no more than this.
+        long.conflicts.reserve(requests)?;
         Ok(long)
     }
 
@@ -134,7 +138,8 @@ unsafe fn own_runs(units: &[u8], lists: Lists, mut each: impl FnMut(&Unit<'_>, &
 
 /// Memory that others name, checked: where a request's bytes are here.
 struct Named<'a> {
-    local: &'a Local,
+    local: &'a LocalState,
+    told: &'a [Told],
     from: Pid,
 }
 
@@ -173,21 +178,13 @@ impl Named<'_> {
             entry.is_some_and(|entry| entry.range(unit.offset_of(nth), unit.bytes).is_some())
         };
         let offset = unit.offset_of((0..unit.count).find(|nth| !inside(nth)).unwrap_or(0));
-        let cause = Cause::RemoteOutOfRange {
-            origin: self.from,
-            target: self.local.pid,
-            slot: format!("global {}", unit.slot),
-            offset,
-            bytes: unit.bytes,
-            len: entry.map_or(0, Entry::len),
-        };
+        let target = self.local.pid;
+        let remote = Remote { target, slot: unit.slot, offset, bytes: unit.bytes };
+        let cause = remote.out_of_range(self.from, entry);
         let error = Error::fatal(self.from, self.local.superstep, cause);
-        let is_it = |tracked: &&Tracked| {
-            tracked.asked.other == self.local.pid
-                && (tracked.asked.remote.index(), tracked.asked.remote_offset, tracked.asked.bytes)
-                    == (unit.slot, offset, unit.bytes)
-        };
-        let tracked = self.local.tracked_of(self.from).iter().rfind(is_it);
+        let told = self.told.get(self.from as usize);
+        let tracked =
+            told.and_then(|told| told.requests.iter().rfind(|tracked| remote.is_of(tracked)));
         error.at_known(tracked.map(|tracked| tracked.place.clone()))
     }
 }
@@ -201,7 +198,8 @@ impl<T: Transport> Process<T> {
         }
         let Process { local, links, meeting, scratch, watch, context, traffic, .. } = self;
         let (room, answers, long) = (&scratch.room, &mut scratch.answers, &mut scratch.long);
-        let pairs = Pairs { local, meeting, room, resolve, context: *context };
+        let told = &scratch.told[..];
+        let pairs = Pairs { local, meeting, room, told, resolve, context: *context };
         let superstep = local.superstep;
         answers.begin();
         for step in 1..local.nprocs {
@@ -212,7 +210,7 @@ impl<T: Transport> Process<T> {
             }
         }
         pairs.copy_own(long);
-        let mut what = InMeeting { local, links, kind: Kind::Sync, missing: local.pid };
+        let mut what = InMeeting { local, links, kind: Purpose::Sync, missing: local.pid };
         watch.wait(net, &mut what, |what, net| {
             what.links.progress(net, what.local)?;
             while let Some(from) = answers.next(net)? {
@@ -238,7 +236,8 @@ impl<T: Transport> Process<T> {
     pub(super) fn apply_short_puts(&mut self, net: &T) -> Result<()> {
         let Process { local, meeting, scratch, .. } = self;
         let applied = (0..local.nprocs).try_for_each(|other| {
-            Named { local, from: other }.apply(meeting.units(other, &scratch.room))
+            Named { local, told: &scratch.told, from: other }
+                .apply(meeting.units(other, &scratch.room))
         });
         applied.map_err(|error| net.control().declare(self.watch.section, error))
     }
@@ -255,7 +254,7 @@ impl<T: Transport> Process<T> {
             let lists = scratch.lists[other as usize];
             let (incoming, outgoing) = (long.incoming.len(), long.outgoing.len());
             let mut pair = Pair::default();
-            let named = Named { local, from: other };
+            let named = Named { local, told: &scratch.told, from: other };
             let mut reader = Reader(meeting.units(other, room));
             let mut asks_long = false;
             while let Some(unit) = reader.unit() {
@@ -294,11 +293,11 @@ impl<T: Transport> Process<T> {
             long.pairs.push(pair);
         }
         if resolve && long.incoming.len() > 1 {
-            local.conflicts.clear();
+            long.conflicts.clear();
             for piece in &long.incoming {
-                local.conflicts.push(piece.base as usize, piece.bytes);
+                long.conflicts.push(piece.base as usize, piece.bytes);
             }
-            for (piece, &bytes) in long.incoming.iter_mut().zip(local.conflicts.resolve()) {
+            for (piece, &bytes) in long.incoming.iter_mut().zip(long.conflicts.resolve()) {
                 keep_last(piece, bytes);
             }
         }
@@ -328,9 +327,10 @@ fn push_run(list: &mut Vec<Piece>, run: &Run) {
 
 /// The pairs of a superstep with what they were made from.
 struct Pairs<'a> {
-    local: &'a Local,
+    local: &'a LocalState,
     meeting: &'a Meeting,
     room: &'a Room,
+    told: &'a [Told],
     /// Whether answers have lengths.
     resolve: bool,
     context: u32,
@@ -377,7 +377,7 @@ impl Pairs<'_> {
         answers: &mut Answers,
         long: &Long,
     ) -> Range<usize> {
-        let named = Named { local: self.local, from: other };
+        let named = Named { local: self.local, told: self.told, from: other };
         let out = &mut answers.out;
         let start = out.len();
         let mut reader = Reader(self.meeting.units(other, self.room));
@@ -457,7 +457,7 @@ impl Pairs<'_> {
 
     /// Short gets from this process itself, from place to place.
     fn apply_own_gets(&self, own: &[u8], lists: Lists) {
-        let named = Named { local: self.local, from: self.local.pid };
+        let named = Named { local: self.local, told: self.told, from: self.local.pid };
         // SAFETY: composed and finished for this superstep.
         unsafe {
             own_runs(own, lists, |unit, run| {
@@ -477,7 +477,7 @@ impl Pairs<'_> {
         for other in 0..self.local.nprocs {
             let pair = &long.pairs[other as usize];
             if pair.short_puts {
-                let named = Named { local: self.local, from: other };
+                let named = Named { local: self.local, told: self.told, from: other };
                 named.apply(self.meeting.units(other, self.room))?;
             }
             if pair.short_in == 0 {

@@ -1,0 +1,9 @@
+//! The one runtime: what is equal on all backends.
+//!
+//! For those who write a backend. Users hold a [`Context`](crate::Context).
+
+mod agreement;
+mod local_state;
+
+pub use agreement::{Purpose, Registrations, mismatch};
+pub use local_state::{LocalState, Remote, Room};

@@ -1,0 +1,577 @@
+//! The part of a process that needs no other: its queue, its slots, its capacities, and every check that can be
+//! made at the call.
+
+use super::agreement::Registrations;
+use crate::Pid;
+use crate::check::{
+    Checker, Checks, Place, Registration, SharedChecks, Tracked, difference, report,
+};
+use crate::error::{AtCaller, Cause, Error, Result};
+use crate::lpf::Leaving;
+use crate::request::{Asked, Changes, Recent, Refusal, Requests, Reserved, Way};
+use crate::slot::{Entry, GlobalSlot, LocalSlot, Registrant, Slot, SlotTable};
+
+/// Capacities asked for: the user's and, on top, the libraries'.
+#[derive(Debug, Default)]
+struct Wanted {
+    user_slots: usize,
+    user_requests: usize,
+    library_slots: usize,
+    library_requests: usize,
+}
+
+impl Wanted {
+    fn slots(&self) -> usize {
+        self.user_slots.saturating_add(self.library_slots)
+    }
+
+    fn requests(&self) -> usize {
+        self.user_requests.saturating_add(self.library_requests)
+    }
+}
+
+/// What a backend needs beside the tables of [`LocalState`] for a larger capacity.
+pub trait Room {
+    /// Room for `slots` slots. `reserve` gets that of the table, which it may move even if it fails.
+    ///
+    /// # Errors
+    /// Those of `reserve`; *mitigable* if the backend's part is refused. Refused memory leaves no trace.
+    fn for_slots(
+        &mut self,
+        local: &mut LocalState,
+        _slots: usize,
+        reserve: impl FnOnce(&mut LocalState) -> Result<()>,
+    ) -> Result<()> {
+        reserve(local)
+    }
+
+    /// Room for `requests` requests, made or aimed at this process, from the end of the next full sync on.
+    /// `reserve` gets that of the queue.
+    ///
+    /// # Errors
+    /// As [`for_slots`](Self::for_slots).
+    fn for_requests(
+        &mut self,
+        local: &mut LocalState,
+        requests: usize,
+        reserve: impl FnOnce(&mut LocalState) -> Result<()>,
+    ) -> Result<()>;
+}
+
+/// One process's requests, slots and capacities, with what it has asked for and the next full sync will bring.
+#[derive(Debug)]
+pub struct LocalState {
+    /// This process.
+    pub pid: Pid,
+    /// The processes of the section.
+    pub nprocs: Pid,
+    /// Full syncs completed.
+    pub superstep: u64,
+    /// The requests of this superstep.
+    pub queue: Requests,
+    recent: Recent,
+    /// Registered memory.
+    pub slots: SlotTable,
+    wanted: Wanted,
+    /// A larger pool, for the next full sync.
+    reserved: Option<Reserved>,
+    /// Registrations and resizes since the last full sync.
+    pub changes: Changes,
+    /// Inboxes registered or deregistered, and their hash.
+    inbox_calls: u64,
+    inbox_hash: u64,
+    /// Present in checked mode.
+    checks: Option<SharedChecks>,
+}
+
+impl LocalState {
+    /// Process `pid` of `nprocs`, without room; `checks` in checked mode. O(1) memory.
+    ///
+    /// # Errors
+    /// *Mitigable* if memory is refused.
+    pub fn new(pid: Pid, nprocs: Pid, checks: Option<SharedChecks>) -> Result<Self> {
+        Ok(LocalState {
+            pid,
+            nprocs,
+            superstep: 0,
+            queue: Requests::new(pid, nprocs)?,
+            recent: Recent::NONE,
+            slots: SlotTable::new(pid),
+            wanted: Wanted::default(),
+            reserved: None,
+            changes: Changes::default(),
+            inbox_calls: 0,
+            inbox_hash: 0,
+            checks,
+        })
+    }
+
+    /// Whether checked mode is on.
+    #[inline]
+    pub fn is_checked(&self) -> bool {
+        self.checks.is_some()
+    }
+
+    /// What checked mode keeps of this process.
+    pub fn checks(&self) -> Option<&SharedChecks> {
+        self.checks.as_ref()
+    }
+
+    /// In checked mode, notes are kept in `checks` from now on. Nothing has been noted yet.
+    pub fn keep_checks_in(&mut self, checks: &SharedChecks) {
+        if let Some(own) = &mut self.checks {
+            own.clone_from(checks);
+        }
+    }
+
+    /// A misuse at this process, now.
+    #[cold]
+    pub fn misuse(&self, cause: Cause) -> Error {
+        Error::misuse(self.pid, self.superstep, cause)
+    }
+
+    /// A misuse of links.
+    #[cold]
+    pub fn arrivals_misuse(&self, text: String) -> Error {
+        self.misuse(Cause::Arrivals(text))
+    }
+
+    /// Refused memory: the bytes, and what they were for.
+    #[cold]
+    pub fn refused(&self, what: &'static str, bytes: usize) -> Error {
+        let cause = Cause::OutOfMemory { what: what.into(), bytes };
+        Error::mitigable(self.pid, self.superstep, cause)
+    }
+
+    /// A process beyond the last.
+    #[cold]
+    pub fn no_such_process(&self, pid: Pid) -> Error {
+        self.misuse(Cause::NoSuchProcess { pid, last: self.nprocs - 1 })
+    }
+
+    /// A range that is not inside the slot.
+    #[cold]
+    pub fn out_of_range(&self, slot: Slot, offset: usize, bytes: usize) -> Error {
+        self.misuse(self.slots.out_of_range(slot, offset, bytes))
+    }
+
+    /// Why a slot cannot be used now; checked mode knows what became of it.
+    #[cold]
+    pub fn unknown(&self, slot: Slot) -> Error {
+        match self.checks.as_ref().and_then(|checks| checks.lock().registry.explain(slot)) {
+            Some(cause) => self.misuse(cause),
+            None => self.slots.explain(slot, self.superstep),
+        }
+    }
+
+    /// The common part of put and get, inlined into both. Θ(1).
+    ///
+    /// # Errors
+    /// *Misuse*, as [`put`](crate::Lpf::put).
+    #[inline(always)]
+    #[track_caller]
+    #[allow(clippy::too_many_arguments)]
+    pub fn request(
+        &mut self,
+        way: Way,
+        local: Slot,
+        local_offset: usize,
+        other: Pid,
+        remote: GlobalSlot,
+        remote_offset: usize,
+        bytes: usize,
+    ) -> Result<()> {
+        let here = (&self.slots, &mut self.queue, self.nprocs);
+        let address = match self.recent.queue(
+            here,
+            way,
+            local,
+            local_offset,
+            other,
+            remote,
+            remote_offset,
+            bytes,
+        ) {
+            Ok(address) => address,
+            Err(refusal) => return Err(self.refusal(refusal)).at_caller(),
+        };
+        if self.recent.is_new() {
+            self.recent.name_slots(&mut self.slots, local, remote, self.checks.is_some());
+            if let Some(checks) = &self.checks {
+                let asked = Asked { way, local, local_offset, other, remote, remote_offset, bytes };
+                track(checks, asked, address);
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn refusal(&self, refusal: Refusal) -> Error {
+        match refusal {
+            Refusal::Unknown(slot) => self.unknown(slot),
+            Refusal::Because(cause) => self.misuse(cause),
+        }
+    }
+
+    /// As [`Lpf::register_local`](crate::Lpf::register_local), where no memory is pinned.
+    ///
+    /// # Errors
+    /// *Misuse* if no slot is left.
+    #[track_caller]
+    pub fn register_local(
+        &mut self,
+        base: *mut u8,
+        bytes: usize,
+        registrant: Registrant,
+    ) -> Result<LocalSlot> {
+        let slot =
+            self.slots.register_local(base, bytes, registrant, self.superstep).at_caller()?;
+        if let Some(checks) = &self.checks {
+            let place = Place::caller();
+            checks.lock().registry.registered(slot, bytes, 0, registrant, place, self.superstep);
+        }
+        Ok(slot)
+    }
+
+    /// As [`Lpf::register_global`](crate::Lpf::register_global), where no memory is pinned.
+    ///
+    /// # Errors
+    /// *Misuse* if no slot is left.
+    #[track_caller]
+    pub fn register_global(
+        &mut self,
+        base: *mut u8,
+        bytes: usize,
+        shape: u64,
+    ) -> Result<GlobalSlot> {
+        let slot = self.slots.register_global(base, bytes, shape, self.superstep).at_caller()?;
+        self.changes.registered = true;
+        if let Some(checks) = &self.checks {
+            // Only the typed layer says what shape its areas have.
+            let registrant = if shape == 0 { Registrant::Caller } else { Registrant::Runtime };
+            let place = Place::caller();
+            checks.lock().registry.registered(
+                slot,
+                bytes,
+                shape,
+                registrant,
+                place,
+                self.superstep,
+            );
+        }
+        Ok(slot)
+    }
+
+    /// As [`Lpf::deregister`](crate::Lpf::deregister), for a slot that no link needs.
+    ///
+    /// # Errors
+    /// *Misuse* if it is unknown or busy.
+    #[track_caller]
+    pub fn deregister(&mut self, slot: Slot) -> Result<()> {
+        self.slots.deregister(slot, self.superstep).at_caller()?;
+        self.recent = Recent::NONE;
+        if let Some(checks) = &self.checks {
+            checks.lock().registry.deregistered(slot, Place::caller(), self.superstep);
+        }
+        self.changes.registered |= slot.is_global();
+        Ok(())
+    }
+
+    /// All processes have abandoned the same slots, and the requests of this superstep are executed.
+    #[cold]
+    pub fn forget_abandoned(&mut self) {
+        let LocalState { slots, checks, superstep, .. } = self;
+        slots.forget_abandoned(|slot| {
+            if let Some(checks) = checks {
+                checks.lock().registry.dropped(slot, *superstep);
+            }
+        });
+    }
+
+    /// Notes a collective call about inboxes.
+    pub fn note_inbox(&mut self, what: u64) {
+        self.inbox_calls += 1;
+        let hash = self.inbox_hash.rotate_left(9) ^ what;
+        self.inbox_hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.changes.registered = true;
+    }
+
+    /// Collective registrations so far.
+    pub fn registrations(&self) -> Registrations {
+        let (calls, hash) = self.slots.registrations();
+        Registrations {
+            hash: hash ^ self.inbox_hash,
+            calls: calls + self.inbox_calls,
+            pid: self.pid,
+        }
+    }
+
+    /// Whether two processes have registered the same, as a full sync requires.
+    ///
+    /// # Errors
+    /// *Fatal*, naming the higher one of them.
+    pub fn compare_registrations(&self, a: Registrations, b: Registrations) -> Result<()> {
+        if a.agree(&b) {
+            return Ok(());
+        }
+        let (a, b) = if a.pid < b.pid { (a, b) } else { (b, a) };
+        let cause = match self.is_checked() {
+            false => Cause::RegistrationsDiffer {
+                a: a.pid,
+                b: b.pid,
+                a_count: a.calls,
+                b_count: b.calls,
+            },
+            // The slots and their places were compared before.
+            true => Cause::Checked(format!(
+                "process {} and process {} registered or deregistered inboxes differently since the last sync",
+                a.pid, b.pid
+            )),
+        };
+        Err(Error::fatal(b.pid, self.superstep, cause))
+    }
+
+    /// How the function of this process has ended, as an error that names this process; `None` if it is done. What a
+    /// [`Leaving::Failed`] has is handed on.
+    pub fn failure_of(&self, how: Leaving) -> Option<Error> {
+        let cause = match how {
+            Leaving::Done => return None,
+            Leaving::Failed(error) => return Some(error),
+            // Its own error needs no second mention of the process and the superstep.
+            Leaving::Returned(error) if error.process() == Some(self.pid) => {
+                Cause::Returned { message: error.reason() }
+            }
+            Leaving::Returned(error) => Cause::Returned { message: error.to_string() },
+            Leaving::Panicked(message) => Cause::Panicked { message },
+        };
+        Some(Error::fatal(self.pid, self.superstep, cause))
+    }
+
+    /// Slots that this process wants room for.
+    pub fn wanted_slots(&self) -> usize {
+        self.wanted.slots()
+    }
+
+    /// Requests that this process wants room for.
+    pub fn wanted_requests(&self) -> usize {
+        self.wanted.requests()
+    }
+
+    /// As [`Lpf::resize_memory_register`](crate::Lpf::resize_memory_register).
+    ///
+    /// # Errors
+    /// *Mitigable* if memory is refused, without any trace.
+    #[track_caller]
+    pub fn resize_slots(&mut self, room: &mut impl Room, slots: usize) -> Result<()> {
+        let all = slots.saturating_add(self.wanted.library_slots);
+        self.reserve_slots(room, all).at_caller()?;
+        self.wanted.user_slots = slots;
+        Ok(())
+    }
+
+    /// As [`Lpf::resize_message_queue`](crate::Lpf::resize_message_queue).
+    ///
+    /// # Errors
+    /// *Mitigable* if memory is refused, without any trace.
+    #[track_caller]
+    pub fn resize_requests(&mut self, room: &mut impl Room, requests: usize) -> Result<()> {
+        let all = requests.saturating_add(self.wanted.library_requests);
+        self.reserve_requests(room, all).at_caller()?;
+        self.wanted.user_requests = requests;
+        Ok(())
+    }
+
+    /// As [`Lpf::reserve`](crate::Lpf::reserve).
+    ///
+    /// # Errors
+    /// *Mitigable* if memory is refused, without any trace.
+    #[track_caller]
+    pub fn reserve(&mut self, room: &mut impl Room, slots: usize, requests: usize) -> Result<()> {
+        let all = self.wanted.slots().saturating_add(slots);
+        self.reserve_slots(room, all).at_caller()?;
+        let all = self.wanted.requests().saturating_add(requests);
+        self.reserve_requests(room, all).at_caller()?;
+        self.wanted.library_slots += slots;
+        self.wanted.library_requests += requests;
+        Ok(())
+    }
+
+    fn reserve_slots(&mut self, room: &mut impl Room, slots: usize) -> Result<()> {
+        room.for_slots(self, slots, |local| local.slots.reserve(slots, local.superstep))?;
+        self.changes.resized = true;
+        Ok(())
+    }
+
+    fn reserve_requests(&mut self, room: &mut impl Room, requests: usize) -> Result<()> {
+        room.for_requests(self, requests, |local| {
+            let larger = local.queue.reserve(requests, local.superstep)?;
+            if larger.is_some() {
+                local.reserved = larger;
+            }
+            Ok(())
+        })?;
+        self.changes.resized = true;
+        Ok(())
+    }
+
+    /// In checked mode, after the first barrier of a full sync: reads and writes of the same bytes here, and
+    /// registrations that differ. `all` has the requests and collective calls of each process.
+    ///
+    /// # Errors
+    /// *Fatal*, with the places of both.
+    pub fn check_superstep<'a>(
+        &self,
+        all: impl Iterator<Item = (&'a [Tracked], &'a [Registration])> + Clone,
+    ) -> Result<()> {
+        let fatal = |pid, cause| Err(Error::fatal(pid, self.superstep, cause));
+        if let Some((pid, cause)) = difference(all.clone().map(|(_, calls)| calls)) {
+            return fatal(pid, cause);
+        }
+        let base = |slot: GlobalSlot| self.slots.area(slot.into()).map(|(base, _)| base as usize);
+        let mut checker = Checker::new(self.pid);
+        for (origin, (requests, _)) in (0..).zip(all) {
+            if origin == self.pid {
+                checker.own(requests);
+            }
+            checker.from(origin, requests, base);
+        }
+        checker.overlap().map_or(Ok(()), |cause| fatal(self.pid, cause))
+    }
+
+    /// In checked mode: reports the requests that are lost at the end of a section, and the slots that it leaves
+    /// registered.
+    pub fn report_leaks(&self) {
+        if let Some(checks) = &self.checks {
+            let checks = checks.lock();
+            report(checks.pending.lost(self.pid));
+            report(checks.registry.leaks(self.pid));
+        }
+    }
+
+    /// The end of a section, with the place of the latest of this process's requests for a process that received
+    /// too many; only checked mode knows it.
+    #[cold]
+    pub fn with_place(&self, error: Error) -> Error {
+        let (Cause::TargetOverrun { target, .. }, Some(checks)) = (error.cause(), &self.checks)
+        else {
+            return error;
+        };
+        if error.process() != Some(self.pid) {
+            return error;
+        }
+        let place = checks.lock().pending.latest(|tracked| tracked.asked.other == *target);
+        match place {
+            Some(place) => error.at(place),
+            None => error,
+        }
+    }
+
+    /// Whether the next full sync has to announce anything beside requests.
+    #[inline]
+    pub fn is_silent(&self) -> bool {
+        !self.changes.any() && !self.slots.has_abandoned() && self.checks.is_none()
+    }
+
+    /// The end of a superstep in which no process had anything to announce.
+    #[inline]
+    pub fn end_silent_superstep(&mut self) {
+        self.recent.forget();
+        self.slots.end_superstep();
+        self.superstep += 1;
+    }
+
+    /// The requests of a superstep are executed.
+    #[inline]
+    pub fn settle(&mut self) {
+        self.queue.reset();
+        self.slots.end_superstep();
+        self.recent = Recent::NONE;
+        if let Some(checks) = &self.checks {
+            let Checks { pending, registry } = &mut *checks.lock();
+            pending.clear();
+            if !pending.is_suspended() {
+                registry.settle();
+            }
+        }
+    }
+
+    /// As [`Lpf::suspend`](crate::Lpf::suspend).
+    ///
+    /// # Errors
+    /// *Mitigable* if memory is refused. Nothing is suspended then.
+    pub fn suspend(&mut self) -> Result<()> {
+        let LocalState { changes, queue, slots, recent, .. } = self;
+        let suspended = changes.suspend(queue, slots, recent);
+        suspended.map_err(|bytes| self.refused("request lists", bytes))?;
+        if let Some(checks) = &self.checks {
+            checks.lock().pending.suspend();
+        }
+        Ok(())
+    }
+
+    /// As [`Lpf::restore`](crate::Lpf::restore).
+    ///
+    /// # Panics
+    /// If nothing is suspended.
+    pub fn restore(&mut self) {
+        let LocalState { changes, queue, slots, recent, .. } = self;
+        changes.restore(queue, slots, recent);
+        if let Some(checks) = &self.checks {
+            let pending = &mut checks.lock().pending;
+            report(pending.lost(self.pid));
+            pending.restore();
+        }
+    }
+
+    /// What a full sync brings into force, where `requests` is what all agreed on.
+    pub fn apply(&mut self, resized: bool, requests: usize) {
+        self.slots.activate();
+        self.changes.clear();
+        if resized {
+            self.slots.set_capacity(self.wanted.slots(), self.wanted.library_slots);
+            // What is not in force yet waits for a sync of the caller.
+            let (libraries, larger) = (self.wanted.library_requests, self.reserved.take());
+            self.changes.resized = !self.queue.set_capacity(requests, libraries, larger);
+        }
+    }
+}
+
+/// What a request names at the other process.
+#[derive(Clone, Copy, Debug)]
+pub struct Remote {
+    /// The process.
+    pub target: Pid,
+    /// The number of the global slot.
+    pub slot: usize,
+    /// The offset in it, in bytes.
+    pub offset: usize,
+    /// How many bytes.
+    pub bytes: usize,
+}
+
+impl Remote {
+    /// Whether this is what the request names that checked mode has noted.
+    pub fn is_of(&self, tracked: &Tracked) -> bool {
+        let Asked { other, remote, remote_offset, bytes, .. } = tracked.asked;
+        (other, remote.index(), remote_offset, bytes)
+            == (self.target, self.slot, self.offset, self.bytes)
+    }
+
+    /// The cause of a request of `origin` that names bytes outside the slot, of which `entry` is the target's if it
+    /// has registered it.
+    #[cold]
+    pub fn out_of_range(&self, origin: Pid, entry: Option<&Entry>) -> Cause {
+        let &Remote { target, slot, offset, bytes } = self;
+        let (slot, len) = (format!("global {slot}"), entry.map_or(0, Entry::len));
+        Cause::RemoteOutOfRange { origin, target, slot, offset, bytes, len }
+    }
+}
+
+/// Notes a request for checked mode.
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn track(checks: &SharedChecks, asked: Asked, address: *mut u8) {
+    let (address, place) = (address as usize, Place::caller());
+    checks.lock().pending.push(Tracked { asked, address, place });
+}
