@@ -22,7 +22,8 @@ use lpf_core::{Call, Cause, Context, Error, Lpf, Pid, Raw, Result};
 use parking_lot::Mutex;
 
 use crate::arrival_pattern::pairing::{Growth, Pairs};
-use crate::collectives::{Collectives, mixed};
+use crate::collectives::Collectives;
+use crate::hash::mixed;
 use crate::helper::{Helped, Work, help, wake_all};
 
 /// Between two looks in a call, of who waits for a pair too; else; and if nothing has happened for long. Who posts

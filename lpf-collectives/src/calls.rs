@@ -15,124 +15,20 @@ use lpf_core::{Cause, Context, Element, Error, Lpf, Pid, Result, panic_text};
 
 use crate::algorithms::{Member, Piece, Results, Vector, by_way};
 use crate::blocks::Blocks;
-use crate::collectives::{Collectives, Mode, misuse, mixed, refused};
+use crate::collectives::Collectives;
 use crate::cost::{Supersteps, choose};
+use crate::hash::mixed;
 use crate::kinds::*;
 use crate::memory::{Source, Target, View};
+use crate::misuse::{misuse, refused};
 use crate::operators::{Operator, on_slices};
+use crate::preferences::Mode;
 use crate::run::{Buffers, Call, Combine, expected, full, leave};
 use crate::schedule::Schedule;
 use crate::scratch::Scratch;
 use crate::shared::{Place, Shared};
+use crate::signature::{OperatorName, Signature, stamp};
 use crate::ways::*;
-
-/// What tells an operator from others: its name and its elements', as the compiler has them. Two are the same
-/// here where their text lies in one place, which is soon compared; else where it has the same hash.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OperatorName(&'static str);
-
-impl OperatorName {
-    /// Nothing is combined.
-    pub(crate) const NONE: Self = OperatorName("");
-
-    /// Of its text.
-    fn hash(self) -> u64 {
-        let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
-        self.0.as_bytes().chunks(8).fold(0, |hash, bytes| mixed(hash, word(bytes)))
-    }
-}
-
-impl PartialEq for OperatorName {
-    #[inline]
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.0, other.0)
-    }
-}
-
-impl Eq for OperatorName {}
-
-/// The bits of a stamp that say what a call is called.
-const KIND: u64 = lpf_core::Call::KIND as u64;
-
-/// From this number of an algorithm on they are trees that grow.
-const TREES: usize = 64;
-
-/// One call: what its messages' stamp is made of. Calls of a member that are the same have the same schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct What {
-    pub(crate) kind: Collective,
-    way: usize,
-    /// Where there is one, else 0.
-    root: usize,
-    /// What it works on: bytes, or of a block; of counts a hash.
-    size: usize,
-    /// Bytes of an element.
-    element: usize,
-    /// Whether operands may change places.
-    commutes: bool,
-    /// What combines them.
-    pub(crate) operator: OperatorName,
-    /// Whether its schedule depends on counts, which are not here.
-    pub(crate) has_counts: bool,
-    /// Of when members arrive, a hash; 0 where that is nothing to the call.
-    pub(crate) pattern: u64,
-    /// Which of the program's calls it is, where that is known.
-    pub(crate) site: u64,
-}
-
-impl What {
-    /// Of this collective by algorithm number `way`, on `size` bytes of elements of `element`.
-    fn new(kind: Collective, way: usize, size: usize, element: usize) -> Self {
-        let operator = OperatorName::NONE;
-        What {
-            kind,
-            way,
-            root: 0,
-            size,
-            element,
-            commutes: true,
-            operator,
-            has_counts: false,
-            pattern: 0,
-            site: 0,
-        }
-    }
-
-    /// The number of its name.
-    fn named(&self) -> u32 {
-        // Of an ordinary call nothing is known but what it is.
-        match (self.kind, self.pattern | self.site) {
-            (kind, _) if self.has_counts => WITH_COUNTS + (kind as u32 - Collective::Gather as u32),
-            (kind, 0) => kind as u32,
-            (Collective::Allreduce, _) => ALLREDUCE_BY_ARRIVAL,
-            (Collective::Reduce, _) if self.way < TREES => REDUCE_BY_ARRIVAL,
-            (Collective::Reduce, _) if self.site == 0 => REDUCE_BY_PAIRING,
-            (Collective::Reduce, _) => REDUCE_AS_THEY_COME,
-            (kind, _) => kind as u32,
-        }
-    }
-
-    /// What tells it from other calls, the number of its name in the lowest bits. To make it takes as long as a short
-    /// message.
-    pub(crate) fn digest(&self) -> u64 {
-        self.hash() & !KIND | u64::from(self.named())
-    }
-
-    fn hash(&self) -> u64 {
-        let What { kind, way, root, size, element, commutes, operator, pattern, site, .. } = *self;
-        let small = kind as u64 | (way as u64) << 8 | u64::from(commutes) << 16;
-        let numbers =
-            [small ^ pattern ^ site, root as u64, size as u64, element as u64, operator.hash()];
-        numbers.into_iter().fold(0, mixed)
-    }
-}
-
-/// What the messages of a call carry.
-#[inline]
-fn stamp(digest: u64, mode: Mode) -> u32 {
-    let hash = mixed(digest, mode as u64);
-    ((hash ^ hash >> 32) & !KIND | digest & KIND) as u32
-}
 
 /// Carries out a call's part that uses the operator, which may panic: then the section ends before anybody looks at
 /// what others may be writing.
@@ -154,7 +50,7 @@ fn caught<'a, 'r, L: Lpf>(
 /// A call: what it works on.
 #[derive(Clone, Copy)]
 struct Plan {
-    what: What,
+    what: Signature,
     /// Elements of what is worked on piece by piece.
     len: usize,
     scratch: Scratch,
@@ -477,8 +373,10 @@ impl<'s> Collectives<'s> {
                 Some(way.supersteps(self.len(), v))
             })
         });
-        let what =
-            What { root, ..What::new(Collective::Broadcast, way as usize, v.bytes, v.element) };
+        let what = Signature {
+            root,
+            ..Signature::new(Collective::Broadcast, way as usize, v.bytes, v.element)
+        };
         let plan = Plan { what, len, scratch: way.scratch() };
         // SAFETY: the caller's promise.
         unsafe {
@@ -529,8 +427,9 @@ impl<'s> Collectives<'s> {
         self.fits(ctx, element)?;
         let v = Vector { bytes: len * element, element };
         let way = self.usual_reduce(ctx, v, commutes);
-        let what = What::new(Collective::Reduce, way as usize, len * element, element);
-        let what = What { root, commutes, operator: OperatorName(name), site, pattern, ..what };
+        let what = Signature::new(Collective::Reduce, way as usize, len * element, element);
+        let what =
+            Signature { root, commutes, operator: OperatorName(name), site, pattern, ..what };
         let cut = Cut { v, members: self.len(), of_blocks: way.scratch(self.len()).of_blocks };
         let plan = Plan { what, len: cut.len(), scratch: way.scratch(self.len()) };
         // SAFETY: the caller's promise; pieces lie in the vectors.
@@ -601,8 +500,8 @@ impl<'s> Collectives<'s> {
         self.fits(ctx, element)?;
         let v = Vector { bytes: len * element, element };
         let way = self.usual_allreduce(ctx, v, commutes);
-        let what = What::new(Collective::Allreduce, way as usize, len * element, element);
-        let what = What { commutes, operator: OperatorName(name), site, pattern, ..what };
+        let what = Signature::new(Collective::Allreduce, way as usize, len * element, element);
+        let what = Signature { commutes, operator: OperatorName(name), site, pattern, ..what };
         let cut = Cut { v, members: self.len(), of_blocks: way.scratch(self.len()).of_blocks };
         let plan = Plan { what, len: cut.len(), scratch: way.scratch(self.len()) };
         // SAFETY: the caller's promise; pieces lie in the vectors.
@@ -672,8 +571,8 @@ impl<'s> Collectives<'s> {
             })
         });
         let way = if commutes { way } else { ReduceScatter::Direct };
-        let what = What::new(Collective::ReduceScatter, way as usize, total, element);
-        let what = What { operator: OperatorName(name), ..what };
+        let what = Signature::new(Collective::ReduceScatter, way as usize, total, element);
+        let what = Signature { operator: OperatorName(name), ..what };
         let plan = Plan { what, len: block, scratch: way.scratch(self.len()) };
         // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {
@@ -811,8 +710,8 @@ impl<'s> Collectives<'s> {
                 Some(way.supersteps(self.len(), v, exclusive))
             })
         });
-        let what = What::new(kind, way as usize, len * element, element);
-        let what = What { operator: OperatorName(name), ..what };
+        let what = Signature::new(kind, way as usize, len * element, element);
+        let what = Signature { operator: OperatorName(name), ..what };
         let plan = Plan { what, len, scratch: way.scratch(self.len()) };
         // SAFETY: the caller's promise; pieces lie in the vectors.
         unsafe {

@@ -11,13 +11,16 @@ use lpf_core::{Cause, Context, Error, Lpf, Memory, Pid, Result};
 use crate::algorithms::{Member, allgather_bruck, allgather_direct};
 use crate::blocks::Blocks;
 use crate::choices::Choices;
+use crate::cost::Vector;
 use crate::group::Group;
-use crate::kinds::SPLIT;
+use crate::hash::mixed;
+use crate::kinds::{Algorithm, Collective, SPLIT};
+use crate::misuse::misuse;
+use crate::preferences::Preferences;
 use crate::run::{Buffers, Call, expected, leave};
 use crate::schedule::Schedule;
 use crate::schedule_cache::ScheduleCache;
 use crate::shared::{LINE, Place, Shared, TAIL};
-use crate::ways::*;
 
 /// The room that the collectives of a context reserve, once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,55 +86,6 @@ impl Settings {
         // What no memory has is refused where it is asked for.
         bytes.unwrap_or(usize::MAX / LINE * LINE)
     }
-}
-
-/// How rounds end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mode {
-    /// With expected arrivals: a member goes on when its messages have arrived.
-    Expected,
-    /// With a full sync of all processes: only if all of them are members.
-    Full,
-}
-
-impl Mode {
-    /// Its name in commands.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mode::Expected => "expected",
-            Mode::Full => "full",
-        }
-    }
-}
-
-/// The algorithms of a group; `None`: the cheapest by the machine's g and l. The same at
-/// every member. An algorithm may be unusable for a call: for an operator that does not commute, or for blocks of
-/// different lengths. Then another one replaces it, without a report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)] // their names say it
-pub struct Preferences {
-    pub broadcast: Option<Broadcast>,
-    pub reduce: Option<Reduce>,
-    pub allreduce: Option<Allreduce>,
-    pub allgather: Option<Allgather>,
-    pub alltoall: Option<Alltoall>,
-    pub scan: Option<Scan>,
-    pub gather: Option<Gather>,
-    pub scatter: Option<Gather>,
-    pub reduce_scatter: Option<ReduceScatter>,
-    /// `None`: the cheapest, arrival-unaware algorithms included.
-    pub reduce_by_arrival: Option<ReduceByArrival>,
-    pub allreduce_by_arrival: Option<AllreduceByArrival>,
-    /// The number of segments of a vector in a Clairvoyant reduction: at least 1, at most 4096 and the number of
-    /// elements. `None`: by g and l.
-    pub segments: Option<u32>,
-    /// The time that schedules assume for a transfer, ns: of a segment, and in the predicted dynamic tree of a vector.
-    /// `None`: by g and l. With this, the number of segments and the algorithm given, and with equal estimates, a sum by
-    /// arrival has the same bits on every backend and in strict mode.
-    pub round_ns: Option<u64>,
-    /// `None`: expected arrivals. Under `LPF_STRICT=1` full supersteps, or in a group of some of the processes a barrier
-    /// among its members after each round.
-    pub mode: Option<Mode>,
 }
 
 /// The collectives of a group of processes: the whole context, or a part of it ([`split`](Self::split)).
@@ -272,6 +226,17 @@ impl<'s> Collectives<'s> {
         &mut self.preferences
     }
 
+    /// The algorithm that is used without a preference, if each member contributes this vector in all
+    /// and the operator commutes.
+    pub fn cheapest_of<L: Lpf>(
+        &self,
+        ctx: &Context<'s, L>,
+        collective: Collective,
+        v: impl Into<Vector>,
+    ) -> Algorithm {
+        collective.cheapest(&ctx.probe(), self.len(), v)
+    }
+
     /// Groups of the members that pass the same colour; `None` for a member that passes none. Collective over
     /// this group: two allgathers of a word, in ⌈log2 p⌉ rounds each. In a group its members keep their order. If one
     /// member drops a group, all have to drop it before any of them joins a later group.
@@ -408,24 +373,4 @@ impl Drop for Collectives<'_> {
             shared.forget(links);
         }
     }
-}
-
-/// A call that cannot be, of whoever called the collective.
-#[cold]
-#[track_caller]
-pub(crate) fn misuse<L: Lpf>(ctx: &Context<'_, L>, text: String) -> Error {
-    refused(ctx, Cause::Arrivals(text))
-}
-
-/// The same for another cause.
-#[cold]
-#[track_caller]
-pub(crate) fn refused<L: Lpf>(ctx: &Context<'_, L>, cause: Cause) -> Error {
-    let error = Error::misuse(ctx.pid(), ctx.superstep(), cause);
-    error.at(std::panic::Location::caller().into())
-}
-
-/// Two words as one.
-pub(crate) fn mixed(a: u64, b: u64) -> u64 {
-    (a.rotate_left(23) ^ b).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (a >> 31)
 }

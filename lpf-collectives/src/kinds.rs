@@ -1,10 +1,10 @@
 //! The collectives by name, with their algorithms: for commands, tables and measurements.
 
+use lpf_core::Pid;
 use lpf_core::machine::Machine;
-use lpf_core::{Context, Lpf, Pid};
 
-use crate::collectives::{Collectives, Preferences};
 use crate::cost::{Supersteps, Vector, choose};
+use crate::preferences::Preferences;
 use crate::ways::*;
 
 /// A collective.
@@ -176,19 +176,6 @@ impl Collective {
                 set(&mut all.alltoall, Alltoall::ALL, Alltoall::name, algorithm)
             }
         }
-    }
-}
-
-impl Collectives<'_> {
-    /// The algorithm that is used without a preference, if each member contributes this vector in all
-    /// and the operator commutes.
-    pub fn cheapest_of<L: Lpf>(
-        &self,
-        ctx: &Context<'_, L>,
-        collective: Collective,
-        v: impl Into<Vector>,
-    ) -> Algorithm {
-        collective.cheapest(&ctx.probe(), self.len(), v)
     }
 }
 

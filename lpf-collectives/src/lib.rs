@@ -13,22 +13,26 @@ mod choices;
 mod collectives;
 pub mod cost;
 mod group;
+mod hash;
 mod helper;
 mod kinds;
 mod memory;
+mod misuse;
 pub mod monitor;
 mod operators;
+mod preferences;
 mod run;
 mod schedule;
 mod schedule_cache;
 mod scratch;
 mod shared;
+mod signature;
 #[cfg(test)]
 mod simulate;
 mod ways;
 
 pub use calls::RawOperator;
-pub use collectives::{Collectives, Mode, Needs, Preferences, Settings};
+pub use collectives::{Collectives, Needs, Settings};
 pub use kinds::{Algorithm, Collective};
 pub use memory::{Source, Target};
 // For the vectors of the conformance suite.
@@ -37,6 +41,7 @@ pub use memory::{View, sealed};
 pub use operators::{
     And, At, AtValue, Max, MaxAt, Min, MinAt, Operator, Or, Product, Sum, Xor, combine_ns_per_byte,
 };
+pub use preferences::{Mode, Preferences};
 pub use shared::Place;
 pub use ways::{
     Allgather, Allreduce, AllreduceByArrival, Alltoall, Broadcast, Gather, Reduce, ReduceByArrival,

@@ -1,6 +1,7 @@
 //! Allgather: everybody's block in its output goes to everybody's.
 
-use super::{Member, doublings, output};
+use super::member::{Member, doublings};
+use super::vector::output;
 use crate::blocks::Blocks;
 use crate::schedule::Schedule;
 

@@ -1,6 +1,7 @@
 //! Alltoall: block j of member i's input becomes block i of member j's output.
 
-use super::{Member, doublings, input, output, scratch};
+use super::member::{Member, doublings};
+use super::vector::{input, output, scratch};
 use crate::blocks::{Blocks, Span};
 use crate::schedule::Schedule;
 

@@ -1,6 +1,7 @@
 //! Broadcast: what the root has in its output goes to everybody's.
 
-use super::{Member, Vector, doublings, output, side};
+use super::member::{Member, doublings, side};
+use super::vector::{Vector, output};
 use crate::schedule::Schedule;
 
 /// The root sends everything to everybody: one superstep of (p-1) n.

@@ -5,12 +5,14 @@
 //!
 //! [`arrival_pattern`]: crate::arrival_pattern
 
-use super::{Member, Order, Vector, input, output};
+use super::member::Member;
+use super::reduce::Order;
+use super::vector::{Vector, input, output};
 use crate::arrival_pattern::chain::{Plan, Step};
 use crate::arrival_pattern::clairvoyant::{Instance, Scheduler, Transfer as InRound, to_all};
 use crate::arrival_pattern::trees::{Tree, children};
 use crate::blocks::{Blocks, Span};
-use crate::collectives::mixed;
+use crate::hash::mixed;
 use crate::schedule::{Region, Schedule};
 
 /// How the rounds of a schedule end.

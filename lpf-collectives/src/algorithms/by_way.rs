@@ -2,6 +2,7 @@
 //! does not compile.
 
 use super::*;
+use crate::blocks::Blocks;
 use crate::schedule::Schedule;
 use crate::ways::*;
 

@@ -1,7 +1,8 @@
 //! Gather and scatter: blocks to the root's output, and from its input.
 
 use super::allgather::around;
-use super::{Member, doublings, input, log2_up, output};
+use super::member::{Member, doublings, log2_up};
+use super::vector::{input, output};
 use crate::blocks::{Blocks, Span};
 use crate::schedule::{Buffer, Region, Schedule};
 

@@ -4,7 +4,8 @@
 //! one of a pair is its *speaker*: it combines the other's vector with its own before, and gives it the
 //! result after, where the other needs it. So the order of operands is kept.
 
-use super::{Member, Vector, input};
+use super::member::Member;
+use super::vector::{Vector, input};
 use crate::blocks::{Span, halves};
 use crate::schedule::{Buffer, Region, Schedule};
 

@@ -1,6 +1,8 @@
 //! Radix-K: rounds of exchanges in groups of k, whose sizes multiply to p (Peterka and others).
 
-use super::{Member, held, input, output, reduce::partial_in};
+use super::member::Member;
+use super::reduce::partial_in;
+use super::vector::{held, input, output};
 use crate::blocks::Blocks;
 use crate::schedule::{Buffer, Schedule};
 

@@ -2,10 +2,10 @@
 //!
 //! At the root partial results lie in its output, elsewhere in scratch.
 
-use super::{
-    Member, Results, Vector, allgather_direct, allgather_ring, doublings, held, input, output,
-    reduce_scatter_direct, reduce_scatter_ring, side,
-};
+use super::allgather::{allgather_direct, allgather_ring};
+use super::member::{Member, doublings, side};
+use super::reduce_scatter::{Results, reduce_scatter_direct, reduce_scatter_ring};
+use super::vector::{Vector, held, input, output};
 use crate::blocks::Blocks;
 use crate::schedule::{Buffer, Region, Schedule};
 

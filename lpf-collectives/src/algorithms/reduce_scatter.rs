@@ -1,6 +1,7 @@
 //! Reduce-scatter: block i of the combined vectors becomes member i's.
 
-use super::{Member, held, input};
+use super::member::Member;
+use super::vector::{held, input};
 use crate::blocks::{Blocks, Span};
 use crate::schedule::{Buffer, Region, Schedule};
 

@@ -2,7 +2,8 @@
 //!
 //! In an exscan the first member's output is left as it is: its caller writes the identity.
 
-use super::{Member, Vector, doublings, input, output};
+use super::member::{Member, doublings};
+use super::vector::{Vector, input, output};
 use crate::schedule::Schedule;
 
 /// Everybody sends its vector to all behind it, who combine: one superstep of (p-1) n.

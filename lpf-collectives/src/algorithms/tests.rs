@@ -8,7 +8,7 @@ use crate::arrival_pattern::clairvoyant::Instance;
 use crate::arrival_pattern::pairing::{Growth, Pairing};
 use crate::arrival_pattern::trees::Tree;
 use crate::blocks::Blocks;
-use crate::schedule::Schedule;
+use crate::schedule::{Buffer, Schedule};
 use crate::simulate::{Memory, Random, run, schedules, supersteps};
 use crate::ways::*;
 

@@ -3,18 +3,22 @@
 use bytemuck::Pod;
 use lpf_core::{Context, Lpf, Result};
 
-use super::{OperatorName, Plan, RawOperator, TREES, What, caught, combining, stamp};
+use super::{Plan, RawOperator, caught, combining};
 use crate::algorithms::by_arrival::{Rounds, reduce_pairs};
 use crate::algorithms::{Member, Vector};
 use crate::arbiter::Arbiter;
 use crate::arrival_pattern::pairing::{Growth, Pairing};
-use crate::collectives::{Collectives, Mode, misuse, mixed};
+use crate::collectives::Collectives;
+use crate::hash::mixed;
 use crate::kinds::Collective;
 use crate::memory::{Source, Target};
+use crate::misuse::misuse;
 use crate::operators::Operator;
+use crate::preferences::Mode;
 use crate::run::{Buffers, Call, expected, leave};
 use crate::scratch::Scratch;
 use crate::shared::Place;
+use crate::signature::{OperatorName, Signature, TREES, stamp};
 
 /// What a tree's calls have for an algorithm's number: none of the ways that are known before.
 fn way(growth: Growth) -> usize {
@@ -126,9 +130,9 @@ impl<'s> Collectives<'s> {
         let rounds = self.rounds(ctx)?;
         let pairs = tree.pairs.iter().map(|&[from, to]| u64::from(from) << 32 | u64::from(to));
         let pattern = rounds.mixed_into(pairs.fold(1, mixed)).max(1);
-        let what = What::new(Collective::Reduce, way(tree.growth), v.bytes, element);
+        let what = Signature::new(Collective::Reduce, way(tree.growth), v.bytes, element);
         let operator = OperatorName(name);
-        let what = What { root: tree.root, commutes, operator, pattern, site, ..what };
+        let what = Signature { root: tree.root, commutes, operator, pattern, site, ..what };
         let plan = Plan { what, len, scratch: Scratch::default() };
         let buffers = Buffers { input: x, output: y };
         // SAFETY: the caller's promise; the schedule lies in the vectors.
@@ -155,9 +159,9 @@ impl<'s> Collectives<'s> {
         (x, y, len): (Place, Place, usize),
     ) -> Result<Option<Pairing>> {
         let v = Vector { bytes: len * element, element };
-        let what = What::new(Collective::Reduce, way(growth), v.bytes, element);
+        let what = Signature::new(Collective::Reduce, way(growth), v.bytes, element);
         let (operator, (site, _)) = (OperatorName(name), arbiter.id());
-        let what = What { root, commutes, operator, site, ..what };
+        let what = Signature { root, commutes, operator, site, ..what };
         let digest = what.digest();
         let Collectives { group, shared, .. } = self;
         let shared = &mut *shared.borrow_mut();

@@ -7,15 +7,17 @@ use bytemuck::Pod;
 use lpf_core::error::counted;
 use lpf_core::{Context, Lpf, Result};
 
-use super::{Plan, What, nothing};
+use super::{Plan, nothing};
 use crate::algorithms::*;
 use crate::blocks::Blocks;
-use crate::collectives::{Collectives, misuse};
+use crate::collectives::Collectives;
 use crate::kinds::Collective;
 use crate::memory::{Source, Target, View};
+use crate::misuse::misuse;
 use crate::run::Buffers;
 use crate::scratch::Scratch;
 use crate::shared::{Place, Shared, VALUE};
+use crate::signature::Signature;
 use crate::ways::*;
 
 /// Blocks one behind the other, in elements.
@@ -67,13 +69,13 @@ impl Layout<'_> {
     }
 
     /// A call on such blocks.
-    fn what(&self, kind: Collective, way: usize, element: usize) -> What {
+    fn what(&self, kind: Collective, way: usize, element: usize) -> Signature {
         match *self {
-            Layout::Equal(len) => What::new(kind, way, len * element, element),
+            Layout::Equal(len) => Signature::new(kind, way, len * element, element),
             Layout::Any(ends) => {
-                let mix = |hash: u64, &end: &usize| crate::collectives::mixed(hash, end as u64);
+                let mix = |hash: u64, &end: &usize| crate::hash::mixed(hash, end as u64);
                 let hash = ends.iter().fold(1, mix) as usize;
-                What { has_counts: true, ..What::new(kind, way, hash, element) }
+                Signature { has_counts: true, ..Signature::new(kind, way, hash, element) }
             }
         }
     }
@@ -300,7 +302,7 @@ impl<'s> Collectives<'s> {
             Rooted::Scatter => (Collective::Scatter, self.preferences.scatter),
         };
         let by = self.gather_way(ctx, preferred, layout, element);
-        let what = What { root, ..layout.what(kind, by as usize, element) };
+        let what = Signature { root, ..layout.what(kind, by as usize, element) };
         let plan = Plan { what, len: layout.longest(), scratch: by.scratch(self.len()) };
         // SAFETY: the caller's promise; pieces lie in the blocks.
         unsafe {
@@ -496,8 +498,8 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         // No member knows the counts of all, so no round is joined by all.
         let scratch = Scratch { unknown: true, ..Scratch::default() };
-        let what = What::new(Collective::Alltoall, Alltoall::ALL.len(), 0, element);
-        let what = What { has_counts: true, ..what };
+        let what = Signature::new(Collective::Alltoall, Alltoall::ALL.len(), 0, element);
+        let what = Signature { has_counts: true, ..what };
         let longest = leaves.longest().max(comes.longest());
         let plan = Plan { what, len: 0, scratch };
         // SAFETY: the caller's promise.

@@ -7,19 +7,23 @@ use lpf_core::error::counted;
 use lpf_core::{Context, Lpf, Result};
 
 use super::pattern::Pattern;
-use super::{OperatorName, Plan, RawOperator, What, combining};
+use super::{Plan, RawOperator, combining};
 use crate::algorithms::by_arrival::Rounds;
 use crate::algorithms::{Member, Vector};
 use crate::arrival_pattern::clairvoyant::MOST;
 use crate::arrival_pattern::{Estimates, predict};
-use crate::collectives::{Collectives, Mode, Preferences, misuse, mixed};
+use crate::collectives::Collectives;
+use crate::hash::mixed;
 use crate::kinds::Collective;
 use crate::memory::{Source, Target};
+use crate::misuse::misuse;
 use crate::operators::Operator;
+use crate::preferences::{Mode, Preferences};
 use crate::run::Buffers;
 use crate::schedule::Schedule;
 use crate::scratch::Scratch;
 use crate::shared::Place;
+use crate::signature::{OperatorName, Signature};
 use crate::ways::{AllreduceByArrival, ReduceByArrival};
 
 impl<'s> Collectives<'s> {
@@ -65,8 +69,9 @@ impl<'s> Collectives<'s> {
             };
         };
         self.by_arrival.set(way.name());
-        let what = What::new(Collective::Reduce, way as usize, pattern.v.bytes, pattern.v.element);
-        let what = What { root, ..what };
+        let what =
+            Signature::new(Collective::Reduce, way as usize, pattern.v.bytes, pattern.v.element);
+        let what = Signature { root, ..what };
         // SAFETY: views' memory is their section's, borrowed during the call.
         unsafe {
             self.carry_out_by_arrival(ctx, what, &pattern, operator, places, |s, m, rounds| {
@@ -139,7 +144,7 @@ impl<'s> Collectives<'s> {
         };
         let (bytes, element) = (pattern.v.bytes, pattern.v.element);
         self.by_arrival.set(way.name());
-        let what = What::new(Collective::Allreduce, way as usize, bytes, element);
+        let what = Signature::new(Collective::Allreduce, way as usize, bytes, element);
         // SAFETY: views' memory is their section's, borrowed during the call.
         unsafe {
             self.carry_out_by_arrival(ctx, what, &pattern, operator, places, |s, m, rounds| {
@@ -189,7 +194,7 @@ impl<'s> Collectives<'s> {
     unsafe fn carry_out_by_arrival<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
-        what: What,
+        what: Signature,
         pattern: &Pattern<'_>,
         RawOperator { commutes, name, combine, .. }: RawOperator<'_>,
         (x, y, len): (Place, Place, usize),
@@ -199,7 +204,7 @@ impl<'s> Collectives<'s> {
         let (site, pattern) = (pattern.arrivals.site(), Self::times(pattern));
         // A schedule that is kept is one of these rounds.
         let pattern = rounds.mixed_into(pattern).max(1);
-        let what = What { commutes, operator: OperatorName(name), pattern, site, ..what };
+        let what = Signature { commutes, operator: OperatorName(name), pattern, site, ..what };
         let plan = Plan { what, len, scratch: Scratch::default() };
         let buffers = Buffers { input: x, output: y };
         let (chosen_in, mut written_in) = (self.planning.get(), Duration::ZERO);

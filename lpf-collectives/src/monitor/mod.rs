@@ -27,7 +27,8 @@ use self::agreement::{Agreement, Closed, Closer, Gap, KEPT, Word};
 use self::clock::Clock;
 pub use self::estimator::{Estimator, Exponential, LastValue, MovingAverage};
 use crate::arrival_pattern::Estimates;
-use crate::collectives::{Collectives, mixed};
+use crate::collectives::Collectives;
+use crate::hash::mixed;
 use crate::helper::{Helped, Work, help, wake_all};
 
 /// In a phase a helper looks for an edge soon after where the phase before had its own, and then again after this part

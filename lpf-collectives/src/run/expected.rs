@@ -15,7 +15,7 @@ use lpf_core::arrivals::Arrival;
 use lpf_core::attr::PutAttr;
 use lpf_core::{Expect, Link, Lpf, Result, SyncAttr};
 
-use super::{Call, Done};
+use super::call::{Call, Done};
 use crate::schedule::{Numbering, Region, Schedule, Step, Steps, Then};
 
 /// In a round with a longer message than this, or than a cell, places are made ready before anything is sent.

@@ -8,7 +8,7 @@ use lpf_core::attr::PutAttr;
 use lpf_core::error::Cause;
 use lpf_core::{Error, GlobalSlot, Lpf, SyncAttr};
 
-use super::{Call, Done};
+use super::call::{Call, Done};
 use crate::schedule::{Region, Schedule, Step, Then};
 use crate::shared::LINE;
 

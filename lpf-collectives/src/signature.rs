@@ -1,0 +1,114 @@
+//! What all members of a group must agree on in a call.
+
+use crate::hash::mixed;
+use crate::kinds::*;
+use crate::preferences::Mode;
+
+/// What tells an operator from others: its name and its elements', as the compiler has them. Two are the same
+/// here where their text lies in one place, which is soon compared; else where it has the same hash.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OperatorName(pub(crate) &'static str);
+
+impl OperatorName {
+    /// Nothing is combined.
+    pub(crate) const NONE: Self = OperatorName("");
+
+    /// Of its text.
+    fn hash(self) -> u64 {
+        let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        self.0.as_bytes().chunks(8).fold(0, |hash, bytes| mixed(hash, word(bytes)))
+    }
+}
+
+impl PartialEq for OperatorName {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0, other.0)
+    }
+}
+
+impl Eq for OperatorName {}
+
+/// The bits of a stamp that say what a call is called.
+const KIND: u64 = lpf_core::Call::KIND as u64;
+
+/// From this number of an algorithm on they are trees that grow.
+pub(crate) const TREES: usize = 64;
+
+/// One call: what its messages' stamp is made of. Calls of a member that are the same have the same schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Signature {
+    pub(crate) kind: Collective,
+    pub(crate) way: usize,
+    /// Where there is one, else 0.
+    pub(crate) root: usize,
+    /// What it works on: bytes, or of a block; of counts a hash.
+    pub(crate) size: usize,
+    /// Bytes of an element.
+    pub(crate) element: usize,
+    /// Whether operands may change places.
+    pub(crate) commutes: bool,
+    /// What combines them.
+    pub(crate) operator: OperatorName,
+    /// Whether its schedule depends on counts, which are not here.
+    pub(crate) has_counts: bool,
+    /// Of when members arrive, a hash; 0 where that is nothing to the call.
+    pub(crate) pattern: u64,
+    /// Which of the program's calls it is, where that is known.
+    pub(crate) site: u64,
+}
+
+impl Signature {
+    /// Of this collective by algorithm number `way`, on `size` bytes of elements of `element`.
+    pub(crate) fn new(kind: Collective, way: usize, size: usize, element: usize) -> Self {
+        let operator = OperatorName::NONE;
+        Signature {
+            kind,
+            way,
+            root: 0,
+            size,
+            element,
+            commutes: true,
+            operator,
+            has_counts: false,
+            pattern: 0,
+            site: 0,
+        }
+    }
+
+    /// The number of its name.
+    fn named(&self) -> u32 {
+        // Of an ordinary call nothing is known but what it is.
+        match (self.kind, self.pattern | self.site) {
+            (kind, _) if self.has_counts => WITH_COUNTS + (kind as u32 - Collective::Gather as u32),
+            (kind, 0) => kind as u32,
+            (Collective::Allreduce, _) => ALLREDUCE_BY_ARRIVAL,
+            (Collective::Reduce, _) if self.way < TREES => REDUCE_BY_ARRIVAL,
+            (Collective::Reduce, _) if self.site == 0 => REDUCE_BY_PAIRING,
+            (Collective::Reduce, _) => REDUCE_AS_THEY_COME,
+            (kind, _) => kind as u32,
+        }
+    }
+
+    /// What tells it from other calls, the number of its name in the lowest bits. To make it takes as long as a short
+    /// message.
+    pub(crate) fn digest(&self) -> u64 {
+        self.hash() & !KIND | u64::from(self.named())
+    }
+
+    fn hash(&self) -> u64 {
+        let Signature { kind, way, root, size, element, commutes, operator, pattern, site, .. } =
+            *self;
+        let small = kind as u64 | (way as u64) << 8 | u64::from(commutes) << 16;
+        let numbers =
+            [small ^ pattern ^ site, root as u64, size as u64, element as u64, operator.hash()];
+        numbers.into_iter().fold(0, mixed)
+    }
+}
+
+/// What the messages of a call carry.
+#[inline]
+pub(crate) fn stamp(digest: u64, mode: Mode) -> u32 {
+    let hash = mixed(digest, mode as u64);
+    ((hash ^ hash >> 32) & !KIND | digest & KIND) as u32
+}
