@@ -226,15 +226,6 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// Puts made before the ring was this link's go on where its last link ended: `count` messages
-    /// were sent into it, and all are released.
-    pub fn start_at(&mut self, count: u64) {
-        self.made += count;
-        self.sent += count;
-        self.made_at_sync += count;
-        self.released = count;
-    }
-
     /// Whether the next queued put has a free cell.
     #[inline]
     pub fn may_send(&self, window: u32) -> bool {
@@ -337,8 +328,6 @@ pub fn left_unread(left: u64, from: Option<Pid>) -> Cause {
 /// The receiver's side of one channel.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Incoming {
-    /// The ring's count when the link was opened.
-    pub first: u64,
     /// Messages that a sync waits for or has waited for.
     pub awaited: u64,
     /// Of these, seen to have arrived.
@@ -356,19 +345,6 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// A link opened on a ring on which `count` messages came and went before.
-    pub fn starting_at(count: u64) -> Self {
-        Incoming {
-            first: count,
-            awaited: count,
-            seen: count,
-            finished: count,
-            released: count,
-            reported: count,
-            ..Default::default()
-        }
-    }
-
     /// Whether a wait for `messages` may begin, as far as it concerns this link. First every message without a holder
     /// is released; then no more than the window may be unreleased.
     ///

@@ -260,20 +260,16 @@ impl Peer {
     }
 
     /// Adds an inbox; its number is that of the call.
-    pub(crate) fn add_inbox(&self, inbox: Arc<InboxMemory>) -> usize {
-        let mut inboxes = self.lock_inboxes();
-        inboxes.push(Some(inbox));
-        inboxes.len() - 1
+    pub(crate) fn add_inbox(&self, inbox: Arc<InboxMemory>) {
+        self.lock_inboxes().push(Some(inbox));
     }
 
     pub(crate) fn inbox(&self, number: usize) -> Option<Arc<InboxMemory>> {
         self.lock_inboxes().get(number).cloned().flatten()
     }
 
-    pub(crate) fn remove_inbox(&self, number: usize) {
-        if let Some(inbox) = self.lock_inboxes().get_mut(number) {
-            *inbox = None;
-        }
+    pub(crate) fn remove_inbox(&self, number: usize) -> Option<Arc<InboxMemory>> {
+        self.lock_inboxes().get_mut(number)?.take()
     }
 
     pub(crate) fn clear_inboxes(&self) {

@@ -6,7 +6,6 @@
 
 mod asking;
 mod loans;
-mod marks;
 mod open;
 mod receive;
 pub(crate) mod ring;
@@ -14,127 +13,127 @@ mod send;
 mod unread;
 mod waiting;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lpf_core::arrivals::{Call, Incoming, Link, Outgoing, Queue};
-use lpf_core::waits::{ReceiverCounts, SenderCounts};
-use lpf_core::{Error, Pid, Result, Slot};
+use lpf_core::arrivals::Incoming;
+use lpf_core::runtime::links;
+use lpf_core::{Pid, Slot};
 
-use crate::threads::Threads;
-use marks::Marks;
-use ring::InboxMemory;
+use crate::sync::Ordering;
+use ring::{Cell, FREE, InboxMemory, Loan, process_of};
 
 /// The links of one process.
-#[derive(Debug, Default)]
-pub(crate) struct Links {
-    places: Vec<Place>,
-    open: usize,
-    /// Inboxes registered so far, and how many of them are active.
-    inboxes: usize,
-    pub(crate) active_inboxes: usize,
-    /// Those that a wait looks at: used in this superstep or the one before, or not done with an earlier one. A
-    /// process can have a link with each other one. A link in constant use keeps its mark, since what was just
-    /// stored is slow to load.
-    busy: Marks,
-    /// Those that became idle while a release was not reported. A process that sleeps reports them as well.
-    owing: Marks,
-    call: Call,
-    /// Deregistered since the last full sync: others may still send into them. With their numbers.
-    removed: Vec<(usize, Arc<InboxMemory>)>,
-}
+pub(crate) type Links = links::Links<End>;
 
-impl Links {
-    /// A full sync has brought registrations into force.
-    pub(crate) fn activate(&mut self) {
-        self.active_inboxes = self.inboxes;
-    }
-}
+/// An open link of a process.
+pub(crate) type OpenLink = links::OpenLink<End>;
 
+/// The inboxes of this process that were deregistered since the last full sync, with their numbers: others may still
+/// send into them.
+pub(crate) type Removed = Vec<(usize, Arc<InboxMemory>)>;
+
+/// What a link has in the memory of its two processes. The rings' counts go on from one link to the next; those of the
+/// link begin at 0.
 #[derive(Debug)]
-struct Place {
-    generation: u32,
-    link: Option<OpenLink>,
-}
-
-#[derive(Debug)]
-pub(crate) struct OpenLink {
-    peer: Pid,
-    inbox: u32,
-    ring: u32,
-    peer_ring: u32,
+pub(crate) struct End {
     own: Arc<InboxMemory>,
     theirs: Arc<InboxMemory>,
-    outgoing: Outgoing,
-    incoming: Incoming,
-    queue: Queue,
+    ring: u32,
+    peer_ring: u32,
     /// This end as the peer's ring names it, and whether the ring is this link's.
-    end: u64,
+    name: u64,
     granted: bool,
-    /// What earlier links did on the same streams.
-    sent_before: SenderCounts,
-    received_before: ReceiverCounts,
+    /// The peer's end as the ring here names it.
+    peer_name: u64,
     /// Messages and landings sent into the peer's ring before this link.
     first_sent: u64,
     first_landed: u64,
-    /// Landings sent, and offers made, over the rings' lives.
-    landed: u64,
-    offered: u64,
-    /// Offers made on the ring before this link.
+    /// Messages that came into the ring here before this link, and offers made on it.
+    first_received: u64,
     first_offer: u64,
-    /// Landings among the messages awaited.
-    offers_used: u64,
-    /// What the open offers name.
-    offers: VecDeque<Slot>,
     /// The last message that the peer reads here, and the last one read at the peer; 0 for none.
     lent: u64,
     borrowed: u64,
-    /// The call whose messages were awaited last.
-    call: Call,
 }
 
-impl OpenLink {
-    fn window(&self) -> u32 {
-        self.own.shape.window
+impl links::End for End {
+    #[inline]
+    fn is_granted(&self) -> bool {
+        self.granted
     }
 
-    /// Whether it was used since the last sync, or has messages that are not released or puts that have not left.
+    fn reads(&self, _slot: Slot) -> bool {
+        false
+    }
+
     #[inline]
-    fn is_busy(&self) -> bool {
-        let Outgoing { made, made_at_sync, .. } = self.outgoing;
-        made != made_at_sync || self.incoming.unreleased() > 0 || !self.is_flushed()
+    fn lent(&self) -> u64 {
+        self.lent
+    }
+
+    /// Messages are copied, but for those that the peer reads here.
+    #[inline]
+    fn have_left(link: &OpenLink) -> bool {
+        link.outgoing.released >= link.end.lent
+    }
+
+    fn former_sender(link: &OpenLink) -> Option<(Pid, u64)> {
+        let holder = link.end.own.sender(link.ring).claim.load(Ordering::Relaxed);
+        (holder != FREE && holder != link.end.peer_name).then(|| process_of(holder))
+    }
+
+    fn awaited_sender(link: &OpenLink) -> Option<(Pid, u64)> {
+        let End { theirs, name, .. } = &link.end;
+        let holder = theirs.sender(link.peer_ring).claim.load(Ordering::Relaxed);
+        let is_open = theirs.owner(link.peer_ring).granted.load(Ordering::Relaxed) == *name;
+        (is_open && holder != FREE).then(|| process_of(holder))
     }
 }
 
-impl Threads {
+/// The two rings, by the numbers of the link's messages and offers, from 1.
+impl End {
+    /// The header of a message here.
     #[inline]
-    pub(crate) fn has_links(&self) -> bool {
-        self.links.open > 0
+    fn cell(&self, nth: u64) -> &Cell {
+        self.own.cell(self.ring, self.first_received + nth)
     }
 
-    #[cold]
-    fn no_such_link(&self, link: Link) -> Error {
-        self.local.arrivals_misuse(format!("{link} is not open (never was, or was closed)"))
-    }
-
+    /// Whether a message has arrived here.
     #[inline]
-    fn link(&self, link: Link) -> Result<&OpenLink> {
-        match self.links.places.get(link.number()) {
-            Some(Place { generation, link: Some(open) }) if *generation == link.generation() => {
-                Ok(open)
-            }
-            _ => Err(self.no_such_link(link)),
-        }
+    fn has_arrived(&self, nth: u64) -> bool {
+        self.own.has_arrived(self.ring, self.first_received + nth)
     }
 
+    /// The loan of a message here, which is one.
     #[inline]
-    fn link_mut(&mut self, link: Link) -> Result<&mut OpenLink> {
-        self.link(link)?;
-        let place = self.links.places[link.number()].link.as_mut();
-        place.ok_or_else(|| unreachable!("looked up just now"))
+    fn loan(&self, nth: u64) -> &Loan {
+        self.own.loan(self.ring, self.first_received + nth)
     }
 
-    pub(crate) fn enter_call(&mut self, call: Call) {
-        self.links.call = call;
+    /// The number of a message in the peer's ring.
+    #[inline]
+    fn number_there(&self, nth: u64) -> u64 {
+        self.first_sent + nth
+    }
+
+    /// Whether the first message in the ring is this link's, and not one of the link before that no process
+    /// awaited. (Its sender names its link before it sends the first.)
+    fn is_served(&self) -> bool {
+        self.own.sender(self.ring).served.load(Ordering::Relaxed) == self.peer_name
+    }
+
+    /// What the peer has reported in its line.
+    #[inline]
+    fn released_at_peer(&self) -> u64 {
+        let released = self.theirs.owner(self.peer_ring).released.load(Ordering::Acquire);
+        released.saturating_sub(self.first_sent)
+    }
+
+    /// Tells the peer in this process's line how many messages are released.
+    #[inline]
+    fn report(&self, incoming: &mut Incoming) {
+        let released = self.first_received + incoming.released;
+        self.own.owner(self.ring).released.store(released, Ordering::Release);
+        incoming.reported = incoming.released;
     }
 }

@@ -153,12 +153,12 @@ impl Threads {
     }
 
     fn close_section(&mut self) -> Result<()> {
-        if self.has_links() {
+        if self.links.are_open() {
             self.settle_links()?;
         }
         self.local.report_leaks();
         // The same everywhere: inboxes are registered together.
-        if self.links.active_inboxes > 0 {
+        if self.links.are_in_use() {
             self.meet(bits::CLOSE)?;
             self.fail_if_unread()?;
         }

@@ -73,7 +73,7 @@ fn guarded<R>(f: impl FnOnce() -> R) -> R {
 impl Threads {
     /// A full sync.
     pub(crate) fn full_sync(&mut self) -> Result<()> {
-        if self.has_links() {
+        if self.links.are_open() {
             self.settle_links()?;
         }
         if self.local.queue.used() == 0 && self.local.is_silent() {

@@ -15,7 +15,7 @@ use lpf_core::{
 use crate::board::ThreadBoard;
 use crate::changes::Larger;
 use crate::comm::{Comm, Peer, Rows};
-use crate::links::Links;
+use crate::links::{Links, Removed};
 
 /// One process of a section: a thread.
 #[derive(Debug)]
@@ -30,6 +30,7 @@ pub struct Threads {
     pub(crate) agreed_requests: usize,
     pub(crate) comm: Arc<Comm>,
     pub(crate) links: Links,
+    pub(crate) removed: Removed,
     /// Processors that an exec from here may use.
     pub(crate) free: Pid,
     /// Set by the first fatal error of this context.
@@ -48,7 +49,8 @@ impl Threads {
             meeting: 0,
             epoch: comm.barrier.epoch(pid as usize),
             agreed_requests: 0,
-            links: Links::default(),
+            links: Links::new(pid),
+            removed: Removed::new(),
             free,
             dead: None,
             left: true,
@@ -159,14 +161,7 @@ unsafe impl Lpf for Threads {
 
     #[track_caller]
     fn deregister(&mut self, slot: Slot) -> Result<()> {
-        if self.is_offered(slot) {
-            let cause = Cause::SlotOffered { slot: slot.to_string() };
-            return Err(self.local.misuse(cause)).at_caller();
-        }
-        if self.is_leaving(slot) {
-            let cause = Cause::SlotBusy { slot: slot.to_string() };
-            return Err(self.local.misuse(cause)).at_caller();
-        }
+        self.links.check_unused(&self.local, slot).at_caller()?;
         self.local.deregister(slot)
     }
 
@@ -280,9 +275,6 @@ unsafe impl Lpf for Threads {
     }
 
     fn open(&mut self, inbox: InboxSlot, ring: u32, peer: Pid, peer_ring: u32) -> Result<Link> {
-        if peer >= self.local.nprocs {
-            return Err(self.local.no_such_process(peer));
-        }
         self.open_link(inbox, ring, peer, peer_ring)
     }
 
@@ -290,14 +282,9 @@ unsafe impl Lpf for Threads {
         self.close_link(link)
     }
 
+    #[track_caller]
     fn offer(&mut self, link: Link, slot: Slot, offset: usize, bytes: usize) -> Result<u64> {
-        let Some(entry) = self.local.slots.local_side(slot) else {
-            return Err(self.local.unknown(slot));
-        };
-        let Some(address) = entry.range(offset, bytes) else {
-            return Err(self.local.out_of_range(slot, offset, bytes));
-        };
-        self.offer_on(link, slot, address, bytes)
+        self.offer_on(link, slot, offset, bytes).at_caller()
     }
 
     fn landing_pays_from(&self, link: Link) -> Result<usize> {
@@ -343,7 +330,7 @@ unsafe impl Lpf for Threads {
     }
 
     fn hold(&mut self, link: Link, nth: u64) -> Result<()> {
-        self.hold_message(link, nth)
+        self.links.hold(&self.local, link, nth)
     }
 
     fn release(&mut self, link: Link, nth: u64) -> Result<()> {
@@ -355,7 +342,7 @@ unsafe impl Lpf for Threads {
     }
 
     fn enter(&mut self, call: Call) {
-        self.enter_call(call);
+        self.links.call = call;
     }
 
     fn fail(&mut self, error: Error) -> Error {

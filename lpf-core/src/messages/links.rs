@@ -22,17 +22,15 @@ use super::process::Process;
 use super::transport::{Rank, Ticket, Transport};
 use super::watch::{Stop, Waiting};
 use crate::Pid;
-use crate::arrivals::{Call, InboxShape, Incoming, Link, Outgoing, Queue};
 use crate::error::Result;
 use crate::lpf::Awaited;
-use crate::runtime::LocalState;
+use crate::runtime::{LocalState, links};
 use crate::slot::Slot;
-use crate::waits::{
-    Consult, Doing, QueuedLanding, ReceiverCounts, SenderCounts, Status, Stream, Want, What,
-};
+use crate::waits::{Consult, Doing, Status, Stream, Want};
 use control::{Early, Postbox};
 use inboxes::Inbox;
 use near::NearRing;
+use send::finish_sends;
 
 /// So many waits at most find what they await before there is progress on everything: who has to be told
 /// something waits for it no longer.
@@ -41,29 +39,35 @@ const AT_ONCE: u32 = 64;
 /// A wait of more looks reports all releases. It does so before it sleeps.
 const SHORT_WAIT: u32 = 32;
 
+/// The table of links.
+pub(super) type Table = links::Links<End>;
+
+/// An open link.
+type OpenLink = links::OpenLink<End>;
+
 /// The links of one process of a section.
 #[derive(Debug)]
 pub(super) struct Links {
-    pid: Pid,
-    context: u32,
-    pub(super) members: Box<[Rank]>,
-    places: Vec<Place>,
-    open: usize,
+    pub(super) table: Table,
+    rings: Rings,
     /// Waits that found what they awaited since there was progress on everything.
     at_once: u32,
-    call: Call,
+}
+
+/// What the links of one process have in common beside their table: inboxes, and words to and from the peers.
+#[derive(Debug)]
+struct Rings {
+    pid: Pid,
+    context: u32,
+    members: Box<[Rank]>,
     inboxes: Vec<Option<Inbox>>,
     /// Deregistered since the last full sync, and still within others' reach.
     removed: Vec<Inbox>,
-    /// Inboxes below this number are active.
-    active: usize,
     /// Rings of all inboxes so far.
-    rings: u32,
+    count: u32,
     postbox: Postbox,
     /// This process is in the last meeting: who has met all others there may be gone, and has nothing to say.
-    pub(super) ends: bool,
-    /// What was done on every stream so far, open links left out.
-    known: Status,
+    ends: bool,
     /// What peers said to links that are not open yet.
     early: Vec<Early>,
     /// Which link of a stream into a ring here its sender closed last, and what it had sent on the stream.
@@ -72,40 +76,24 @@ pub(super) struct Links {
     awaited: Vec<u16>,
 }
 
+/// What a link has of the network.
 #[derive(Debug)]
-struct Place {
-    generation: u32,
-    link: Option<Box<OpenLink>>,
-}
-
-#[derive(Debug)]
-struct OpenLink {
-    peer: Pid,
-    inbox: usize,
-    ring: u32,
-    peer_ring: u32,
-    shape: InboxShape,
-    /// Which of the openings of the stream there and of the stream here this is, from 1.
-    out_opening: u64,
-    in_opening: u64,
+pub(super) struct End {
     /// The grant of the peer's ring: where that is, plus one, nought where only the network gets there.
     granted: Option<u64>,
-    /// Whether this one's ring is the peer's.
+    /// Whether this one's ring is the peer's; else who still has it.
     has_granted: bool,
+    held_by: Option<(Pid, u64)>,
     /// Whether the two ends reach what the other shares. A ring may be elsewhere all the same.
     is_near: bool,
     /// The peer's ring and this link's own, where the sender reaches the cells.
     there: Option<NearRing>,
     here: Option<NearRing>,
-    outgoing: Outgoing,
-    incoming: Incoming,
-    queue: Queue,
     /// Messages that the network still reads; heads of those sent by reference.
     in_flight: VecDeque<InFlight>,
     heads: Memory,
     /// Lengths of the peer's offers that are not used.
     peer_offers: VecDeque<usize>,
-    landed: u64,
     /// Receives posted for cells, those of messages `posted - cells.len()` and on.
     cells: VecDeque<Ticket>,
     /// The head of the next message has come, its landing perhaps not.
@@ -114,12 +102,6 @@ struct OpenLink {
     /// What arrived in the cells, by message number modulo the window.
     arrived: Vec<Arrived>,
     offers: VecDeque<Offer>,
-    offered: u64,
-    offers_used: u64,
-    /// What earlier links did on the same streams.
-    sent_before: SenderCounts,
-    received_before: ReceiverCounts,
-    call: Call,
 }
 
 /// A message that the network still reads.
@@ -150,7 +132,6 @@ unsafe impl Send for Arrived {}
 /// Memory offered for a landing.
 #[derive(Debug)]
 struct Offer {
-    slot: Slot,
     address: *mut u8,
     ticket: Ticket,
     /// Its bytes have come before its head was looked at.
@@ -160,143 +141,63 @@ struct Offer {
 // SAFETY: as above.
 unsafe impl Send for Offer {}
 
-impl OpenLink {
-    fn to_peer(&self, pid: Pid) -> Stream {
-        Stream { from: pid, to: self.peer, inbox: self.inbox, ring: self.peer_ring }
+impl links::End for End {
+    #[inline]
+    fn is_granted(&self) -> bool {
+        self.granted.is_some()
     }
 
-    fn to_me(&self, pid: Pid) -> Stream {
-        Stream { from: self.peer, to: pid, inbox: self.inbox, ring: self.ring }
+    #[inline]
+    fn has_granted(&self) -> bool {
+        self.has_granted
     }
 
-    fn is_flushed(&self) -> bool {
-        self.queue.is_empty() && self.in_flight.is_empty()
+    fn reads(&self, slot: Slot) -> bool {
+        self.in_flight.iter().any(|sent| sent.slot == slot)
     }
 
-    /// Writes what this link has done to its process's status; `holder` still has its ring.
-    fn note(&self, pid: Pid, holder: Option<(Pid, u64)>, status: &mut Status) {
-        let (sent, received) = (&self.sent_before, &self.received_before);
-        let before_landing = self.queue.before_landing();
-        let landed = sent.landed + self.landed;
-        status.on_mut(self.to_peer(pid)).sent = SenderCounts {
-            made: sent.made + self.outgoing.made,
-            landed,
-            queued: before_landing.map(|before| QueuedLanding {
-                message: sent.made + self.outgoing.sent + before + 1,
-                landing: landed + 1,
-            }),
-            barred: (self.granted.is_none() && !self.queue.is_empty())
-                .then_some(sent.made + self.outgoing.sent + 1),
-            ..*sent
-        };
-        status.on_mut(self.to_me(pid)).received = ReceiverCounts {
-            released: received.released + self.incoming.released,
-            offered: received.offered + self.offered,
-            held_by: holder,
-            ..*received
-        };
+    #[inline]
+    fn have_left(link: &OpenLink) -> bool {
+        link.end.in_flight.is_empty()
     }
 
-    /// What the queue of this link waits for: the ring, credit, or an offer.
-    fn wants_to_send(&self, pid: Pid) -> Option<Want> {
-        let next = self.queue.next()?;
-        let stream = self.to_peer(pid);
-        if self.granted.is_none() {
-            let need = self.out_opening;
-            return Some(Want { what: What::Opening, stream, have: need - 1, need });
-        }
-        let before = self.sent_before.made;
-        let need = before + (self.outgoing.sent + 1).saturating_sub(u64::from(self.shape.window));
-        let have = before + self.outgoing.released;
-        if have < need {
-            return Some(Want { what: What::Releases, stream, have, need });
-        }
-        next.is_landing().then(|| {
-            let have = self.sent_before.landed + self.landed;
-            Want { what: What::Offers, stream, have, need: have + 1 }
-        })
+    fn former_sender(link: &OpenLink) -> Option<(Pid, u64)> {
+        link.end.held_by
     }
 }
 
 impl Links {
     pub(super) fn new(pid: Pid, context: u32, members: Box<[Rank]>) -> Self {
-        Links {
+        let rings = Rings {
             pid,
             context,
             postbox: Postbox::new(members.len()),
             members,
-            places: Vec::new(),
-            open: 0,
-            at_once: 0,
-            call: Call::default(),
             inboxes: Vec::new(),
             removed: Vec::new(),
-            active: 0,
-            rings: 0,
-            known: Status::default(),
+            count: 0,
             early: Vec::new(),
             ends: false,
             closed: HashMap::new(),
             awaited: Vec::new(),
-        }
+        };
+        Links { table: Table::new(pid), rings, at_once: 0 }
     }
 
-    pub(super) fn enter(&mut self, call: Call) {
-        self.call = call;
+    /// The processes of the section.
+    pub(super) fn members(&self) -> &[Rank] {
+        &self.rings.members
+    }
+
+    /// This process is in the last meeting.
+    pub(super) fn end(&mut self) {
+        self.rings.ends = true;
     }
 
     /// Registrations are in force.
     pub(super) fn activate(&mut self) {
-        self.active = self.inboxes.len();
-        self.removed.clear();
-    }
-
-    fn open_links(&self) -> impl Iterator<Item = &OpenLink> {
-        self.places.iter().filter_map(|place| place.link.as_deref())
-    }
-
-    fn find(&self, link: Link) -> Option<&OpenLink> {
-        let place = self.places.get(link.number())?;
-        place.link.as_deref().filter(|_| place.generation == link.generation())
-    }
-
-    fn find_mut(&mut self, link: Link) -> Option<&mut OpenLink> {
-        let place = self.places.get_mut(link.number())?;
-        place.link.as_deref_mut().filter(|_| place.generation == link.generation())
-    }
-
-    /// What this process has done on all streams; what it is doing is the caller's to say.
-    pub(super) fn status(&self, local: &LocalState) -> Status {
-        let mut status = self.known.clone();
-        for link in self.open_links() {
-            let holder = if link.has_granted { None } else { self.holder(link) };
-            link.note(self.pid, holder, &mut status);
-        }
-        status.superstep = local.superstep;
-        status.enter(self.call);
-        status
-    }
-
-    /// What a wait needs that is not there.
-    fn wants(&self, awaited: Awaited<'_>) -> Vec<Want> {
-        let sends = |link: &OpenLink| link.wants_to_send(self.pid);
-        match awaited {
-            Awaited::Flushed => self.open_links().filter_map(sends).collect(),
-            Awaited::FlushedOn(links) => {
-                links.iter().filter_map(|&link| self.find(link).and_then(sends)).collect()
-            }
-            Awaited::Messages(messages) => messages
-                .iter()
-                .filter_map(|expect| {
-                    let link = self.find(expect.link)?;
-                    let before = link.received_before.released;
-                    let (have, need) =
-                        (before + link.incoming.seen, before + link.incoming.awaited);
-                    let stream = link.to_me(self.pid);
-                    (have < need).then_some(Want { what: What::Messages, stream, have, need })
-                })
-                .collect(),
-        }
+        self.table.activate();
+        self.rings.removed.clear();
     }
 
     /// Progress on everything: what peers say, what can leave, what must be reported. Never blocks.
@@ -306,56 +207,45 @@ impl Links {
         net: &mut T,
         local: &LocalState,
     ) -> std::result::Result<(), Stop> {
-        if self.active == 0 {
+        if !self.table.are_in_use() {
             return Ok(());
         }
         self.at_once = 0;
         self.hear(net)?;
-        (0..self.places.len()).try_for_each(|place| {
-            self.on(place, |links, link| links.move_on(net, local, link)).unwrap_or(Ok(()))
+        let Links { table, rings, .. } = self;
+        let call = table.call;
+        table.for_busy(|link, known| {
+            if !link.end.has_granted {
+                rings.grant(net, local, link, known)?;
+            }
+            if link.must_report() {
+                rings.report(net, link)?;
+            }
+            finish_sends(net, link)?;
+            if !link.queue.is_empty() && !rings.send_queued(net, local, call, link)? {
+                // Who waits for credit reports all it owes: else two full windows wait for each other.
+                rings.report(net, link)?;
+            }
+            Ok(())
         })
     }
 
-    /// What happens on the link of a place, if it has one.
-    #[inline]
-    fn on<D>(
-        &mut self,
-        place: usize,
-        does: impl FnOnce(&mut Self, &mut OpenLink) -> D,
-    ) -> Option<D> {
-        let mut link = self.places[place].link.take()?;
-        let done = does(self, &mut link);
-        self.places[place].link = Some(link);
-        Some(done)
-    }
-
-    fn move_on<T: Transport>(
+    /// Reports all releases.
+    pub(super) fn report_all<T: Transport>(
         &mut self,
         net: &mut T,
-        local: &LocalState,
-        link: &mut OpenLink,
     ) -> std::result::Result<(), Stop> {
-        if !link.has_granted {
-            self.grant(net, local, link)?;
-        }
-        if link.incoming.must_report(link.shape.window, link.incoming.awaited) {
-            self.report(net, link)?;
-        }
-        Self::finish_sends(net, link)?;
-        if !link.queue.is_empty() && !self.send_queued(net, local, link)? {
-            // Who waits for credit reports all it owes: else two full windows wait for each other.
-            self.report(net, link)?;
-        }
-        Ok(())
+        let Links { table, rings, .. } = self;
+        table.for_unreported(|link| rings.report(net, link))
     }
 
     /// Whether a flush has nothing to wait for, as is known without the network.
     #[inline]
     fn is_flushed(&self, awaited: Awaited<'_>) -> bool {
         match awaited {
-            Awaited::Flushed => self.open_links().all(OpenLink::is_flushed),
+            Awaited::Flushed => self.table.busy().all(OpenLink::is_flushed),
             Awaited::FlushedOn(links) => {
-                links.iter().all(|&link| self.find(link).is_none_or(OpenLink::is_flushed))
+                links.iter().all(|&link| self.table.find(link).is_none_or(OpenLink::is_flushed))
             }
             Awaited::Messages(_) => false,
         }
@@ -375,10 +265,11 @@ impl Links {
             return self.progress(net, local);
         }
         let Awaited::Messages(messages) = awaited else { return Ok(()) };
+        let Links { table, rings, .. } = self;
         for expect in messages {
-            let Some(link) = self.find(expect.link) else { continue };
-            if link.incoming.must_report(link.shape.window, link.incoming.awaited) {
-                self.report_at(net, expect.link.number())?;
+            let Some(link) = table.find_mut(expect.link) else { continue };
+            if link.must_report() {
+                rings.report(net, link)?;
             }
         }
         Ok(())
@@ -386,32 +277,30 @@ impl Links {
 
     /// Gives everything up. False where the network may still write to users' memory.
     pub(super) fn close<T: Transport>(&mut self, net: &mut T) -> bool {
-        let mut quiet = true;
-        for link in self.places.iter_mut().filter_map(|place| place.link.take()) {
-            quiet &= link.give_up(net);
-        }
-        quiet & self.postbox.close(net)
+        let quiet = self.table.drain().fold(true, |quiet, link| link.end.give_up(net) & quiet);
+        quiet & self.rings.postbox.close(net)
     }
 
     /// Keeps for ever what others write to.
     pub(super) fn keep(&mut self) {
-        crate::leaked::leak(std::mem::take(&mut self.inboxes));
-        self.postbox.keep();
+        crate::leaked::leak(std::mem::take(&mut self.rings.inboxes));
+        self.rings.postbox.keep();
     }
 
     /// Keeps for ever what others write to without the network: the section has failed, and they may not know
     /// yet.
     pub(super) fn keep_shared(&mut self) {
-        self.removed.extend(self.inboxes.iter_mut().filter_map(Option::take));
-        self.removed.retain(Inbox::is_shared);
-        if !self.removed.is_empty() {
-            crate::leaked::leak(std::mem::take(&mut self.removed));
+        let Rings { inboxes, removed, .. } = &mut self.rings;
+        removed.extend(inboxes.iter_mut().filter_map(Option::take));
+        removed.retain(Inbox::is_shared);
+        if !removed.is_empty() {
+            crate::leaked::leak(std::mem::take(removed));
         }
     }
 }
 
-impl OpenLink {
-    fn give_up<T: Transport>(mut self: Box<Self>, net: &mut T) -> bool {
+impl End {
+    fn give_up<T: Transport>(mut self, net: &mut T) -> bool {
         let mut quiet = true;
         for ticket in self.cells.drain(..) {
             quiet &= net.cancel(ticket);
@@ -439,13 +328,13 @@ struct InExpected<'a> {
 
 impl Waiting for InExpected<'_> {
     fn status(&self) -> Status {
-        let mut status = self.links.status(self.local);
-        status.doing = Doing::Waiting(self.links.wants(self.awaited));
+        let mut status = self.links.table.status(self.local);
+        status.doing = Doing::Waiting(self.links.table.wants(self.awaited));
         status
     }
 
     fn missing(&self) -> Pid {
-        self.links.wants(self.awaited).first().map_or(self.local.pid, Want::awaited)
+        self.links.table.wants(self.awaited).first().map_or(self.local.pid, Want::awaited)
     }
 
     fn superstep(&self) -> u64 {
@@ -462,8 +351,8 @@ struct InConsulting<'a> {
 
 impl Waiting for InConsulting<'_> {
     fn status(&self) -> Status {
-        let mut status = self.links.status(self.local);
-        status.doing = Doing::Waiting(self.wait.wants(self.links.call, &status));
+        let mut status = self.links.table.status(self.local);
+        status.doing = Doing::Waiting(self.wait.wants(self.links.table.call, &status));
         status
     }
 
@@ -491,7 +380,7 @@ impl<T: Transport> Process<T> {
         let network = self.network.clone();
         let mut shared = network.lock();
         let Process { local, links, watch, .. } = self;
-        links.known.join(links.call);
+        links.table.known.join(links.table.call);
         let mut what = InConsulting { local, links, wait };
         let (mut answer, mut looks) = (None, 0);
         let waited = watch.wait(&mut shared.net, &mut what, |what, net| {
@@ -519,7 +408,7 @@ impl<T: Transport> Process<T> {
     /// Waits until `awaited` is there.
     pub(super) fn wait_for(&mut self, awaited: Awaited<'_>) -> Result<()> {
         self.alive()?;
-        self.links.check_links(&self.local, awaited)?;
+        self.links.table.check(&self.local, awaited)?;
         let Process { network, local, links, watch, .. } = self;
         if links.is_flushed(awaited) {
             return Ok(());
@@ -548,7 +437,7 @@ impl<T: Transport> Process<T> {
     /// Progress, and whether the awaited is there.
     pub(super) fn poll_for(&mut self, awaited: Awaited<'_>) -> Result<bool> {
         self.alive()?;
-        self.links.check_links(&self.local, awaited)?;
+        self.links.table.check(&self.local, awaited)?;
         let network = self.network.clone();
         let mut shared = network.lock();
         let Process { local, links, watch, .. } = self;
@@ -577,7 +466,7 @@ impl<T: Transport> Process<T> {
 
     /// Before a full sync or the end of a section: everything leaves, every release is reported.
     pub(super) fn settle_links(&mut self) -> Result<()> {
-        if self.links.open == 0 {
+        if !self.links.table.are_open() {
             return Ok(());
         }
         self.expect_messages(&[])?;

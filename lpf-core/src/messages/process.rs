@@ -18,7 +18,7 @@ use crate::arrivals::{Arrival, Call, Expect, InboxShape, InboxSlot, Link, Travel
 use crate::attr::{GetAttr, PutAttr, SyncAttr};
 use crate::check::SharedChecks;
 use crate::context::Context;
-use crate::error::{AtCaller, Cause, Error, Result};
+use crate::error::{AtCaller, Error, Result};
 use crate::lpf::{Awaited, Leaving, Lpf};
 use crate::machine::{Machine, Parameters};
 use crate::process::Maker;
@@ -336,14 +336,7 @@ unsafe impl<T: Transport> Lpf for Process<T> {
 
     #[track_caller]
     fn deregister(&mut self, slot: Slot) -> Result<()> {
-        if self.links.is_offered(slot) {
-            let error = self.local.misuse(Cause::SlotOffered { slot: slot.to_string() });
-            return Err(error).at_caller();
-        }
-        if self.links.is_leaving(slot) {
-            let error = self.local.misuse(Cause::SlotBusy { slot: slot.to_string() });
-            return Err(error).at_caller();
-        }
+        self.links.table.check_unused(&self.local, slot).at_caller()?;
         self.local.deregister(slot)
     }
 
@@ -372,11 +365,15 @@ unsafe impl<T: Transport> Lpf for Process<T> {
             PutAttr::Default => {
                 self.local.request(request::Way::Put, src, src_offset, to, dst, dst_offset, bytes)
             }
-            PutAttr::Channel(link) => self.put_on(link, src, src_offset, bytes, Travel::Cell),
-            PutAttr::Parts(link, part) => {
-                self.put_on(link, src, src_offset, bytes, Travel::Parts(part))
+            PutAttr::Channel(link) => {
+                self.put_on(link, src, src_offset, bytes, Travel::Cell).at_caller()
             }
-            PutAttr::Landing(link) => self.put_on(link, src, src_offset, bytes, Travel::Landing),
+            PutAttr::Parts(link, part) => {
+                self.put_on(link, src, src_offset, bytes, Travel::Parts(part)).at_caller()
+            }
+            PutAttr::Landing(link) => {
+                self.put_on(link, src, src_offset, bytes, Travel::Landing).at_caller()
+            }
         }
     }
 
@@ -468,7 +465,7 @@ unsafe impl<T: Transport> Lpf for Process<T> {
 
     #[track_caller]
     fn offer(&mut self, link: Link, slot: Slot, offset: usize, bytes: usize) -> Result<u64> {
-        self.offer_on(link, slot, offset, bytes)
+        self.offer_on(link, slot, offset, bytes).at_caller()
     }
 
     fn landing_pays_from(&self, link: Link) -> Result<usize> {
@@ -508,19 +505,19 @@ unsafe impl<T: Transport> Lpf for Process<T> {
     }
 
     fn hold(&mut self, link: Link, nth: u64) -> Result<()> {
-        self.hold_message(link, nth)
+        self.links.table.hold(&self.local, link, nth)
     }
 
     fn release(&mut self, link: Link, nth: u64) -> Result<()> {
-        self.release_message(link, nth, false)
+        self.links.table.release(&self.local, link, nth, false).map(|_| ())
     }
 
     fn release_held(&mut self, link: Link, nth: u64) -> Result<()> {
-        self.release_message(link, nth, true)
+        self.links.table.release(&self.local, link, nth, true).map(|_| ())
     }
 
     fn enter(&mut self, call: Call) {
-        self.links.enter(call);
+        self.links.table.call = call;
     }
 
     fn fail(&mut self, error: Error) -> Error {

@@ -433,7 +433,7 @@ impl<T: Transport> Process<T> {
         let network = self.network.clone();
         let mut shared = network.lock();
         let ended = self.count_messages(&mut shared).and_then(|()| {
-            self.links.ends = true;
+            self.links.end();
             self.meet(&mut shared, Purpose::Close, SyncAttr::Default)?;
             // Nobody is met again: some may have left already.
             self.send_off(&mut shared.net)
@@ -443,7 +443,7 @@ impl<T: Transport> Process<T> {
 
     /// All that was sent was awaited, or the section fails, which all learn of when they meet once more.
     fn count_messages(&mut self, shared: &mut Shared<T>) -> Result<()> {
-        if !self.links.are_in_use() {
+        if !self.links.table.are_in_use() {
             return Ok(());
         }
         self.meet(shared, Purpose::Count, SyncAttr::Default)?;

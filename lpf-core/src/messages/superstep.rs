@@ -162,7 +162,7 @@ impl InMeeting<'_> {
 
 impl Waiting for InMeeting<'_> {
     fn status(&self) -> Status {
-        let mut status = self.links.status(self.local);
+        let mut status = self.links.table.status(self.local);
         status.doing = match self.kind {
             Purpose::Count | Purpose::Close => Doing::Left,
             _ => Doing::FullSync(self.local.superstep),

@@ -155,6 +155,16 @@ impl LocalState {
         self.misuse(self.slots.out_of_range(slot, offset, bytes))
     }
 
+    /// The address of a range of a slot, as the local side of a put on a link or of an offer.
+    ///
+    /// # Errors
+    /// *Misuse* for an unknown slot or a range outside it.
+    #[inline]
+    pub fn range(&self, slot: Slot, offset: usize, bytes: usize) -> Result<*mut u8> {
+        let Some(entry) = self.slots.local_side(slot) else { return Err(self.unknown(slot)) };
+        entry.range(offset, bytes).ok_or_else(|| self.out_of_range(slot, offset, bytes))
+    }
+
     /// Why a slot cannot be used now; checked mode knows what became of it.
     #[cold]
     pub fn unknown(&self, slot: Slot) -> Error {

@@ -4,23 +4,24 @@ use lpf_core::arrivals::{Link, Queued, Travel, never_awaited};
 use lpf_core::check::Place;
 use lpf_core::{Awaited, Cause, Error, Pid, Result, Slot};
 
+use super::receive::report_aloud;
 use super::ring::{FREE, InboxMemory, LANDED, LENT, copy_to_landing, credit, offer};
-use super::{Links, OpenLink};
+use super::{End, OpenLink};
 use crate::sync::Ordering;
 use crate::threads::Threads;
 
-impl OpenLink {
+impl End {
     /// Takes the peer's ring, once the peer has opened it for this link and its former sender has
     /// closed. `Err` says how many messages of that one the peer never awaited.
     #[cold]
     fn take_ring(&mut self) -> std::result::Result<bool, u64> {
         let (sender, owner) =
             (self.theirs.sender(self.peer_ring), self.theirs.owner(self.peer_ring));
-        if owner.granted.load(Ordering::Acquire) != self.end {
+        if owner.granted.load(Ordering::Acquire) != self.name {
             return Ok(false);
         }
         let claim =
-            sender.claim.compare_exchange(FREE, self.end, Ordering::Acquire, Ordering::Relaxed);
+            sender.claim.compare_exchange(FREE, self.name, Ordering::Acquire, Ordering::Relaxed);
         if claim.is_err() {
             return Ok(false);
         }
@@ -30,131 +31,134 @@ impl OpenLink {
         if sent != released {
             return Err(sent - released);
         }
-        sender.served.store(self.end, Ordering::Relaxed);
-        self.outgoing.start_at(sent);
-        self.landed = sender.landed.load(Ordering::Relaxed);
-        (self.first_sent, self.first_landed) = (sent, self.landed);
+        sender.served.store(self.name, Ordering::Relaxed);
+        (self.first_sent, self.first_landed) = (sent, sender.landed.load(Ordering::Relaxed));
         self.granted = true;
         Ok(true)
     }
+}
 
-    /// Whether a cell is free; looks for more credit where the window known of is used up.
-    #[inline]
-    fn has_credit(&mut self) -> bool {
-        self.outgoing.may_send(self.window()) || self.has_more_credit()
+/// Whether a cell is free; looks for more credit where the window known of is used up.
+#[inline]
+fn has_credit(open: &mut OpenLink) -> bool {
+    open.outgoing.may_send(open.shape.window) || has_more_credit(open)
+}
+
+#[cold]
+fn has_more_credit(open: &mut OpenLink) -> bool {
+    let mut nth = open.incoming.seen + 1;
+    if nth > 1 || open.end.is_served() {
+        while open.end.has_arrived(nth) {
+            open.end.learn_credit(nth, &mut open.outgoing.released);
+            nth += 1;
+        }
     }
+    look_for_releases(open);
+    open.outgoing.may_send(open.shape.window)
+}
 
-    #[cold]
-    fn has_more_credit(&mut self) -> bool {
-        let mut nth = self.incoming.seen + 1;
-        if nth > self.incoming.first + 1 || self.is_served() {
-            while self.own.has_arrived(self.ring, nth) {
-                self.learn_credit(nth);
-                nth += 1;
+#[inline]
+fn look_for_releases(open: &mut OpenLink) {
+    open.outgoing.released = open.outgoing.released.max(open.end.released_at_peer());
+}
+
+/// Lets queued puts leave as credits and offers allow. True if any left.
+#[inline]
+fn send(open: &mut OpenLink, pid: Pid, superstep: u64) -> Result<bool> {
+    let mut any = false;
+    if !open.end.granted && !open.queue.is_empty() {
+        match open.end.take_ring() {
+            Ok(true) => {}
+            Ok(false) => return Ok(false),
+            Err(left) => {
+                let cause = never_awaited(left, open.inbox, open.peer_ring, pid);
+                return Err(Error::fatal(open.peer, superstep, cause));
             }
         }
-        self.look_for_releases();
-        self.outgoing.may_send(self.window())
     }
-
-    #[inline]
-    fn look_for_releases(&mut self) {
-        self.outgoing.released = self.outgoing.released.max(self.released_at_peer());
-    }
-
-    /// Lets queued puts leave as credits and offers allow. True if any left.
-    #[inline]
-    pub(super) fn send(&mut self, pid: Pid, superstep: u64) -> Result<bool> {
-        let mut any = false;
-        if !self.granted && !self.queue.is_empty() {
-            match self.take_ring() {
-                Ok(true) => {}
-                Ok(false) => return Ok(false),
-                Err(left) => {
-                    let cause = never_awaited(left, self.inbox as usize, self.peer_ring, pid);
-                    return Err(Error::fatal(self.peer, superstep, cause));
+    while !open.queue.is_empty() && has_credit(open) {
+        let Some(next) = open.queue.next() else { break };
+        if next.is_landing() {
+            let End { theirs, first_landed, .. } = &open.end;
+            match land(theirs, open.peer_ring, first_landed + open.landed + 1, &next) {
+                Landing::NoOffer => break,
+                Landing::TooShort(room) => {
+                    let text = format!(
+                        "process {pid} sends {} bytes to process {}, which has room for {room}: the two do not agree on the length",
+                        next.bytes, open.peer
+                    );
+                    return Err(Error::fatal(pid, superstep, Cause::Arrivals(text)));
+                }
+                Landing::Done => {
+                    open.landed += 1;
+                    let line = theirs.sender(open.peer_ring);
+                    line.landed.store(first_landed + open.landed, Ordering::Relaxed);
                 }
             }
+            announce(open, next.bytes as u64 | LANDED, next.stamp);
+        } else {
+            // SAFETY: the put checked the source and the length, and there is credit.
+            unsafe { fill(open, &next) };
         }
-        while !self.queue.is_empty() && self.has_credit() {
-            let Some(next) = self.queue.next() else { break };
-            if next.is_landing() {
-                match land(&self.theirs, self.peer_ring, self.landed + 1, &next) {
-                    Landing::NoOffer => break,
-                    Landing::TooShort(room) => {
-                        let text = format!(
-                            "process {pid} sends {} bytes to process {}, which has room for {room}: the two do not agree on the length",
-                            next.bytes, self.peer
-                        );
-                        return Err(Error::fatal(pid, superstep, Cause::Arrivals(text)));
-                    }
-                    Landing::Done => {
-                        self.landed += 1;
-                        let line = self.theirs.sender(self.peer_ring);
-                        line.landed.store(self.landed, Ordering::Relaxed);
-                    }
-                }
-                self.announce(next.bytes as u64 | LANDED, next.stamp);
-            } else {
-                // SAFETY: the put checked the source and the length, and there is credit.
-                unsafe { self.fill(&next) };
-            }
-            self.queue.pop(&next);
-            any = true;
-        }
-        Ok(any)
+        open.queue.pop(&next);
+        any = true;
     }
+    Ok(any)
+}
 
-    /// A put of one message leaves before it was ever queued, if it can.
-    ///
-    /// # Safety
-    /// As [`fill`](Self::fill), but for the credit.
-    #[inline]
-    unsafe fn send_at_once(&mut self, put: &Queued) -> bool {
-        let is_message = match put.travel {
-            Travel::Cell => true,
-            Travel::Parts(part) => put.bytes <= part,
-            Travel::Landing => false,
-        };
-        if !(is_message && self.granted && self.queue.is_empty() && self.has_credit()) {
-            return false;
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.fill(put) };
-        true
+/// A put of one message leaves before it was ever queued, if it can.
+///
+/// # Safety
+/// As [`fill`], but for the credit.
+#[inline]
+unsafe fn send_at_once(open: &mut OpenLink, put: &Queued) -> bool {
+    let is_message = match put.travel {
+        Travel::Cell => true,
+        Travel::Parts(part) => put.bytes <= part,
+        Travel::Landing => false,
+    };
+    if !(is_message && open.end.granted && open.queue.is_empty() && has_credit(open)) {
+        return false;
     }
+    // SAFETY: the caller's promise.
+    unsafe { fill(open, put) };
+    true
+}
 
-    /// The next message goes into its cell, or the cell says where it is.
-    ///
-    /// # Safety
-    /// The source is valid for reads, until the flush, the cell long enough, and this sender's: there is credit.
-    #[inline]
-    unsafe fn fill(&mut self, message: &Queued) {
-        let Queued { address, bytes, stamp, travel, .. } = *message;
-        let nth = self.outgoing.sent + 1;
-        if let Travel::Parts(_) = travel {
-            self.theirs.loan(self.peer_ring, nth).open(address);
-            self.lent = nth;
-            return self.announce(bytes as u64 | LENT, stamp);
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.theirs.fill(self.peer_ring, nth, address, bytes) };
-        self.announce(bytes as u64, stamp);
+/// The next message goes into its cell, or the cell says where it is.
+///
+/// # Safety
+/// The source is valid for reads, until the flush, the cell long enough, and this sender's: there is credit.
+#[inline]
+unsafe fn fill(open: &mut OpenLink, message: &Queued) {
+    let Queued { address, bytes, stamp, travel, .. } = *message;
+    let nth = open.outgoing.sent + 1;
+    let number = open.end.number_there(nth);
+    if let Travel::Parts(_) = travel {
+        open.end.theirs.loan(open.peer_ring, number).open(address);
+        open.end.lent = nth;
+        return announce(open, bytes as u64 | LENT, stamp);
     }
+    // SAFETY: the caller's promise.
+    unsafe { open.end.theirs.fill(open.peer_ring, number, address, bytes) };
+    announce(open, bytes as u64, stamp);
+}
 
-    /// The next message is in its place.
-    #[inline]
-    fn announce(&mut self, length: u64, stamp: u64) {
-        let nth = self.outgoing.sent + 1;
-        let cell = self.theirs.cell(self.peer_ring, nth);
-        cell.length.store(length, Ordering::Relaxed);
-        cell.stamp.store(stamp, Ordering::Relaxed);
-        cell.credit.store(credit(self.ring, self.incoming.released), Ordering::Relaxed);
-        self.incoming.reported = self.incoming.released;
-        self.theirs.sender(self.peer_ring).sent.store(nth, Ordering::Relaxed);
-        cell.sequence.store(nth, Ordering::Release);
-        self.outgoing.sent = nth;
-    }
+/// The next message is in its place.
+#[inline]
+fn announce(open: &mut OpenLink, length: u64, stamp: u64) {
+    let nth = open.outgoing.sent + 1;
+    let end = &open.end;
+    let number = end.number_there(nth);
+    let cell = end.theirs.cell(open.peer_ring, number);
+    cell.length.store(length, Ordering::Relaxed);
+    cell.stamp.store(stamp, Ordering::Relaxed);
+    let released = end.first_received + open.incoming.released;
+    cell.credit.store(credit(open.ring, released), Ordering::Relaxed);
+    open.incoming.reported = open.incoming.released;
+    end.theirs.sender(open.peer_ring).sent.store(number, Ordering::Relaxed);
+    cell.sequence.store(number, Ordering::Release);
+    open.outgoing.sent = nth;
 }
 
 enum Landing {
@@ -204,44 +208,18 @@ impl Threads {
         if let Some(dead) = &self.dead {
             return Err(dead.clone());
         }
-        let superstep = self.local.superstep;
-        let Some(entry) = self.local.slots.local_side(src) else {
-            return Err(self.local.unknown(src));
-        };
-        let Some(address) = entry.range(offset, bytes) else {
-            let (len, slot) = (entry.len(), src.to_string());
-            return Err(self.local.misuse(Cause::OutOfRange {
-                slot,
-                offset,
-                bytes,
-                len,
-                element: 1,
-            }));
-        };
-        let (pid, stamp) = (self.local.pid, self.links.call.word());
-        let open = self.link_mut(link)?;
-        let made = open.outgoing.make(
-            link,
-            bytes,
-            travel,
-            (open.theirs.shape, usize::MAX),
-            open.queue.len(),
-        );
-        if let Err(cause) = made {
-            return Err(self.local.misuse(cause));
-        }
-        let put = Queued { slot: src, address, bytes, travel, stamp };
-        let peer = open.peer;
+        let Threads { local, links, comm, .. } = self;
+        let put = links.put(local, link, src, offset, bytes, travel, |_| usize::MAX);
+        let (open, put) = put?;
         // SAFETY: the source is a slot's, and a message is as long as a cell at most.
-        let sent = if unsafe { open.send_at_once(&put) } {
+        let sent = if unsafe { send_at_once(open, &put) } {
             Ok(true)
         } else {
             open.queue.push(put);
-            open.send(pid, superstep)
+            send(open, local.pid, local.superstep)
         };
-        self.links.busy.add(link.number());
         match sent {
-            Ok(true) => self.comm.peers[peer as usize].ring(),
+            Ok(true) => comm.peers[open.peer as usize].ring(),
             Ok(false) => {}
             Err(error) => return Err(self.fail_in_call(error)),
         }
@@ -261,34 +239,33 @@ impl Threads {
         if let Some(dead) = &self.dead {
             return Err(dead.clone());
         }
-        let (pid, superstep) = (self.local.pid, self.local.superstep);
+        let Threads { local, links, comm, .. } = self;
         let mut failed = None;
-        let Links { places, busy, .. } = &mut self.links;
-        for place in busy.iter() {
-            let Some(open) = &mut places[place].link else { continue };
+        let Ok(()) = links.for_busy(|open, _| {
             if open.must_report() {
-                open.report_aloud(&self.comm);
+                report_aloud(open, comm);
             }
             if !open.queue.is_empty() {
-                match open.send(pid, superstep) {
-                    Ok(true) => self.comm.peers[open.peer as usize].ring(),
+                match send(open, local.pid, local.superstep) {
+                    Ok(true) => comm.peers[open.peer as usize].ring(),
                     Ok(false) => {
                         // Who waits for credit reports all it owes: else two full windows wait
                         // for each other.
                         if !open.incoming.is_reported() {
-                            open.report_aloud(&self.comm);
+                            report_aloud(open, comm);
                         }
                     }
                     Err(error) => failed = Some(error),
                 }
             } else if !open.is_flushed() {
-                open.look_for_releases();
+                look_for_releases(open);
                 // As who waits for credit.
                 if !open.is_flushed() && !open.incoming.is_reported() {
-                    open.report_aloud(&self.comm);
+                    report_aloud(open, comm);
                 }
             }
-        }
+            Ok::<_, std::convert::Infallible>(())
+        });
         match failed {
             None => Ok(()),
             Some(error) => Err(self.fail_in_call(error)),
@@ -299,24 +276,22 @@ impl Threads {
     #[inline]
     pub(crate) fn flush(&mut self) -> Result<()> {
         self.expect_messages(&[])?;
+        let Threads { links, comm, .. } = self;
         let mut has_left = true;
-        let Links { places, busy, .. } = &mut self.links;
-        for place in busy.iter() {
-            let Some(open) = &mut places[place].link else { continue };
+        let Ok(()) = links.for_busy(|open, _| {
             has_left &= open.is_flushed();
             if open.must_report() {
-                open.report_aloud(&self.comm);
+                report_aloud(open, comm);
             }
-        }
+            Ok::<_, std::convert::Infallible>(())
+        });
         if has_left { Ok(()) } else { self.wait_for(Awaited::Flushed) }
     }
 
-    pub(super) fn is_flushed(&self) -> bool {
-        let Links { places, busy, .. } = &self.links;
-        busy.iter().all(|place| places[place].link.as_ref().is_none_or(OpenLink::is_flushed))
-    }
-
     pub(super) fn is_flushed_on(&self, links: &[Link]) -> Result<bool> {
-        links.iter().try_fold(true, |all, &link| Ok(all & self.link(link)?.is_flushed()))
+        let is_flushed = |link: &OpenLink| link.is_flushed();
+        links.iter().try_fold(true, |all, &link| {
+            Ok(all & self.links.get(&self.local, link).map(is_flushed)?)
+        })
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use lpf_core::arrivals::left_unread;
 use lpf_core::{Error, Pid, Result};
 
-use super::OpenLink;
 use super::ring::{FREE, InboxMemory, process_of};
+use super::{End, OpenLink};
 use crate::sync::Ordering;
 use crate::threads::Threads;
 
@@ -15,15 +15,18 @@ impl Threads {
     /// what they send.
     pub(crate) fn fail_if_unread(&mut self) -> Result<()> {
         let own = &self.comm.peers[self.local.pid as usize];
-        let of_link = |open: &OpenLink| left_in(&open.own, open.ring, open.incoming.awaited);
-        let left = self.open_links().find_map(of_link);
+        let of_link = |open: &OpenLink| {
+            let End { own, first_received, .. } = &open.end;
+            left_in(own, open.ring, first_received + open.incoming.awaited)
+        };
+        let left = self.links.iter().find_map(of_link);
         let left = left.or_else(|| self.find_unread(|number| own.inbox(number)));
         self.fail_for(left)
     }
 
     /// The same for inboxes deregistered before a full sync, which is over: nobody sends into them any more.
     pub(crate) fn let_go_of_removed(&mut self) -> Result<()> {
-        let removed = std::mem::take(&mut self.links.removed);
+        let removed = std::mem::take(&mut self.removed);
         if removed.is_empty() {
             return Ok(());
         }
@@ -43,15 +46,16 @@ impl Threads {
 
     /// How many messages of which process were sent here, after their link was closed, and not awaited.
     fn find_unread(&self, inbox: impl Fn(usize) -> Option<Arc<InboxMemory>>) -> Option<(u64, Pid)> {
-        let status = self.own_peer().lock_status();
         // Only rings that had a link: nobody sends into others.
-        status.counts.keys().filter(|stream| stream.to == self.local.pid).find_map(|stream| {
-            let inbox = inbox(stream.inbox)?;
-            let owner = inbox.owner(stream.ring);
-            let is_closed = owner.granted.load(Ordering::Relaxed) == FREE;
-            let released = owner.released.load(Ordering::Relaxed);
-            if is_closed { left_in(&inbox, stream.ring, released) } else { None }
-        })
+        self.links.known.counts.keys().filter(|stream| stream.to == self.local.pid).find_map(
+            |stream| {
+                let inbox = inbox(stream.inbox)?;
+                let owner = inbox.owner(stream.ring);
+                let is_closed = owner.granted.load(Ordering::Relaxed) == FREE;
+                let released = owner.released.load(Ordering::Relaxed);
+                if is_closed { left_in(&inbox, stream.ring, released) } else { None }
+            },
+        )
     }
 }
 

@@ -6,8 +6,8 @@ use lpf_core::wait::{Patience, Waiter};
 use lpf_core::waits::Consult;
 use lpf_core::{Awaited, Result};
 
-use super::Links;
 use super::asking::Asking;
+use super::receive::report_aloud;
 use crate::futex;
 use crate::sync::Ordering;
 use crate::threads::Threads;
@@ -23,7 +23,7 @@ impl Threads {
     pub(crate) fn poll_links(&mut self, awaited: Awaited<'_>) -> Result<bool> {
         self.progress()?;
         let ready = match awaited {
-            Awaited::Flushed => self.is_flushed(),
+            Awaited::Flushed => self.links.busy().all(|link| link.is_flushed()),
             Awaited::FlushedOn(links) => self.is_flushed_on(links)?,
             Awaited::Messages(messages) => {
                 let mut ready = true;
@@ -31,10 +31,7 @@ impl Threads {
                     ready &= self.take_arrivals(expect.link)?;
                 }
                 if ready {
-                    for expect in messages {
-                        let incoming = &mut self.link_mut(expect.link)?.incoming;
-                        incoming.finished = incoming.awaited;
-                    }
+                    self.links.finish(messages);
                 }
                 ready
             }
@@ -74,7 +71,7 @@ impl Threads {
         loop {
             if let Some(time) = waiter.pause() {
                 self.sleep_for_bell(awaited, time, is_rung)?;
-                asking.look(self, &|process| process.wants(awaited))?;
+                asking.look(self, &|process| process.links.wants(awaited))?;
             }
             if self.poll_links(awaited)? {
                 asking.end(self);
@@ -92,10 +89,9 @@ impl Threads {
         if let Some(dead) = &self.dead {
             return Err(dead.clone());
         }
-        let (pid, call) = (self.local.pid, self.links.call);
+        let call = self.links.call;
         let comm = self.comm.clone();
-        let status = || comm.peers[pid as usize].lock_status();
-        status().join(call);
+        self.links.known.join(call);
         let mut waiter = Waiter::new(self.patience());
         let mut asking = Asking::default();
         loop {
@@ -115,10 +111,7 @@ impl Threads {
             if let Some(time) = waiter.pause() {
                 self.report_releases();
                 std::thread::sleep(time.min(wait.look_every));
-                asking.look(self, &|_| {
-                    let own = status().clone();
-                    wait.wants(call, &own)
-                })?;
+                asking.look(self, &|process| wait.wants(call, &process.links.known))?;
             }
         }
     }
@@ -156,14 +149,11 @@ impl Threads {
     }
 
     pub(crate) fn report_releases(&mut self) {
-        let Links { places, busy, owing, .. } = &mut self.links;
-        for place in busy.iter().chain(owing.iter()) {
-            let Some(open) = &mut places[place].link else { continue };
-            if !open.incoming.is_reported() {
-                open.report_aloud(&self.comm);
-            }
-        }
-        owing.clear();
+        let Threads { links, comm, .. } = self;
+        let Ok(()) = links.for_unreported(|open| {
+            report_aloud(open, comm);
+            Ok::<_, std::convert::Infallible>(())
+        });
     }
 
     /// Before a full sync or the end of a section: everything leaves, every release is reported.

@@ -50,7 +50,9 @@ fn among(
         }
         let process = process.clone();
         run(&comm, move |threads| {
-            threads.links.active_inboxes = 1;
+            let Threads { local, links, .. } = threads;
+            links.add_inbox(local, shape);
+            links.activate();
             process(threads);
         });
     });
@@ -62,8 +64,8 @@ fn open(threads: &mut Threads, peer: u32) -> Link {
 }
 
 fn register(threads: &mut Threads) -> Slot {
-    threads.local.slots.reserve(2, 0).unwrap();
-    threads.local.slots.set_capacity(2, 0);
+    threads.local.slots.reserve(4, 0).unwrap();
+    threads.local.slots.set_capacity(4, 0);
     register_at(threads, WORDS.as_ptr().cast_mut().cast(), size_of_val(&WORDS))
 }
 
@@ -237,7 +239,8 @@ fn landings(messages: usize, preemptions: usize) {
                 process.expect_messages(&[]).unwrap();
             } else {
                 let place = std::ptr::from_ref(area).cast_mut().cast();
-                process.offer_on(end.link, end.slot, place, WORD).unwrap();
+                let slot = register_at(process, place, WORD);
+                process.offer_on(end.link, slot, 0, WORD).unwrap();
                 assert_eq!(end.expect(process, 1), [WORDS[nth]]);
                 // SAFETY: the area is this process's again.
                 area.with_mut(|bytes| unsafe { (*bytes)[0] = 0 });
@@ -272,7 +275,8 @@ fn an_offer_is_revoked_or_its_copy_awaited() {
         }
         let area = bytes();
         let place = std::ptr::from_ref(&area).cast_mut().cast();
-        process.offer_on(end.link, end.slot, place, WORD).unwrap();
+        let slot = register_at(process, place, WORD);
+        process.offer_on(end.link, slot, 0, WORD).unwrap();
         end.let_both_begin(process);
         let cause = Cause::Panicked { message: String::new() };
         process.fail_before(1, Error::fatal(1, 0, cause));

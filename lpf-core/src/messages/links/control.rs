@@ -7,12 +7,12 @@ use super::super::tags;
 use super::super::transport::{Ticket, Transport};
 use super::super::watch::Stop;
 use super::super::wire::Reader;
-use super::{Closed, Links, OpenLink};
+use super::{Closed, Links, OpenLink, Rings};
 use crate::Pid;
 use crate::arrivals::never_awaited;
 use crate::error::Error;
 use crate::runtime::LocalState;
-use crate::waits::Stream;
+use crate::waits::{Status, Stream};
 
 const BYTES: usize = 24;
 
@@ -42,14 +42,12 @@ pub(super) struct Early {
     number: u64,
 }
 
-impl OpenLink {
-    fn take_word(&mut self, kind: Word, number: u64) {
-        match kind {
-            Word::Granted => self.granted = Some(number),
-            Word::Released => self.outgoing.released = self.outgoing.released.max(number),
-            Word::Offered => self.peer_offers.push_back(number as usize),
-            Word::Closed => {}
-        }
+fn take_word(link: &mut OpenLink, kind: Word, number: u64) {
+    match kind {
+        Word::Granted => link.end.granted = Some(number),
+        Word::Released => link.outgoing.released = link.outgoing.released.max(number),
+        Word::Offered => link.end.peer_offers.push_back(number as usize),
+        Word::Closed => {}
     }
 }
 
@@ -87,17 +85,18 @@ impl Postbox {
 impl Links {
     /// Takes what peers have said.
     pub(super) fn hear<T: Transport>(&mut self, net: &mut T) -> Result<(), Stop> {
-        for from in 0..self.members.len() {
+        for from in 0..self.rings.members.len() {
             loop {
-                let Some(memory) = &self.postbox.memory else { return Ok(()) };
+                let Rings { members, context, postbox, ends, .. } = &mut self.rings;
+                let Some(memory) = &postbox.memory else { return Ok(()) };
                 let place = from * BYTES..(from + 1) * BYTES;
-                let Some(ticket) = &self.postbox.posted[from] else {
-                    let (rank, tag) = (self.members[from], tags::link_control(self.context));
+                let Some(ticket) = &postbox.posted[from] else {
+                    let (rank, tag) = (members[from], tags::link_control(*context));
                     // SAFETY: the memory lives until the links are closed, and this part of it is not
                     // looked at before the receive is finished.
                     match unsafe { net.receive(rank, tag, &[memory.piece(place)]) } {
-                        Ok(ticket) => self.postbox.posted[from] = Some(ticket),
-                        Err(_) if self.ends => break,
+                        Ok(ticket) => postbox.posted[from] = Some(ticket),
+                        Err(_) if *ends => break,
                         Err(broken) => return Err(broken.into()),
                     }
                     continue;
@@ -105,10 +104,10 @@ impl Links {
                 match net.test(ticket) {
                     Ok(Some(_)) => {}
                     Ok(None) => break,
-                    Err(_) if self.ends => break,
+                    Err(_) if *ends => break,
                     Err(broken) => return Err(broken.into()),
                 }
-                self.postbox.posted[from] = None;
+                postbox.posted[from] = None;
                 // SAFETY: its receive is finished.
                 let mut reader = Reader(unsafe { memory.bytes(place) });
                 let mut word = || {
@@ -135,39 +134,39 @@ impl Links {
         opening: u32,
         number: u64,
     ) {
+        let Links { table, rings, .. } = self;
         if kind == Word::Closed {
             let closed = Closed { opening: u64::from(opening), made: number };
-            self.closed.insert(Stream { from, to: self.pid, inbox, ring }, closed);
+            rings.closed.insert(Stream { from, to: rings.pid, inbox, ring }, closed);
             return;
         }
-        let stream = Stream { from: self.pid, to: from, inbox, ring };
-        let opened = self.known.on(stream).sent.opened;
-        match self.sending_on(stream, opening) {
-            Some(link) => link.take_word(kind, number),
+        let stream = Stream { from: rings.pid, to: from, inbox, ring };
+        let opened = table.known.on(stream).sent.opened;
+        // The open link that is number `opening` of those that send on the stream.
+        let is_meant = |link: &&mut OpenLink| {
+            link.to_peer(rings.pid) == stream && link.sent_before.opened as u32 == opening
+        };
+        match table.iter_mut().find(is_meant) {
+            Some(link) => take_word(link, kind, number),
             None if u64::from(opening) > opened => {
-                self.early.push(Early { stream, opening, kind, number });
+                rings.early.push(Early { stream, opening, kind, number });
             }
             None => {}
         }
     }
+}
 
+impl Rings {
     /// What was said to a link before it was opened.
     pub(super) fn take_early(&mut self, link: &mut OpenLink) {
-        let (stream, opening) = (link.to_peer(self.pid), link.out_opening as u32);
+        let (stream, opening) = (link.to_peer(self.pid), link.sent_before.opened as u32);
         self.early.retain(|word| {
             let is_its_own = (word.stream, word.opening) == (stream, opening);
             if is_its_own {
-                link.take_word(word.kind, word.number);
+                take_word(link, word.kind, word.number);
             }
             !is_its_own
         });
-    }
-
-    /// The open link that is number `opening` of those that send on a stream.
-    fn sending_on(&mut self, stream: Stream, opening: u32) -> Option<&mut OpenLink> {
-        let pid = self.pid;
-        let mut links = self.places.iter_mut().filter_map(|place| place.link.as_deref_mut());
-        links.find(|link| link.to_peer(pid) == stream && link.out_opening as u32 == opening)
     }
 
     fn tell<T: Transport>(
@@ -178,8 +177,8 @@ impl Links {
         number: u64,
     ) -> Result<(), Stop> {
         let (ring, opening) = match word {
-            Word::Closed => (link.peer_ring, link.out_opening),
-            _ => (link.ring, link.in_opening),
+            Word::Closed => (link.peer_ring, link.sent_before.opened),
+            _ => (link.ring, link.received_before.opened),
         };
         let words = [word as u32, link.inbox as u32, ring, opening as u32];
         let mut bytes = [0; BYTES];
@@ -198,19 +197,21 @@ impl Links {
         net: &mut T,
         local: &LocalState,
         link: &mut OpenLink,
+        known: &Status,
     ) -> Result<(), Stop> {
-        if self.holder(link).is_some() {
+        link.end.held_by = self.holder(link);
+        if link.end.held_by.is_some() {
             return Ok(());
         }
-        let left = self.left_over(link);
+        let left = self.left_over(link, known);
         if left > 0 {
             let cause = never_awaited(left, link.inbox, link.ring, link.peer);
             return Err(Stop::Fatal(Error::fatal(self.pid, local.superstep, cause)));
         }
         if let Some(inbox) = &mut self.inboxes[link.inbox] {
-            inbox.senders[link.ring as usize] = Some((link.peer, link.in_opening));
+            inbox.senders[link.ring as usize] = Some((link.peer, link.received_before.opened));
         }
-        link.has_granted = true;
+        link.end.has_granted = true;
         let inbox = self.inboxes[link.inbox].as_ref();
         let sender = self.members[link.peer as usize];
         let Some((ring, place)) = inbox.and_then(|inbox| inbox.near(net, link.ring, sender)) else {
@@ -218,20 +219,20 @@ impl Links {
             return self.tell(net, link, Word::Granted, 0);
         };
         ring.clear();
-        link.here = Some(ring);
+        link.end.here = Some(ring);
         self.tell(net, link, Word::Granted, place + 1)
     }
 
     /// Who still has the ring of a link that is not granted, and by which of its openings.
-    pub(super) fn holder(&self, link: &OpenLink) -> Option<(Pid, u64)> {
+    fn holder(&self, link: &OpenLink) -> Option<(Pid, u64)> {
         let (stream, opening) = self.last_into(link)?;
         (self.closed_on(stream).opening < opening).then_some((stream.from, opening))
     }
 
     /// Messages that the last sender into the ring of a link made, and nobody awaited.
-    fn left_over(&self, link: &OpenLink) -> u64 {
+    fn left_over(&self, link: &OpenLink, known: &Status) -> u64 {
         self.last_into(link).map_or(0, |(stream, _)| {
-            let released = self.known.on(stream).received.released;
+            let released = known.on(stream).received.released;
             self.closed_on(stream).made.saturating_sub(released)
         })
     }
@@ -252,13 +253,13 @@ impl Links {
         let Some(inbox) = &self.inboxes[link.inbox] else { return Ok(()) };
         let rank = self.members[link.peer as usize];
         let tag = tags::cells(self.context, inbox.first_ring + link.ring);
-        while link.posted < link.incoming.released + u64::from(link.shape.window) {
-            let pieces = inbox.cell(link.ring, link.posted);
+        while link.end.posted < link.incoming.released + u64::from(link.shape.window) {
+            let pieces = inbox.cell(link.ring, link.end.posted);
             // SAFETY: the cell belongs to nobody: its former message is released, and the inbox lives
             // until its links are closed.
             let ticket = unsafe { net.receive(rank, tag, &pieces) }?;
-            link.cells.push_back(ticket);
-            link.posted += 1;
+            link.end.cells.push_back(ticket);
+            link.end.posted += 1;
         }
         Ok(())
     }
@@ -273,26 +274,13 @@ impl Links {
             return Ok(());
         }
         link.incoming.reported = link.incoming.released;
-        if let Some(ring) = &link.here {
+        if let Some(ring) = &link.end.here {
             ring.release(link.incoming.released);
             net.wake(self.members[link.peer as usize]);
             return Ok(());
         }
         self.post_cells(net, link)?;
         self.tell(net, link, Word::Released, link.incoming.released)
-    }
-
-    /// Reports all releases.
-    pub(in super::super) fn report_all<T: Transport>(&mut self, net: &mut T) -> Result<(), Stop> {
-        (0..self.places.len()).try_for_each(|place| self.report_at(net, place))
-    }
-
-    pub(super) fn report_at<T: Transport>(
-        &mut self,
-        net: &mut T,
-        place: usize,
-    ) -> Result<(), Stop> {
-        self.on(place, |links, link| links.report(net, link)).unwrap_or(Ok(()))
     }
 
     pub(super) fn tell_offer<T: Transport>(

@@ -6,14 +6,10 @@ use super::super::tags;
 use super::super::transport::{Piece, Rank, Transport};
 use super::super::watch::Stop;
 use super::near::NearRing;
-use super::{Arrived, Links, OpenLink, Place};
+use super::{Arrived, End, Links, Table};
 use crate::Pid;
-use crate::arrivals::{
-    Call, InboxShape, InboxSlot, Incoming, Link, MAX_WINDOW, Outgoing, Queue, not_awaited,
-};
+use crate::arrivals::{InboxShape, InboxSlot, Link, not_awaited};
 use crate::error::{Error, Result};
-use crate::runtime::LocalState;
-use crate::waits::Stream;
 use std::collections::VecDeque;
 
 /// The words before a message: its length, and its stamp.
@@ -131,49 +127,35 @@ impl Inbox {
 
 impl<T: Transport> Process<T> {
     pub(in super::super) fn add_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot> {
-        let local = &mut self.local;
-        if shape.window == 0 || shape.window > MAX_WINDOW {
-            let window = shape.window;
-            let text = format!("an inbox's window is 1 to {MAX_WINDOW} cells, not {window}");
-            return Err(local.arrivals_misuse(text));
-        }
-        let links = &mut self.links;
-        let rings = links.rings.saturating_add(shape.rings);
+        let Process { local, links: Links { table, rings, .. }, .. } = self;
+        table.check_shape(local, shape)?;
+        let count = rings.count.saturating_add(shape.rings);
         let room = tags::RINGS.min(self.ring_limit);
-        if rings > room {
+        if count > room {
             let text =
                 format!("the inboxes of a context have at most {room} rings on this network");
             return Err(local.arrivals_misuse(text));
         }
         let net = &mut self.network.lock().net;
-        let made = links.postbox.prepare().and_then(|()| links.prepare_count());
-        let made = made.and_then(|()| Inbox::new(net, shape, links.rings));
+        let made = rings.postbox.prepare().and_then(|()| rings.prepare_count());
+        let made = made.and_then(|()| Inbox::new(net, shape, rings.count));
         let inbox = made.map_err(|bytes| local.refused("an inbox", bytes))?;
-        links.rings = rings;
-        links.inboxes.push(Some(inbox));
-        local.note_inbox(shape.fingerprint() ^ 1);
-        Ok(InboxSlot::new(links.inboxes.len() as u32 - 1))
+        rings.count = count;
+        rings.inboxes.push(Some(inbox));
+        Ok(table.add_inbox(local, shape))
     }
 
     pub(in super::super) fn remove_inbox(&mut self, inbox: InboxSlot) -> Result<()> {
-        let (local, links) = (&mut self.local, &mut self.links);
-        let number = inbox.number();
-        if links.inboxes.get(number).is_none_or(Option::is_none) {
-            return Err(local.arrivals_misuse(format!("inbox {number} is not registered")));
-        }
-        if links.open_links().any(|link| link.inbox == number) {
-            let text = format!("inbox {number} has open links; close them first");
-            return Err(local.arrivals_misuse(text));
-        }
-        let removed = links.inboxes[number].take();
+        let Links { table, rings, .. } = &mut self.links;
+        table.remove_inbox(&mut self.local, inbox)?;
+        let removed = rings.inboxes[inbox.number()].take();
         if !self.quiet {
             // The network may still write into a cell of it: of a message that nobody awaited.
             crate::leaked::leak(removed);
         } else if removed.as_ref().is_some_and(Inbox::is_shared) {
             // So may a process that has not closed its link yet: all have before the next full sync.
-            links.removed.extend(removed);
+            rings.removed.extend(removed);
         }
-        local.note_inbox(number as u64 ^ 2 << 32);
         Ok(())
     }
 
@@ -185,80 +167,32 @@ impl<T: Transport> Process<T> {
         peer_ring: u32,
     ) -> Result<Link> {
         self.alive()?;
-        let (local, links) = (&mut self.local, &mut self.links);
-        if peer >= local.nprocs {
-            return Err(local.no_such_process(peer));
-        }
-        let number = inbox.number();
-        if number >= links.active {
-            let text = format!("inbox {number} is not active; register it and sync first");
-            return Err(local.arrivals_misuse(text));
-        }
-        let Some(shape) = links.inboxes[number].as_ref().map(|inbox| inbox.shape) else {
-            return Err(local.arrivals_misuse(format!("inbox {number} was deregistered")));
-        };
-        if ring >= shape.rings || peer_ring >= shape.rings {
-            let last = shape.rings.saturating_sub(1);
-            return Err(local.arrivals_misuse(format!("inbox {number} has rings 0 to {last}")));
-        }
-        if links.open_links().any(|link| link.inbox == number && link.ring == ring) {
-            let text = format!("ring {ring} of inbox {number} carries a link already");
-            return Err(local.arrivals_misuse(text));
+        let Process { local, network, links: Links { table, rings, .. }, .. } = self;
+        let shape = table.may_open(local, inbox, ring, peer, peer_ring)?;
+        if table.iter().any(|link| link.inbox == inbox.number() && link.ring == ring) {
+            return Err(Table::ring_is_taken(local, inbox, ring));
         }
         let window = shape.window as usize;
         let heads = Memory::new(window * HEAD);
         let heads = heads.map_err(|bytes| local.refused("a link", bytes))?;
-        let out = Stream::new(links.pid, peer, inbox, peer_ring);
-        let sent = &mut links.known.on_mut(out).sent;
-        sent.opened += 1;
-        let sent_before = *sent;
-        let received = &mut links.known.on_mut(Stream::new(peer, links.pid, inbox, ring)).received;
-        received.opened += 1;
-        let received_before = *received;
-        let is_near = self.network.lock().net.reach(links.members[peer as usize], 0, 0).is_some();
-        let nothing = Arrived { bytes: 0, landing: None };
-        let mut link = OpenLink {
-            peer,
-            inbox: number,
-            ring,
-            peer_ring,
-            shape,
-            out_opening: sent_before.opened,
-            in_opening: received_before.opened,
+        let is_near = network.lock().net.reach(rings.members[peer as usize], 0, 0).is_some();
+        let link = table.add(shape, inbox, ring, peer, peer_ring, |_, _| End {
             granted: None,
             has_granted: false,
+            held_by: None,
             is_near,
             there: None,
             here: None,
-            outgoing: Outgoing::default(),
-            incoming: Incoming::default(),
-            queue: Queue::with_capacity(2 * window),
             in_flight: VecDeque::with_capacity(window),
             heads,
             peer_offers: VecDeque::with_capacity(window),
-            landed: 0,
             cells: VecDeque::with_capacity(window),
             head_came: false,
             posted: 0,
-            arrived: vec![nothing; window],
+            arrived: vec![Arrived { bytes: 0, landing: None }; window],
             offers: VecDeque::with_capacity(window),
-            offered: 0,
-            offers_used: 0,
-            sent_before,
-            received_before,
-            call: Call::default(),
-        };
-        links.take_early(&mut link);
-        let is_free = |place: &Place| place.link.is_none() && place.generation < u32::MAX;
-        let at = links.places.iter().position(is_free).unwrap_or_else(|| {
-            links.places.push(Place { generation: 0, link: None });
-            links.places.len() - 1
         });
-        let place = &mut links.places[at];
-        place.generation += 1;
-        place.link = Some(Box::new(link));
-        let link = Link::new(at as u32, place.generation);
-        links.open += 1;
+        rings.take_early(table.get_mut(local, link)?);
         self.poke()?;
         Ok(link)
     }
@@ -281,21 +215,10 @@ impl<T: Transport> Process<T> {
         let network = self.network.clone();
         let mut shared = network.lock();
         let net = &mut shared.net;
-        let (local, links) = (&self.local, &mut self.links);
-        let open = links.link_mut(local, link)?;
-        open.incoming.release_unheld();
-        let unsent = open.queue.len();
-        if open.incoming.unreleased() > 0 || !open.is_flushed() || !open.offers.is_empty() {
-            let text = format!(
-                "{link} has {} unreleased messages, {unsent} puts that have not left and {} open offers",
-                open.incoming.unreleased(),
-                open.offers.len()
-            );
-            return Err(local.arrivals_misuse(text));
-        }
-        let Some(mut open) = links.places[link.number()].link.take() else { return Ok(()) };
+        let (local, Links { table, rings, .. }) = (&self.local, &mut self.links);
+        let open = table.may_close(local, link)?;
         let message = open.incoming.seen;
-        let more = match links.head(net, &mut open, message) {
+        let more = match rings.head(net, open, message) {
             Ok(None) => Ok(()),
             Ok(Some(_)) => {
                 let cause = not_awaited(open.peer);
@@ -303,34 +226,13 @@ impl<T: Transport> Process<T> {
             }
             Err(stop) => Err(stop),
         };
-        links.open -= 1;
-        let told = more
-            .and_then(|()| links.report(net, &mut open))
-            .and_then(|()| links.tell_closed(net, &open));
-        open.note(links.pid, None, &mut links.known);
-        links.known.on_mut(open.to_peer(links.pid)).sent.closed = open.out_opening;
-        links.known.on_mut(open.to_me(links.pid)).received.closed = open.in_opening;
-        let superstep = local.superstep;
-        let kept = open.give_up(net);
+        let told =
+            more.and_then(|()| rings.report(net, open)).and_then(|()| rings.tell_closed(net, open));
+        let kept = table.remove(link).is_none_or(|open| open.end.give_up(net));
         self.quiet &= kept;
         told.map_err(|stop| {
-            let report = self.watch.stopped(net.control(), superstep, stop);
+            let report = self.watch.stopped(net.control(), self.local.superstep, stop);
             self.die(net, report)
         })
     }
-}
-
-impl Links {
-    pub(super) fn link(&self, local: &LocalState, link: Link) -> Result<&OpenLink> {
-        self.find(link).ok_or_else(|| no_such_link(local, link))
-    }
-
-    pub(super) fn link_mut(&mut self, local: &LocalState, link: Link) -> Result<&mut OpenLink> {
-        self.find_mut(link).ok_or_else(|| no_such_link(local, link))
-    }
-}
-
-#[cold]
-fn no_such_link(local: &LocalState, link: Link) -> crate::Error {
-    local.arrivals_misuse(format!("{link} is not open (never was, or was closed)"))
 }

@@ -8,10 +8,10 @@ use super::super::tags;
 use super::super::transport::{Piece, Transport};
 use super::super::watch::Stop;
 use super::inboxes::HEAD;
-use super::{InFlight, Links, OpenLink};
-use crate::arrivals::{Link, Queued, Travel};
+use super::{InFlight, Links, OpenLink, Rings};
+use crate::arrivals::{Call, InboxShape, Link, Queued, Travel};
 use crate::check::Place;
-use crate::error::{AtCaller, Cause, Error, Result};
+use crate::error::{Cause, Error, Result};
 use crate::runtime::LocalState;
 use crate::slot::Slot;
 
@@ -23,7 +23,6 @@ const COPIED: usize = 1 << 10;
 
 impl<T: Transport> Process<T> {
     /// Queues a put on a link and lets it leave if it can.
-    #[track_caller]
     pub(in super::super) fn put_on(
         &mut self,
         link: Link,
@@ -33,25 +32,11 @@ impl<T: Transport> Process<T> {
         travel: Travel,
     ) -> Result<()> {
         self.alive()?;
-        let local = &self.local;
-        let Some(entry) = local.slots.local_side(src) else {
-            return Err(local.unknown(src)).at_caller();
-        };
-        let Some(address) = entry.range(offset, bytes) else {
-            return Err(local.out_of_range(src, offset, bytes)).at_caller();
-        };
-        let stamp = self.links.call.word();
-        let open = self.links.link_mut(local, link)?;
-        let made = open.outgoing.make(
-            link,
-            bytes,
-            travel,
-            (open.shape, open.shape.cell_bytes),
-            open.queue.len(),
-        );
-        made.map_err(|cause| local.misuse(cause))?;
-        open.queue.push(Queued { slot: src, address, bytes, travel, stamp });
         let Process { network, local, links, watch, .. } = self;
+        let longest_part = |shape: InboxShape| shape.cell_bytes;
+        let put = links.table.put(local, link, src, offset, bytes, travel, longest_part);
+        let (open, put) = put?;
+        open.queue.push(put);
         let mut shared = network.lock();
         let net = &mut shared.net;
         let sent = links.send_on(net, local, link).and_then(|all| match all {
@@ -73,36 +58,40 @@ impl Links {
         local: &LocalState,
         link: Link,
     ) -> std::result::Result<bool, Stop> {
-        self.on(link.number(), |links, open| links.send_queued(net, local, open))
-            .unwrap_or(Ok(true))
+        let Links { table, rings, .. } = self;
+        let call = table.call;
+        table.find_mut(link).map_or(Ok(true), |open| rings.send_queued(net, local, call, open))
     }
+}
 
+impl Rings {
     /// Lets queued puts leave; whether the queue is empty then.
     pub(super) fn send_queued<T: Transport>(
         &mut self,
         net: &mut T,
         local: &LocalState,
+        call: Call,
         link: &mut OpenLink,
     ) -> std::result::Result<bool, Stop> {
-        while let Some(granted) = link.granted
+        while let Some(granted) = link.end.granted
             && self.may_send(net, link, granted)?
         {
             let Some(next) = link.queue.next() else { break };
             if next.is_landing() {
-                let Some(&room) = link.peer_offers.front() else { break };
+                let Some(&room) = link.end.peer_offers.front() else { break };
                 if next.bytes > room {
                     let text = format!(
                         "process {} sends {} bytes to process {}, which has room for {room}: the two do not agree on the length",
                         self.pid, next.bytes, link.peer
                     );
                     let error = Error::fatal(self.pid, local.superstep, Cause::Arrivals(text));
-                    return Err(Stop::Fatal(error.at_known(self.call.place.map(Place::from))));
+                    return Err(Stop::Fatal(error.at_known(call.place.map(Place::from))));
                 }
             }
-            if link.in_flight.len() >= link.shape.window as usize {
+            if link.end.in_flight.len() >= link.shape.window as usize {
                 // Heads are used again a window later.
-                Self::finish_sends(net, link)?;
-                if link.in_flight.len() >= link.shape.window as usize {
+                finish_sends(net, link)?;
+                if link.end.in_flight.len() >= link.shape.window as usize {
                     break;
                 }
             }
@@ -120,16 +109,16 @@ impl Links {
         link: &mut OpenLink,
         granted: u64,
     ) -> std::result::Result<bool, Stop> {
-        if granted > 0 && link.there.is_none() {
+        if granted > 0 && link.end.there.is_none() {
             let owner = self.members[link.peer as usize];
             let inbox = self.inboxes[link.inbox].as_ref();
-            link.there = inbox.and_then(|inbox| inbox.at(net, owner, granted - 1));
-            if link.there.is_none() {
+            link.end.there = inbox.and_then(|inbox| inbox.at(net, owner, granted - 1));
+            if link.end.there.is_none() {
                 return Err(Stop::Fatal(nonsense(link.peer)));
             }
         }
         let window = link.shape.window;
-        if let Some(ring) = &link.there
+        if let Some(ring) = &link.end.there
             && !link.outgoing.may_send(window)
         {
             link.outgoing.released = ring.released();
@@ -158,7 +147,7 @@ impl Links {
             head
         };
         if put.is_landing() {
-            match &link.there {
+            match &link.end.there {
                 Some(ring) => {
                     // SAFETY: no bytes.
                     unsafe { ring.send(number, length, put.stamp, Piece { bytes: 0, ..source }) };
@@ -169,10 +158,10 @@ impl Links {
             let landings = tags::landings(self.context, ring);
             // SAFETY: the put's source is the runtime's until the next flush, which waits for this.
             let ticket = unsafe { net.send(rank, landings, &[source]) }?;
-            link.in_flight.push_back(InFlight { slot: put.slot, ticket });
-            link.peer_offers.pop_front();
+            link.end.in_flight.push_back(InFlight { slot: put.slot, ticket });
+            link.end.peer_offers.pop_front();
             link.landed += 1;
-        } else if let Some(ring) = &link.there {
+        } else if let Some(ring) = &link.end.there {
             // SAFETY: the put checked its source, a user's memory, and that a cell is as long.
             unsafe { ring.send(number, length, put.stamp, source) };
             net.wake(rank);
@@ -189,28 +178,28 @@ impl Links {
             net.send_copy(rank, cells, message)?;
         } else {
             let at = (number % u64::from(link.shape.window)) as usize * HEAD;
-            let place = link.heads.piece(at..at + HEAD);
+            let place = link.end.heads.piece(at..at + HEAD);
             // SAFETY: the head of the message a window earlier has left: fewer are in flight.
             unsafe { place.base.cast::<[u8; HEAD]>().write(head()) };
             // SAFETY: as for a landing; the head's memory goes with the link, which is flushed first.
             let ticket = unsafe { net.send(rank, cells, &[place, source]) }?;
-            link.in_flight.push_back(InFlight { slot: put.slot, ticket });
+            link.end.in_flight.push_back(InFlight { slot: put.slot, ticket });
         }
         link.outgoing.sent += 1;
         Ok(())
     }
+}
 
-    /// Forgets the sends that are over, oldest first.
-    pub(super) fn finish_sends<T: Transport>(
-        net: &mut T,
-        link: &mut OpenLink,
-    ) -> std::result::Result<(), Stop> {
-        while let Some(InFlight { ticket, .. }) = link.in_flight.front() {
-            if net.test(ticket)?.is_none() {
-                break;
-            }
-            link.in_flight.pop_front();
+/// Forgets the sends that are over, oldest first.
+pub(super) fn finish_sends<T: Transport>(
+    net: &mut T,
+    link: &mut OpenLink,
+) -> std::result::Result<(), Stop> {
+    while let Some(InFlight { ticket, .. }) = link.end.in_flight.front() {
+        if net.test(ticket)?.is_none() {
+            break;
         }
-        Ok(())
+        link.end.in_flight.pop_front();
     }
+    Ok(())
 }

@@ -7,16 +7,11 @@
 
 use super::super::transport::Transport;
 use super::super::watch::Stop;
-use super::Links;
+use super::{Links, Rings};
 use crate::Pid;
 
-impl Links {
-    /// Whether there are inboxes: the same at all processes, which registered them together.
-    pub(in super::super) fn are_in_use(&self) -> bool {
-        self.active > 0
-    }
-
-    /// Gets the room for [`count`](Self::count), or says what was refused.
+impl Rings {
+    /// Gets the room for [`count`](Links::count), or says what was refused.
     pub(super) fn prepare_count(&mut self) -> Result<(), usize> {
         let (had, needs) = (self.awaited.len(), self.members.len());
         let bytes = needs * size_of::<u16>();
@@ -24,11 +19,13 @@ impl Links {
         self.awaited.resize(needs, 0);
         Ok(())
     }
+}
 
+impl Links {
     /// Messages sent to each process and awaited of each, in the whole section, modulo 2^16: so that even the
     /// sum of what all send to one is not too large. Two that differ do so by less: by what is in cells.
     pub(in super::super) fn count(&mut self, sent: &mut [u32]) -> Vec<u16> {
-        let mut awaited = std::mem::take(&mut self.awaited);
+        let mut awaited = std::mem::take(&mut self.rings.awaited);
         awaited.fill(0);
         sent.fill(0);
         let mut add = |to: Pid, made: u64, from: Pid, read: u64| {
@@ -36,10 +33,10 @@ impl Links {
             *to = to.wrapping_add(made as u32) & 0xffff;
             *from = from.wrapping_add(read as u16);
         };
-        for (stream, counts) in &self.known.counts {
+        for (stream, counts) in &self.table.known.counts {
             add(stream.to, counts.sent.made, stream.from, counts.received.released);
         }
-        for link in self.open_links() {
+        for link in self.table.iter() {
             add(link.peer, link.outgoing.made, link.peer, link.incoming.awaited);
         }
         awaited
@@ -50,19 +47,16 @@ impl Links {
         &mut self,
         net: &mut T,
     ) -> Result<Option<Pid>, Stop> {
-        for place in 0..self.places.len() {
-            let found = self.on(place, |links, link| {
-                let come = links.head(net, link, link.incoming.awaited)?.is_some();
-                Ok::<_, Stop>(come.then_some(link.peer))
-            });
-            if let Some(from) = found.transpose()?.flatten() {
-                return Ok(Some(from));
+        let Links { table, rings, .. } = self;
+        for link in table.iter_mut() {
+            if rings.head(net, link, link.incoming.awaited)?.is_some() {
+                return Ok(Some(link.peer));
             }
         }
-        let is_open = |stream| self.open_links().any(|link| link.to_me(self.pid) == stream);
-        let mut closed = self.closed.iter();
+        let is_open = |stream| table.iter().any(|link| link.to_me(rings.pid) == stream);
+        let mut closed = rings.closed.iter();
         let left = closed.find(|(stream, closed)| {
-            closed.made > self.known.on(**stream).received.released && !is_open(**stream)
+            closed.made > table.known.on(**stream).received.released && !is_open(**stream)
         });
         Ok(left.map(|(stream, _)| stream.from))
     }

@@ -282,7 +282,7 @@ impl Direct {
         }
         let tag = tags::meeting_rest(*context);
         watch.wait(net, what, |what, net| {
-            let members = &what.links.members;
+            let members = what.links.members();
             let begun = turns.go_on(net, |net, to| {
                 // SAFETY: `out` is left alone until `have_left` has seen these sends end.
                 unsafe { net.send(members[to as usize], tag, &[Piece::of(rest(to))]) }

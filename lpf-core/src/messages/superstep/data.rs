@@ -216,7 +216,7 @@ impl<T: Transport> Process<T> {
             while let Some(from) = answers.next(net)? {
                 pairs.shorten(from, answers, long)?;
             }
-            let begun = pairs.send(net, &what.links.members, long)?;
+            let begun = pairs.send(net, what.links.members(), long)?;
             let answered = answers.have_come() && answers.have_left(net)?;
             let have_ended = long.receiving.have_ended(net)? && long.sending.have_left(net)?;
             let is_done = begun & answered & have_ended;

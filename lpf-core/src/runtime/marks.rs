@@ -2,7 +2,7 @@
 
 /// A set of places.
 #[derive(Debug, Default)]
-pub(super) struct Marks(Vec<u64>);
+pub(crate) struct Marks(Vec<u64>);
 
 fn split(place: usize) -> (usize, u64) {
     (place / 64, 1 << (place % 64))
@@ -10,13 +10,13 @@ fn split(place: usize) -> (usize, u64) {
 
 impl Marks {
     /// Makes room for `places` places, so that marking allocates nothing.
-    pub(super) fn grow(&mut self, places: usize) {
+    pub(crate) fn grow(&mut self, places: usize) {
         let words = places.div_ceil(64).max(self.0.len());
         self.0.resize(words, 0);
     }
 
     #[inline]
-    pub(super) fn add(&mut self, place: usize) {
+    pub(crate) fn add(&mut self, place: usize) {
         let (word, bit) = split(place);
         let word = &mut self.0[word];
         // No store if nothing changes: a load that follows does not wait for it.
@@ -26,24 +26,24 @@ impl Marks {
     }
 
     #[inline]
-    pub(super) fn remove(&mut self, place: usize) {
+    pub(crate) fn remove(&mut self, place: usize) {
         let (word, bit) = split(place);
         self.0[word] &= !bit;
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.0.fill(0);
     }
 
     /// The marked places, in order.
     #[inline]
-    pub(super) fn iter(&self) -> Places<'_> {
+    pub(crate) fn iter(&self) -> Places<'_> {
         Places { words: self.0.iter(), bits: 0, next: 0 }
     }
 
     /// Visits the marked places in order, and keeps the marks of those for which `keep` is true.
     #[inline]
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
         for (at, word) in self.0.iter_mut().enumerate() {
             let mut bits = *word;
             while bits != 0 {
@@ -58,7 +58,7 @@ impl Marks {
 }
 
 /// The marked places, in order.
-pub(super) struct Places<'a> {
+pub(crate) struct Places<'a> {
     words: std::slice::Iter<'a, u64>,
     /// Those of the present word that were not visited.
     bits: u64,

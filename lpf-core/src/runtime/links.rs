@@ -1,0 +1,727 @@
+//! The links of one process: what is equal on all backends. The rules are those of [`arrivals`](crate::arrivals).
+//!
+//! Counts are those of a link, from 0, also if its rings had other links before.
+
+use std::collections::VecDeque;
+
+use super::LocalState;
+use super::marks::Marks;
+use crate::Pid;
+use crate::arrivals::{
+    Call, Expect, InboxShape, InboxSlot, Incoming, Link, MAX_WINDOW, Outgoing, Queue, Queued,
+    Travel,
+};
+use crate::error::{Cause, Error, Result};
+use crate::lpf::Awaited;
+use crate::slot::Slot;
+use crate::waits::{QueuedLanding, ReceiverCounts, SenderCounts, Status, Stream, Want, What};
+
+/// The part of an open link that its backend has.
+pub trait End: Sized {
+    /// Whether the peer's ring is this link's.
+    fn is_granted(&self) -> bool;
+
+    /// Whether the peer may know of its ring here, so that nothing is left to do for it.
+    fn has_granted(&self) -> bool {
+        true
+    }
+
+    /// Whether a put from `slot` that has left the queue is still read here.
+    fn reads(&self, slot: Slot) -> bool;
+
+    /// The last message, counted from 1, that the peer reads in this process's memory; 0 if there is none.
+    fn lent(&self) -> u64 {
+        0
+    }
+
+    /// Whether the puts that have left the queue have left this process's memory.
+    fn have_left(link: &OpenLink<Self>) -> bool;
+
+    /// The process that still has the ring here, which was opened for another one, and the number of its opening.
+    fn former_sender(link: &OpenLink<Self>) -> Option<(Pid, u64)>;
+
+    /// The same for the peer's ring, if the peer has opened it for this link and that is known here.
+    fn awaited_sender(_link: &OpenLink<Self>) -> Option<(Pid, u64)> {
+        None
+    }
+}
+
+/// An open link.
+#[derive(Debug)]
+pub struct OpenLink<E> {
+    /// The other process.
+    pub peer: Pid,
+    /// The number of the inbox, at both.
+    pub inbox: usize,
+    /// The ring here.
+    pub ring: u32,
+    /// The ring at the peer.
+    pub peer_ring: u32,
+    /// Of the inbox.
+    pub shape: InboxShape,
+    /// The messages sent on it.
+    pub outgoing: Outgoing,
+    /// The messages that arrive on it.
+    pub incoming: Incoming,
+    /// Puts that have not left.
+    pub queue: Queue,
+    /// Landings sent.
+    pub landed: u64,
+    /// The slots that the open offers name, the oldest first.
+    offers: VecDeque<Slot>,
+    /// Offers made.
+    pub offered: u64,
+    /// Of these, used by messages that were awaited.
+    pub offers_used: u64,
+    /// What earlier links did on the same streams.
+    pub sent_before: SenderCounts,
+    /// As above.
+    pub received_before: ReceiverCounts,
+    /// The call whose messages were awaited last.
+    pub call: Call,
+    /// What the backend has.
+    pub end: E,
+}
+
+impl<E: End> OpenLink<E> {
+    /// The stream on which it sends; `pid` is this process.
+    pub fn to_peer(&self, pid: Pid) -> Stream {
+        Stream { from: pid, to: self.peer, inbox: self.inbox, ring: self.peer_ring }
+    }
+
+    /// The stream on which it receives.
+    pub fn to_me(&self, pid: Pid) -> Stream {
+        Stream { from: self.peer, to: pid, inbox: self.inbox, ring: self.ring }
+    }
+
+    /// Whether everything put here has left this process's memory.
+    #[inline]
+    pub fn is_flushed(&self) -> bool {
+        self.outgoing.is_flushed() && E::have_left(self)
+    }
+
+    /// Whether the peer may depend on what was released and not reported.
+    #[inline]
+    pub fn must_report(&self) -> bool {
+        self.incoming.must_report(self.shape.window, self.incoming.awaited)
+    }
+
+    /// Whether a wait has to look at it: it was used since the last sync, or is not done with what it was used for.
+    #[inline]
+    fn is_busy(&self) -> bool {
+        let Outgoing { made, made_at_sync, .. } = self.outgoing;
+        made != made_at_sync
+            || self.incoming.unreleased() > 0
+            || !self.is_flushed()
+            || !self.end.has_granted()
+    }
+
+    /// Offers that no message has used.
+    pub fn open_offers(&self) -> u64 {
+        self.offered - self.offers_used
+    }
+
+    /// The message that was taken last has used an offer.
+    #[inline]
+    pub fn use_offer(&mut self) {
+        self.offers_used += 1;
+        self.offers.pop_front();
+    }
+
+    /// Writes what it has done to its process's status.
+    fn note(&self, pid: Pid, status: &mut Status) {
+        let (sent, received) = (&self.sent_before, &self.received_before);
+        let left = sent.made + self.outgoing.sent;
+        let landed = sent.landed + self.landed;
+        let before_landing = self.queue.before_landing();
+        status.on_mut(self.to_peer(pid)).sent = SenderCounts {
+            made: sent.made + self.outgoing.made,
+            landed,
+            queued: before_landing
+                .map(|before| QueuedLanding { message: left + before + 1, landing: landed + 1 }),
+            barred: (!self.end.is_granted() && !self.queue.is_empty()).then_some(left + 1),
+            ..*sent
+        };
+        status.on_mut(self.to_me(pid)).received = ReceiverCounts {
+            released: received.released + self.incoming.released,
+            offered: received.offered + self.offered,
+            held_by: E::former_sender(self),
+            ..*received
+        };
+    }
+
+    /// What its flush waits for: the ring, credit, an offer, or the peer that reads here.
+    fn wants_to_send(&self, pid: Pid) -> Option<Want> {
+        let stream = self.to_peer(pid);
+        let before = self.sent_before.made;
+        let have = before + self.outgoing.released;
+        let releases =
+            |need| (have < need).then_some(Want { what: What::Releases, stream, have, need });
+        let Some(next) = self.queue.next() else { return releases(before + self.end.lent()) };
+        if !self.end.is_granted() {
+            return Some(self.wants_ring(stream));
+        }
+        let window = u64::from(self.shape.window);
+        releases(before + (self.outgoing.sent + 1).saturating_sub(window)).or_else(|| {
+            let have = self.sent_before.landed + self.landed;
+            let want = Want { what: What::Offers, stream, have, need: have + 1 };
+            next.is_landing().then_some(want)
+        })
+    }
+
+    /// The peer opens its end, or the ring's former sender closes.
+    fn wants_ring(&self, stream: Stream) -> Want {
+        let (what, stream, need) = match E::awaited_sender(self) {
+            Some((from, opened)) => (What::Closing, Stream { from, ..stream }, opened),
+            None => (What::Opening, stream, self.sent_before.opened),
+        };
+        Want { what, stream, have: need - 1, need }
+    }
+
+    /// The messages that it awaits and that have not arrived.
+    fn wants_messages(&self, pid: Pid) -> Option<Want> {
+        let before = self.received_before.released;
+        let (have, need) = (before + self.incoming.seen, before + self.incoming.awaited);
+        let want = Want { what: What::Messages, stream: self.to_me(pid), have, need };
+        (have < need).then_some(want)
+    }
+}
+
+/// A place for links, one at a time.
+#[derive(Debug)]
+struct Place<E> {
+    generation: u32,
+    link: Option<OpenLink<E>>,
+}
+
+/// The inboxes and links of one process.
+#[derive(Debug)]
+pub struct Links<E> {
+    pid: Pid,
+    places: Vec<Place<E>>,
+    open: usize,
+    /// The links that a wait looks at: used in this superstep or the one before, or not done with an earlier one. A
+    /// process can have a link with each other one. A link in constant use keeps its mark, since what was just
+    /// stored is slow to load.
+    busy: Marks,
+    /// Those that became idle while a release was not reported. A process that sleeps reports them as well.
+    owing: Marks,
+    /// The call that this process is in.
+    pub call: Call,
+    /// What was done on every stream so far, open links left out.
+    pub known: Status,
+    /// By number; `None` if it is deregistered.
+    inboxes: Vec<Option<InboxShape>>,
+    /// Inboxes below this number are active.
+    active: usize,
+}
+
+impl<E: End> Links<E> {
+    /// None, of process `pid`.
+    pub fn new(pid: Pid) -> Self {
+        Links {
+            pid,
+            places: Vec::new(),
+            open: 0,
+            busy: Marks::default(),
+            owing: Marks::default(),
+            call: Call::default(),
+            known: Status::default(),
+            inboxes: Vec::new(),
+            active: 0,
+        }
+    }
+
+    /// Whether any link is open.
+    #[inline]
+    pub fn are_open(&self) -> bool {
+        self.open > 0
+    }
+
+    /// Whether there are active inboxes: the same at all processes, which register them together.
+    #[inline]
+    pub fn are_in_use(&self) -> bool {
+        self.active > 0
+    }
+
+    /// A full sync has brought registrations into force.
+    pub fn activate(&mut self) {
+        self.active = self.inboxes.len();
+    }
+
+    /// Whether an inbox may have this shape.
+    ///
+    /// # Errors
+    /// *Misuse* if not.
+    pub fn check_shape(&self, local: &LocalState, shape: InboxShape) -> Result<()> {
+        if shape.window > 0 && shape.window <= MAX_WINDOW {
+            return Ok(());
+        }
+        let window = shape.window;
+        let text = format!("an inbox's window is 1 to {MAX_WINDOW} cells, not {window}");
+        Err(local.arrivals_misuse(text))
+    }
+
+    /// Adds an inbox whose memory the backend has.
+    pub fn add_inbox(&mut self, local: &mut LocalState, shape: InboxShape) -> InboxSlot {
+        self.inboxes.push(Some(shape));
+        local.note_inbox(shape.fingerprint() ^ 1);
+        InboxSlot::new(self.inboxes.len() as u32 - 1)
+    }
+
+    /// Removes an inbox, whose memory the backend keeps until the next full sync is over.
+    ///
+    /// # Errors
+    /// *Misuse* if it is unknown or has open links.
+    pub fn remove_inbox(&mut self, local: &mut LocalState, inbox: InboxSlot) -> Result<()> {
+        let number = inbox.number();
+        if self.shape(number).is_none() {
+            return Err(local.arrivals_misuse(format!("inbox {number} is not registered")));
+        }
+        if self.iter().any(|link| link.inbox == number) {
+            let text = format!("inbox {number} has open links; close them first");
+            return Err(local.arrivals_misuse(text));
+        }
+        self.inboxes[number] = None;
+        local.note_inbox(number as u64 ^ 2 << 32);
+        Ok(())
+    }
+
+    fn shape(&self, inbox: usize) -> Option<InboxShape> {
+        self.inboxes.get(inbox).copied().flatten()
+    }
+
+    /// The shape of the inbox, if a link can be opened so.
+    ///
+    /// # Errors
+    /// *Misuse*, as [`Lpf::open`](crate::Lpf::open).
+    pub fn may_open(
+        &self,
+        local: &LocalState,
+        inbox: InboxSlot,
+        ring: u32,
+        peer: Pid,
+        peer_ring: u32,
+    ) -> Result<InboxShape> {
+        if peer >= local.nprocs {
+            return Err(local.no_such_process(peer));
+        }
+        let number = inbox.number();
+        if number >= self.active {
+            let text = format!("inbox {number} is not active; register it and sync first");
+            return Err(local.arrivals_misuse(text));
+        }
+        let Some(shape) = self.shape(number) else {
+            return Err(local.arrivals_misuse(format!("inbox {number} was deregistered")));
+        };
+        if ring >= shape.rings || peer_ring >= shape.rings {
+            let last = shape.rings.saturating_sub(1);
+            return Err(local.arrivals_misuse(format!("inbox {number} has rings 0 to {last}")));
+        }
+        Ok(shape)
+    }
+
+    /// The error of a ring that has a link already.
+    #[cold]
+    pub fn ring_is_taken(local: &LocalState, inbox: InboxSlot, ring: u32) -> Error {
+        let number = inbox.number();
+        let text = format!("ring {ring} of inbox {number} carries a link already");
+        local.arrivals_misuse(text)
+    }
+
+    /// Opens the link that [`may_open`](Self::may_open) has let through. `end` gets the counts of its streams, this
+    /// opening included.
+    pub fn add(
+        &mut self,
+        shape: InboxShape,
+        inbox: InboxSlot,
+        ring: u32,
+        peer: Pid,
+        peer_ring: u32,
+        end: impl FnOnce(SenderCounts, ReceiverCounts) -> E,
+    ) -> Link {
+        let sent = &mut self.known.on_mut(Stream::new(self.pid, peer, inbox, peer_ring)).sent;
+        sent.opened += 1;
+        let sent_before = *sent;
+        let received = &mut self.known.on_mut(Stream::new(peer, self.pid, inbox, ring)).received;
+        received.opened += 1;
+        let received_before = *received;
+        let window = shape.window as usize;
+        let link = OpenLink {
+            peer,
+            inbox: inbox.number(),
+            ring,
+            peer_ring,
+            shape,
+            outgoing: Outgoing::default(),
+            incoming: Incoming::default(),
+            queue: Queue::with_capacity(2 * window),
+            landed: 0,
+            offers: VecDeque::with_capacity(window),
+            offered: 0,
+            offers_used: 0,
+            sent_before,
+            received_before,
+            call: Call::default(),
+            end: end(sent_before, received_before),
+        };
+        let is_free = |place: &Place<E>| place.link.is_none() && place.generation < u32::MAX;
+        let is_any_free = self.open < self.places.len();
+        let free = if is_any_free { self.places.iter().position(is_free) } else { None };
+        let number = free.unwrap_or_else(|| {
+            self.places.push(Place { generation: 0, link: None });
+            self.busy.grow(self.places.len());
+            self.owing.grow(self.places.len());
+            self.places.len() - 1
+        });
+        let place = &mut self.places[number];
+        place.generation += 1;
+        if !link.end.has_granted() {
+            self.busy.add(number);
+        }
+        place.link = Some(link);
+        self.open += 1;
+        Link::new(number as u32, place.generation)
+    }
+
+    /// An open link, if everything awaited on it is released and everything put is flushed.
+    ///
+    /// # Errors
+    /// *Misuse* if not.
+    pub fn may_close(&mut self, local: &LocalState, link: Link) -> Result<&mut OpenLink<E>> {
+        let open = self.get_mut(local, link)?;
+        open.incoming.release_unheld();
+        let (unreleased, offers) = (open.incoming.unreleased(), open.open_offers());
+        if unreleased > 0 || !open.is_flushed() || offers > 0 {
+            let text = format!(
+                "{link} has {unreleased} unreleased messages, {} puts that have not left and {offers} open offers",
+                open.outgoing.made - open.outgoing.sent
+            );
+            return Err(local.arrivals_misuse(text));
+        }
+        Ok(open)
+    }
+
+    /// Closes a link, and keeps its counts.
+    pub fn remove(&mut self, link: Link) -> Option<OpenLink<E>> {
+        let open = self.places[link.number()].link.take()?;
+        open.note(self.pid, &mut self.known);
+        self.known.on_mut(open.to_peer(self.pid)).sent.closed = open.sent_before.opened;
+        let received = &mut self.known.on_mut(open.to_me(self.pid)).received;
+        (received.closed, received.held_by) = (open.received_before.opened, None);
+        self.busy.remove(link.number());
+        self.owing.remove(link.number());
+        self.open -= 1;
+        Some(open)
+    }
+
+    /// All open links are given up.
+    pub fn drain(&mut self) -> impl Iterator<Item = OpenLink<E>> {
+        self.busy.clear();
+        self.owing.clear();
+        self.open = 0;
+        self.places.iter_mut().filter_map(|place| place.link.take())
+    }
+
+    /// All open links.
+    pub fn iter(&self) -> impl Iterator<Item = &OpenLink<E>> {
+        self.places.iter().filter_map(|place| place.link.as_ref())
+    }
+
+    /// As [`iter`](Self::iter).
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut OpenLink<E>> {
+        self.places.iter_mut().filter_map(|place| place.link.as_mut())
+    }
+
+    /// The links that a wait looks at.
+    #[inline]
+    pub fn busy(&self) -> impl Iterator<Item = &OpenLink<E>> {
+        self.busy.iter().filter_map(|place| self.places[place].link.as_ref())
+    }
+
+    /// Calls `visit` for the links that a wait looks at, with what was done on every stream by links that are closed.
+    ///
+    /// # Errors
+    /// The first of `visit`; the links behind are not visited then.
+    #[inline]
+    pub fn for_busy<S>(
+        &mut self,
+        mut visit: impl FnMut(&mut OpenLink<E>, &Status) -> std::result::Result<(), S>,
+    ) -> std::result::Result<(), S> {
+        let Links { places, busy, known, .. } = self;
+        for place in busy.iter() {
+            if let Some(link) = &mut places[place].link {
+                visit(link, known)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `report` for the links whose releases are not all reported.
+    ///
+    /// # Errors
+    /// The first of `report`.
+    #[inline]
+    pub fn for_unreported<S>(
+        &mut self,
+        mut report: impl FnMut(&mut OpenLink<E>) -> std::result::Result<(), S>,
+    ) -> std::result::Result<(), S> {
+        let Links { places, busy, owing, .. } = self;
+        for place in busy.iter().chain(owing.iter()) {
+            if let Some(link) = &mut places[place].link
+                && !link.incoming.is_reported()
+            {
+                report(link)?;
+            }
+        }
+        owing.clear();
+        Ok(())
+    }
+
+    /// An open link.
+    #[inline]
+    pub fn find(&self, link: Link) -> Option<&OpenLink<E>> {
+        let place = self.places.get(link.number())?;
+        place.link.as_ref().filter(|_| place.generation == link.generation())
+    }
+
+    /// As [`find`](Self::find).
+    #[inline]
+    pub fn find_mut(&mut self, link: Link) -> Option<&mut OpenLink<E>> {
+        find_mut(&mut self.places, link)
+    }
+
+    /// An open link.
+    ///
+    /// # Errors
+    /// *Misuse* if it is not open.
+    #[inline]
+    pub fn get(&self, local: &LocalState, link: Link) -> Result<&OpenLink<E>> {
+        self.find(link).ok_or_else(|| is_not_open(local, link))
+    }
+
+    /// As [`get`](Self::get).
+    ///
+    /// # Errors
+    /// *Misuse* if it is not open.
+    #[inline]
+    pub fn get_mut(&mut self, local: &LocalState, link: Link) -> Result<&mut OpenLink<E>> {
+        self.find_mut(link).ok_or_else(|| is_not_open(local, link))
+    }
+
+    /// Releases what the last sync awaited and no process holds, and adds what this one awaits. `released` is called for
+    /// the links that a wait looked at.
+    ///
+    /// # Errors
+    /// *Misuse* for a link that is not open, or more unreleased messages than the window. It has no effect.
+    #[inline]
+    pub fn expect(
+        &mut self,
+        local: &LocalState,
+        messages: &[Expect],
+        mut released: impl FnMut(&mut OpenLink<E>),
+    ) -> Result<()> {
+        // Everything is checked before anything changes.
+        for expect in messages {
+            let open = self.get(local, expect.link)?;
+            let may = open.incoming.may_await(expect.link, messages, open.shape.window);
+            may.map_err(|cause| local.misuse(cause))?;
+        }
+        let Links { places, busy, owing, call, .. } = self;
+        busy.retain(|place| {
+            let Some(open) = &mut places[place].link else { return false };
+            let is_busy = open.is_busy();
+            open.incoming.release_unheld();
+            open.outgoing.made_at_sync = open.outgoing.made;
+            released(open);
+            if !is_busy && !open.incoming.is_reported() {
+                owing.add(place);
+            }
+            is_busy
+        });
+        for expect in messages {
+            // Looked up above.
+            let Some(open) = &mut places[expect.link.number()].link else { continue };
+            open.incoming.awaited += u64::from(expect.messages);
+            open.call = *call;
+            busy.add(expect.link.number());
+        }
+        Ok(())
+    }
+
+    /// All messages awaited by a wait have arrived.
+    #[inline]
+    pub fn finish(&mut self, messages: &[Expect]) {
+        for expect in messages {
+            if let Some(open) = self.find_mut(expect.link) {
+                open.incoming.finished = open.incoming.awaited;
+            }
+        }
+    }
+
+    /// Whether all links that a wait names are open.
+    ///
+    /// # Errors
+    /// *Misuse* if not.
+    pub fn check(&self, local: &LocalState, awaited: Awaited<'_>) -> Result<()> {
+        match awaited {
+            Awaited::Flushed => Ok(()),
+            Awaited::FlushedOn(links) => {
+                links.iter().try_for_each(|&link| self.get(local, link).map(|_| ()))
+            }
+            Awaited::Messages(messages) => {
+                messages.iter().try_for_each(|expect| self.get(local, expect.link).map(|_| ()))
+            }
+        }
+    }
+
+    /// An open link, for its message `nth`, counted from 0.
+    ///
+    /// # Errors
+    /// *Misuse* if the message cannot be read.
+    #[inline]
+    pub fn readable(&self, local: &LocalState, link: Link, nth: u64) -> Result<&OpenLink<E>> {
+        let open = self.get(local, link)?;
+        if open.incoming.is_readable(nth) {
+            return Ok(open);
+        }
+        let text = format!("message {nth} on {link} was not awaited, or is released");
+        Err(local.arrivals_misuse(text))
+    }
+
+    /// As [`Lpf::hold`](crate::Lpf::hold).
+    ///
+    /// # Errors
+    /// *Misuse* if the message cannot be read or is held.
+    pub fn hold(&mut self, local: &LocalState, link: Link, nth: u64) -> Result<()> {
+        self.readable(local, link, nth)?;
+        if self.get_mut(local, link)?.incoming.hold(nth) {
+            return Ok(());
+        }
+        Err(local.arrivals_misuse(format!("a message on {link} is held already")))
+    }
+
+    /// As [`Lpf::release`](crate::Lpf::release), or [`Lpf::release_held`](crate::Lpf::release_held) if `held`.
+    ///
+    /// # Errors
+    /// *Misuse* if the message cannot be released.
+    #[inline]
+    pub fn release(
+        &mut self,
+        local: &LocalState,
+        link: Link,
+        nth: u64,
+        held: bool,
+    ) -> Result<&mut OpenLink<E>> {
+        let open = self.get_mut(local, link)?;
+        let incoming = &mut open.incoming;
+        if !(if held { incoming.release_held(nth) } else { incoming.release(nth) }) {
+            let text = format!("message {nth} on {link} was not awaited, is released, or is held");
+            return Err(local.arrivals_misuse(text));
+        }
+        Ok(open)
+    }
+
+    /// Checks and counts a put on a link, which the backend queues or sends at once. `longest_part` is the longest part
+    /// of a put in parts.
+    ///
+    /// # Errors
+    /// *Misuse*, as [`Lpf::put`](crate::Lpf::put).
+    #[inline]
+    #[allow(clippy::too_many_arguments)]
+    pub fn put(
+        &mut self,
+        local: &LocalState,
+        link: Link,
+        slot: Slot,
+        offset: usize,
+        bytes: usize,
+        travel: Travel,
+        longest_part: impl FnOnce(InboxShape) -> usize,
+    ) -> Result<(&mut OpenLink<E>, Queued)> {
+        let address = local.range(slot, offset, bytes)?;
+        let Links { places, busy, call, .. } = self;
+        let Some(open) = find_mut(places, link) else { return Err(is_not_open(local, link)) };
+        let shape = (open.shape, longest_part(open.shape));
+        let made = open.outgoing.make(link, bytes, travel, shape, open.queue.len());
+        made.map_err(|cause| local.misuse(cause))?;
+        busy.add(link.number());
+        Ok((open, Queued { slot, address, bytes, travel, stamp: call.word() }))
+    }
+
+    /// Notes an offer of `bytes` bytes at `offset` of a slot, and gives the link, the number of the offer and the address.
+    ///
+    /// # Errors
+    /// *Misuse* for an unknown slot or link, a range outside it, or more than W offers open.
+    pub fn offer(
+        &mut self,
+        local: &LocalState,
+        link: Link,
+        slot: Slot,
+        offset: usize,
+        bytes: usize,
+    ) -> Result<(&mut OpenLink<E>, u64, *mut u8)> {
+        let address = local.range(slot, offset, bytes)?;
+        let open = self.get_mut(local, link)?;
+        let window = open.shape.window;
+        if open.open_offers() >= u64::from(window) {
+            return Err(local.arrivals_misuse(format!("more than {window} open offers on {link}")));
+        }
+        let number = open.offered;
+        open.offered += 1;
+        open.offers.push_back(slot);
+        Ok((open, number, address))
+    }
+
+    /// Whether a slot may be deregistered as far as links are concerned.
+    ///
+    /// # Errors
+    /// *Misuse* if an open offer names it, or a put that has not left.
+    pub fn check_unused(&self, local: &LocalState, slot: Slot) -> Result<()> {
+        let name = || slot.to_string();
+        if self.iter().any(|link| link.offers.contains(&slot)) {
+            return Err(local.misuse(Cause::SlotOffered { slot: name() }));
+        }
+        if self.iter().any(|link| link.queue.names(slot) || link.end.reads(slot)) {
+            return Err(local.misuse(Cause::SlotBusy { slot: name() }));
+        }
+        Ok(())
+    }
+
+    /// The counts of this process on all streams, its superstep and its call; the caller adds its activity.
+    pub fn status(&self, local: &LocalState) -> Status {
+        let mut status = self.known.clone();
+        for link in self.iter() {
+            link.note(self.pid, &mut status);
+        }
+        status.superstep = local.superstep;
+        status.enter(self.call);
+        status
+    }
+
+    /// The counts that a wait needs and that are short.
+    pub fn wants(&self, awaited: Awaited<'_>) -> Vec<Want> {
+        let sends = |link: &OpenLink<E>| link.wants_to_send(self.pid);
+        match awaited {
+            Awaited::Flushed => self.iter().filter_map(sends).collect(),
+            Awaited::FlushedOn(links) => {
+                links.iter().filter_map(|&link| self.find(link).and_then(sends)).collect()
+            }
+            Awaited::Messages(messages) => messages
+                .iter()
+                .filter_map(|expect| self.find(expect.link)?.wants_messages(self.pid))
+                .collect(),
+        }
+    }
+}
+
+#[inline]
+fn find_mut<E>(places: &mut [Place<E>], link: Link) -> Option<&mut OpenLink<E>> {
+    let place = places.get_mut(link.number())?;
+    place.link.as_mut().filter(|_| place.generation == link.generation())
+}
+
+#[cold]
+fn is_not_open(local: &LocalState, link: Link) -> Error {
+    local.arrivals_misuse(format!("{link} is not open (never was, or was closed)"))
+}
