@@ -31,6 +31,7 @@ pages! {
     failure: "src/failure.md"
     collectives_inside: "src/collectives-inside.md"
     arrival_schedules: "src/arrival-schedules.md"
+    runtime: "src/runtime.md"
     new_backend: "src/new-backend.md"
     backends_to_come: "src/backends-to-come.md"
     dependencies: "src/dependencies.md"
