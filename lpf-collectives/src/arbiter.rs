@@ -9,7 +9,7 @@
 //! visible to the others. From the two posts every member knows the difference.
 //!
 //! A member that waits for a pair waits for all members that have not posted in this call. It publishes that
-//! ([`Lpf::consult`]), so a member that makes another call, or has left, is found as in every other collective. An
+//! ([`Runtime::consult`](lpf_core::Runtime::consult)), so a member that makes another call, or has left, is found as in every other collective. An
 //! arbiter that is dropped reports nothing: the next action of its process ends the waits of the others.
 
 use std::marker::PhantomData;
@@ -252,7 +252,7 @@ impl<'s, L: Lpf> Arbiter<'s, L> {
             growth,
         };
         let refused = |error: std::io::Error| {
-            let cause = Cause::Arrivals(format!("the arbiter has no thread: {error}"));
+            let cause = Cause::Collective(format!("the arbiter has no thread: {error}"));
             Error::mitigable(ctx.pid(), ctx.superstep(), cause)
         };
         let helped = Some(help(work).map_err(refused)?);
@@ -335,7 +335,7 @@ impl<'s, L: Lpf> Arbiter<'s, L> {
         let wait = Consult { from: self.members[root], absent: &absent, look_every: OFTEN };
         raw.consult(wait, answered)?.map_err(|differ| {
             let both = differ.map(|member| self.members[member as usize]);
-            let cause = Cause::Deadlock(self.difference(both));
+            let cause = Cause::Disagreement(self.difference(both));
             let error = Error::fatal(both[1], raw.superstep(), cause);
             raw.fail(error)
         })

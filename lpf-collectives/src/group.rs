@@ -3,8 +3,7 @@
 use std::panic::Location;
 use std::rc::Rc;
 
-use lpf_core::arrivals::{Call, Link};
-use lpf_core::attr::PutAttr;
+use lpf_core::arrivals::{Call, Link, Travel};
 use lpf_core::{Expect, Lpf, Pid, Raw, Result, SyncAttr};
 
 use crate::algorithms::{Member, doublings};
@@ -82,7 +81,7 @@ impl Group {
                 (self.link(raw, shared, members + to)?, self.link(raw, shared, members + from)?);
             let slot = shared.scratch.slot;
             // SAFETY: no byte is sent.
-            unsafe { raw.put_on(PutAttr::Channel(out), self.members[to], slot, 0, 0)? };
+            unsafe { raw.send(out, slot, 0, 0, Travel::Cell)? };
             raw.sync(SyncAttr::Expected(&[Expect::one(into)]))?;
         }
         Ok(())

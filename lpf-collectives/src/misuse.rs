@@ -6,7 +6,7 @@ use lpf_core::{Cause, Context, Error, Lpf};
 #[cold]
 #[track_caller]
 pub(crate) fn misuse<L: Lpf>(ctx: &Context<'_, L>, text: String) -> Error {
-    refused(ctx, Cause::Arrivals(text))
+    refused(ctx, Cause::Collective(text))
 }
 
 /// A call that is refused for another cause.

@@ -276,7 +276,7 @@ impl Outgoing {
         InboxShape { window, cell_bytes, .. }: InboxShape,
         queued: usize,
     ) -> Cause {
-        Cause::Arrivals(match is_too_long {
+        Cause::Link(match is_too_long {
             true => format!(
                 "a message of {bytes} bytes does not fit the cells of {link}, which have {cell_bytes}; send it in parts that do, or as a landing"
             ),
@@ -299,7 +299,7 @@ impl Outgoing {
 #[cold]
 pub fn never_awaited(left: u64, inbox: usize, ring: u32, next: Pid) -> Cause {
     let messages = if left == 1 { "message" } else { "messages" };
-    Cause::Arrivals(format!(
+    Cause::Disagreement(format!(
         "it never awaited {left} {messages} that came into ring {ring} of inbox {inbox} before process {next}'s link"
     ))
 }
@@ -307,7 +307,7 @@ pub fn never_awaited(left: u64, inbox: usize, ring: u32, next: Pid) -> Cause {
 /// Why a link cannot be closed: its owner never awaited a message of process `from` that has arrived.
 #[cold]
 pub fn not_awaited(from: Pid) -> Cause {
-    Cause::Arrivals(format!(
+    Cause::Disagreement(format!(
         "it gives up a link on which a message of process {from} has arrived that it never awaited: the two do not \
          agree on what they send each other"
     ))
@@ -319,7 +319,7 @@ pub fn not_awaited(from: Pid) -> Cause {
 pub fn left_unread(left: u64, from: Option<Pid>) -> Cause {
     let messages = if left == 1 { "message" } else { "messages" };
     let from = from.map_or(String::new(), |from| format!(" of process {from}"));
-    Cause::Arrivals(format!(
+    Cause::Disagreement(format!(
         "it never awaited {left} {messages}{from}: the two do not agree on what they send each other (one of them \
          has left out a call, or called it with another root or length)"
     ))
@@ -369,7 +369,7 @@ impl Incoming {
         };
         if unreleased + more > u64::from(window) {
             let text = format!("more than {window} unreleased messages on {link}");
-            return Err(Cause::Arrivals(text));
+            return Err(Cause::Link(text));
         }
         Ok(())
     }

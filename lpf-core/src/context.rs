@@ -14,7 +14,7 @@ use bytemuck::Pod;
 
 use crate::Pid;
 use crate::args::Args;
-use crate::attr::{GetAttr, PutAttr, SyncAttr};
+use crate::attr::SyncAttr;
 use crate::check::Place;
 use crate::error::{Cause, Error, Result};
 use crate::lpf::{Leaving, Lpf};
@@ -64,7 +64,7 @@ impl<L: Lpf> std::fmt::Debug for Context<'_, L> {
 /// A panic of `f` is caught here; it is fatal for the section and does not go further.
 ///
 /// # Errors
-/// The error that `f` returned, its panic, or the error of [`Lpf::leave`].
+/// The error that `f` returned, its panic, or the error of [`Runtime::leave`](crate::Runtime::leave).
 pub fn run_section<L, F>(raw: L, args: Args<'_>, f: F) -> Result<()>
 where
     L: Lpf,
@@ -387,7 +387,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     ///
     /// # Panics
     /// After a fatal error of a backend that cannot stop others from writing
-    /// ([`Lpf::memory_is_quiet`]).
+    /// ([`Runtime::memory_is_quiet`](crate::Runtime::memory_is_quiet)).
     #[inline]
     pub fn read<'a, M: Memory<'s>>(&'a self, memory: &'a M) -> &'a [M::Element] {
         self.check_quiet();
@@ -463,7 +463,7 @@ impl<'s, L: Lpf> Context<'s, L> {
         let (from, bytes) = byte_range::<T>(range, src.len());
         let at = at.saturating_mul(size_of::<T>());
         self.raw
-            .put(src.slot(), from, to, dst.global_slot(), at, bytes, PutAttr::Default)
+            .put(src.slot(), from, to, dst.global_slot(), at, bytes)
             .map_err(|error| error.in_elements(size_of::<T>()))
     }
 
@@ -485,7 +485,7 @@ impl<'s, L: Lpf> Context<'s, L> {
         let (offset, bytes) = byte_range::<T>(range, src.len());
         let at = at.saturating_mul(size_of::<T>());
         self.raw
-            .get(from, src.global_slot(), offset, dst.slot(), at, bytes, GetAttr::Default)
+            .get(from, src.global_slot(), offset, dst.slot(), at, bytes)
             .map_err(|error| error.in_elements(size_of::<T>()))
     }
 }

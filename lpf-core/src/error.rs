@@ -176,9 +176,21 @@ pub enum Cause {
         /// The slot's printed form.
         slot: String,
     },
-    /// A call on expected arrivals that breaks their rules.
+    /// A call on a link or an inbox that breaks their rules.
     #[error("{0}")]
-    Arrivals(String),
+    Link(String),
+    /// A call of a collective, an arbiter or a monitor that breaks their rules.
+    #[error("{0}")]
+    Collective(String),
+    /// A record for the board that does not fit it, or a board whose section has ended.
+    #[error("{0}")]
+    Board(String),
+    /// A thread joined a team twice, came too late, or left it.
+    #[error("{0}")]
+    Team(String),
+    /// Two processes do not agree on what they send each other: on the call, the length, or the number of messages.
+    #[error("{0}")]
+    Disagreement(String),
     /// Processes registered differently.
     #[error("{}", differently(*a, *b, *a_count, *b_count))]
     RegistrationsDiffer {
@@ -250,9 +262,12 @@ pub enum Cause {
         /// The state of the process, as far as known.
         state: String,
     },
-    /// A wait that can never end, or a message that the protocol never sends.
+    /// A wait that can never end.
     #[error("{0}")]
     Deadlock(String),
+    /// Bytes that no process of this protocol sends.
+    #[error("{0}")]
+    Protocol(String),
     /// The checked mode found a violation.
     #[error("checked mode: {0}")]
     Checked(String),

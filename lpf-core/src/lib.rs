@@ -56,11 +56,11 @@ mod raw;
 mod typed;
 
 pub use args::{Args, Symbol};
-pub use arrivals::{Call, Expect, InboxShape, InboxSlot, Link};
-pub use attr::{GetAttr, PutAttr, SyncAttr};
+pub use arrivals::{Call, Expect, InboxShape, InboxSlot, Link, Travel};
+pub use attr::SyncAttr;
 pub use context::{Context, SharedMemory, panic_text, run_section};
 pub use error::{Cause, Error, Kind, Result};
-pub use lpf::{Awaited, Leaving, Lpf};
+pub use lpf::{Awaited, Leaving, Links, Lpf, Runtime};
 pub use machine::Machine;
 pub use program::Program;
 pub use raw::Raw;

@@ -3,9 +3,9 @@
 use std::ops::Deref;
 
 use crate::Pid;
-use crate::arrivals::{Call, Expect, InboxShape, InboxSlot, Link};
-use crate::attr::{GetAttr, PutAttr, SyncAttr};
-use crate::error::{Cause, Error, Result};
+use crate::arrivals::{Call, Expect, InboxShape, InboxSlot, Link, Travel};
+use crate::attr::SyncAttr;
+use crate::error::{Error, Result};
 use crate::lpf::{Awaited, Lpf};
 use crate::slot::{GlobalSlot, LocalSlot, Registrant, Slot};
 use crate::waits::Consult;
@@ -26,9 +26,9 @@ impl<L: Lpf> Deref for Raw<'_, L> {
 }
 
 macro_rules! forward {
-    ($($(#[$meta:meta])* fn $name:ident(&mut self $(, $arg:ident: $type:ty)*) -> $result:ty;)*) => {
+    ($of:ident: $($(#[$meta:meta])* fn $name:ident(&mut self $(, $arg:ident: $type:ty)*) -> $result:ty;)*) => {
         $(
-            #[doc = concat!("See [`Lpf::", stringify!($name), "`].")]
+            #[doc = concat!("See [`", stringify!($of), "::", stringify!($name), "`](crate::", stringify!($of), "::", stringify!($name), ").")]
             $(#[$meta])*
             #[inline]
             #[track_caller]
@@ -79,12 +79,12 @@ impl<'a, L: Lpf> Raw<'a, L> {
         self.0.deregister(slot.into())
     }
 
-    /// See [`Lpf::put`], for the next full sync; puts on links are [`put_on`](Self::put_on).
+    /// See [`Lpf::put`].
     ///
     /// ```compile_fail
-    /// # use lpf_core::{Raw, Lpf, LocalSlot, PutAttr, Result};
+    /// # use lpf_core::{Raw, Lpf, LocalSlot, Result};
     /// fn a_local_slot_is_no_remote_side<L: Lpf>(mut raw: Raw<'_, L>, x: LocalSlot) -> Result<()> {
-    ///     raw.put(x, 0, 0, x, 0, 8, PutAttr::Default)
+    ///     raw.put(x, 0, 0, x, 0, 8)
     /// }
     /// ```
     ///
@@ -101,39 +101,29 @@ impl<'a, L: Lpf> Raw<'a, L> {
         dst: GlobalSlot,
         dst_offset: usize,
         bytes: usize,
-        attr: PutAttr,
     ) -> Result<()> {
-        if attr != PutAttr::Default {
-            return Err(self.not_a_link_put());
-        }
-        self.0.put(src.into(), src_offset, to, dst, dst_offset, bytes, attr)
+        self.0.put(src.into(), src_offset, to, dst, dst_offset, bytes)
     }
 
-    #[cold]
-    fn not_a_link_put(&self) -> Error {
-        let cause = Cause::Arrivals("a put on a link is made by put_on".into());
-        Error::misuse(self.0.pid(), self.0.superstep(), cause)
-    }
-
-    /// See [`Lpf::put`], with the attribute of a link.
+    /// See [`Links::send`](crate::Links::send).
     ///
     /// # Errors
     /// As there.
     ///
     /// # Safety
     /// The source is not written until a flush, a full sync or the end of the section: the message
-    /// may leave at any time before. The receiver of a put in parts does not read its messages after one of its calls
+    /// may leave at any time before. The receiver of a send in parts does not read its messages after one of its calls
     /// has failed: they may be in the sender's memory.
     #[track_caller]
-    pub unsafe fn put_on(
+    pub unsafe fn send(
         &mut self,
-        attr: PutAttr,
-        to: Pid,
+        link: Link,
         src: impl Into<Slot>,
         src_offset: usize,
         bytes: usize,
+        travel: Travel,
     ) -> Result<()> {
-        self.0.put(src.into(), src_offset, to, GlobalSlot::NONE, 0, bytes, attr)
+        self.0.send(link, src.into(), src_offset, bytes, travel)
     }
 
     /// See [`Lpf::get`].
@@ -151,12 +141,11 @@ impl<'a, L: Lpf> Raw<'a, L> {
         dst: impl Into<Slot>,
         dst_offset: usize,
         bytes: usize,
-        attr: GetAttr,
     ) -> Result<()> {
-        self.0.get(from, src, src_offset, dst.into(), dst_offset, bytes, attr)
+        self.0.get(from, src, src_offset, dst.into(), dst_offset, bytes)
     }
 
-    /// See [`Lpf::offer`].
+    /// See [`Links::offer`](crate::Links::offer).
     ///
     /// # Errors
     /// As there.
@@ -174,7 +163,7 @@ impl<'a, L: Lpf> Raw<'a, L> {
         self.0.offer(link, slot.into(), offset, bytes)
     }
 
-    /// See [`Lpf::consult`].
+    /// See [`Runtime::consult`](crate::Runtime::consult).
     ///
     /// # Errors
     /// As there.
@@ -194,11 +183,13 @@ impl<'a, L: Lpf> Raw<'a, L> {
         suspended(self, |raw| raw.0, library)
     }
 
-    forward! {
+    forward! { Lpf:
         fn sync(&mut self, attr: SyncAttr<'_>) -> Result<()>;
         fn resize_memory_register(&mut self, slots: usize) -> Result<()>;
         fn resize_message_queue(&mut self, requests: usize) -> Result<()>;
-        fn reserve(&mut self, slots: usize, requests: usize) -> Result<()>;
+    }
+
+    forward! { Links:
         fn register_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot>;
         fn deregister_inbox(&mut self, inbox: InboxSlot) -> Result<()>;
         fn open(&mut self, inbox: InboxSlot, ring: u32, peer: Pid, peer_ring: u32) -> Result<Link>;
@@ -207,6 +198,10 @@ impl<'a, L: Lpf> Raw<'a, L> {
         fn expect(&mut self, messages: &[Expect]) -> Result<()>;
         fn poll(&mut self, awaited: Awaited<'_>) -> Result<bool>;
         fn release(&mut self, link: Link, nth: u64) -> Result<()>;
+    }
+
+    forward! { Runtime:
+        fn reserve(&mut self, slots: usize, requests: usize) -> Result<()>;
         fn enter(&mut self, call: Call) -> ();
         fn fail(&mut self, error: Error) -> Error;
     }

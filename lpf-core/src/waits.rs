@@ -203,7 +203,7 @@ impl Want {
     }
 }
 
-/// A wait for a record of the board, which no message announces. See [`Lpf::consult`](crate::Lpf::consult).
+/// A wait for a record of the board, which no message announces. See [`Runtime::consult`](crate::Runtime::consult).
 #[derive(Clone, Copy)]
 pub struct Consult<'a> {
     /// The process whose helper thread writes the record.

@@ -64,7 +64,7 @@ impl ThreadBoard {
         }
         let registers = self.comm.board.lock();
         if registers.section != self.section {
-            let cause = Cause::Arrivals("the section of this board has ended".into());
+            let cause = Cause::Board("the section of this board has ended".into());
             return Err(Error::fatal(self.pid, 0, cause));
         }
         Ok(registers)
@@ -76,7 +76,7 @@ impl ThreadBoard {
         }
         let (bytes, most) = (record.len(), self.max_record());
         let text = format!("a board record has {bytes} bytes; the most is {most}");
-        Err(Error::misuse(self.pid, 0, Cause::Arrivals(text)))
+        Err(Error::misuse(self.pid, 0, Cause::Board(text)))
     }
 }
 

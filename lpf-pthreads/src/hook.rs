@@ -77,7 +77,7 @@ impl Team {
         let mut joined = gate.joined.lock();
         if std::mem::replace(&mut joined[pid as usize], true) {
             let text = format!("process {pid} of the team was joined already");
-            return Err(Error::misuse(pid, 0, Cause::Arrivals(text)));
+            return Err(Error::misuse(pid, 0, Cause::Team(text)));
         }
         gate.change.notify_all();
         while !joined.iter().all(|&j| j) {
@@ -98,7 +98,7 @@ impl Team {
                     missing.join(", ")
                 );
                 let first = joined.iter().position(|&joined| !joined).map_or(pid, |who| who as Pid);
-                let error = Error::fatal(first, 0, Cause::Deadlock(text));
+                let error = Error::fatal(first, 0, Cause::Team(text));
                 gate.comm.failure.declare(0, error.clone());
                 gate.change.notify_all();
                 return Err(error);
@@ -135,7 +135,7 @@ impl Init {
 impl Drop for Init {
     /// A member that goes must not keep the others waiting in their next hook.
     fn drop(&mut self) {
-        let cause = Cause::Deadlock("it left the team and hooks no more".into());
+        let cause = Cause::Team("it left the team and hooks no more".into());
         let error = Error::fatal(self.outer.pid(), 0, cause);
         self.outer.left = true;
         let next = self.outer.meeting + 1;

@@ -23,7 +23,7 @@ use crate::sync::Ordering;
 use ring::{Cell, FREE, InboxMemory, Loan, process_of};
 
 /// The links of one process.
-pub(crate) type Links = links::Links<End>;
+pub(crate) type LinkTable = links::LinkTable<End>;
 
 /// An open link of a process.
 pub(crate) type OpenLink = links::OpenLink<End>;

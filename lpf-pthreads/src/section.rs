@@ -113,7 +113,7 @@ impl Threads {
         self.meet(bits::REHOOK)?;
         let inner = self.comm.lock_inner()[parity].clone();
         let Some(inner) = inner else {
-            return Err(self.local.misuse(Cause::Deadlock("rehook lost its inner context".into())));
+            return Err(self.local.misuse(Cause::Protocol("rehook lost its inner context".into())));
         };
         Ok(spare.move_to(inner).enter())
     }

@@ -8,14 +8,14 @@ use lpf_core::request::Way;
 use lpf_core::runtime::LocalState;
 use lpf_core::waits::Consult;
 use lpf_core::{
-    Args, Awaited, Cause, Context, Error, GetAttr, GlobalSlot, Leaving, LocalSlot, Lpf, Machine,
-    Pid, Program, PutAttr, Registrant, Result, SharedMemory, Slot, SyncAttr,
+    Args, Awaited, Cause, Context, Error, GlobalSlot, Leaving, Links, LocalSlot, Lpf, Machine, Pid,
+    Program, Registrant, Result, Runtime, SharedMemory, Slot, SyncAttr,
 };
 
 use crate::board::ThreadBoard;
 use crate::changes::Larger;
 use crate::comm::{Comm, Peer, Rows};
-use crate::links::{Links, Removed};
+use crate::links::{LinkTable, Removed};
 
 /// One process of a section: a thread.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub struct Threads {
     /// The least capacity that any process asked for, as the sync under way found it.
     pub(crate) agreed_requests: usize,
     pub(crate) comm: Arc<Comm>,
-    pub(crate) links: Links,
+    pub(crate) links: LinkTable,
     pub(crate) removed: Removed,
     /// Processors that an exec from here may use.
     pub(crate) free: Pid,
@@ -49,7 +49,7 @@ impl Threads {
             meeting: 0,
             epoch: comm.barrier.epoch(pid as usize),
             agreed_requests: 0,
-            links: Links::new(pid),
+            links: LinkTable::new(pid),
             removed: Removed::new(),
             free,
             dead: None,
@@ -94,7 +94,7 @@ impl Threads {
             self.revoke_offers();
             self.end_loans();
         }
-        let unknown = || self.local.misuse(Cause::Deadlock("the section failed".into()));
+        let unknown = || self.local.misuse(Cause::Protocol("the section failed".into()));
         let report = self.comm.failure.report().unwrap_or_else(unknown);
         self.dead.get_or_insert(report).clone()
     }
@@ -106,8 +106,6 @@ impl Threads {
 // or their copy or reader awaited, before fatal is returned (`die`); a cell is written only under a
 // credit that its owner's release gave; and copies go through lpf_core::copy.
 unsafe impl Lpf for Threads {
-    type Board = ThreadBoard;
-
     #[inline]
     fn pid(&self) -> Pid {
         self.local.pid
@@ -133,10 +131,6 @@ unsafe impl Lpf for Threads {
     {
         let inner = self.enter_rehook()?;
         lpf_core::run_section(inner, args, f)
-    }
-
-    fn leave(&mut self, how: Leaving) -> Result<()> {
-        self.leave_section(how)
     }
 
     #[track_caller]
@@ -165,15 +159,6 @@ unsafe impl Lpf for Threads {
         self.local.deregister(slot)
     }
 
-    fn abandon(&mut self, slot: GlobalSlot, block: usize) {
-        self.local.slots.abandon(slot, block);
-    }
-
-    #[inline]
-    fn abandoned_block(&mut self) -> Option<usize> {
-        self.local.slots.abandoned_block()
-    }
-
     #[inline(always)]
     #[track_caller]
     fn put(
@@ -184,22 +169,8 @@ unsafe impl Lpf for Threads {
         dst: GlobalSlot,
         dst_offset: usize,
         bytes: usize,
-        attr: PutAttr,
     ) -> Result<()> {
-        match attr {
-            PutAttr::Default => {
-                self.local.request(Way::Put, src, src_offset, to, dst, dst_offset, bytes)
-            }
-            PutAttr::Channel(link) => {
-                self.put_on(link, src, src_offset, bytes, Travel::Cell).at_caller()
-            }
-            PutAttr::Parts(link, part) => {
-                self.put_on(link, src, src_offset, bytes, Travel::Parts(part)).at_caller()
-            }
-            PutAttr::Landing(link) => {
-                self.put_on(link, src, src_offset, bytes, Travel::Landing).at_caller()
-            }
-        }
+        self.local.request(Way::Put, src, src_offset, to, dst, dst_offset, bytes)
     }
 
     #[inline(always)]
@@ -212,7 +183,6 @@ unsafe impl Lpf for Threads {
         dst: Slot,
         dst_offset: usize,
         bytes: usize,
-        _attr: GetAttr,
     ) -> Result<()> {
         self.local.request(Way::Get, dst, dst_offset, from, src, src_offset, bytes)
     }
@@ -227,10 +197,6 @@ unsafe impl Lpf for Threads {
             }
             SyncAttr::Flush => self.flush(),
         }
-    }
-
-    fn strict(&self) -> bool {
-        self.comm.environment.strict
     }
 
     fn probe(&self) -> Machine {
@@ -251,21 +217,9 @@ unsafe impl Lpf for Threads {
         let (local, mut room) = self.with_room();
         local.resize_requests(&mut room, requests)
     }
+}
 
-    #[track_caller]
-    fn reserve(&mut self, slots: usize, requests: usize) -> Result<()> {
-        let (local, mut room) = self.with_room();
-        local.reserve(&mut room, slots, requests)
-    }
-
-    fn suspend(&mut self) -> Result<()> {
-        self.local.suspend()
-    }
-
-    fn restore(&mut self) {
-        self.local.restore();
-    }
-
+impl Links for Threads {
     fn register_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot> {
         self.add_inbox(shape)
     }
@@ -280,6 +234,19 @@ unsafe impl Lpf for Threads {
 
     fn close(&mut self, link: Link) -> Result<()> {
         self.close_link(link)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn send(
+        &mut self,
+        link: Link,
+        src: Slot,
+        src_offset: usize,
+        bytes: usize,
+        travel: Travel,
+    ) -> Result<()> {
+        self.put_on(link, src, src_offset, bytes, travel).at_caller()
     }
 
     #[track_caller]
@@ -313,14 +280,6 @@ unsafe impl Lpf for Threads {
         Ok(is_there)
     }
 
-    fn consult<R>(
-        &mut self,
-        wait: Consult<'_>,
-        found: impl FnMut() -> Result<Option<R>>,
-    ) -> Result<R> {
-        self.consult_board(wait, found)
-    }
-
     fn arrival(&self, link: Link, nth: u64) -> Result<Arrival> {
         self.arrived(link, nth)
     }
@@ -339,6 +298,49 @@ unsafe impl Lpf for Threads {
 
     fn release_held(&mut self, link: Link, nth: u64) -> Result<()> {
         self.release_message(link, nth, true)
+    }
+}
+
+impl Runtime for Threads {
+    type Board = ThreadBoard;
+
+    fn leave(&mut self, how: Leaving) -> Result<()> {
+        self.leave_section(how)
+    }
+
+    fn abandon(&mut self, slot: GlobalSlot, block: usize) {
+        self.local.slots.abandon(slot, block);
+    }
+
+    #[inline]
+    fn abandoned_block(&mut self) -> Option<usize> {
+        self.local.slots.abandoned_block()
+    }
+
+    fn strict(&self) -> bool {
+        self.comm.environment.strict
+    }
+
+    #[track_caller]
+    fn reserve(&mut self, slots: usize, requests: usize) -> Result<()> {
+        let (local, mut room) = self.with_room();
+        local.reserve(&mut room, slots, requests)
+    }
+
+    fn suspend(&mut self) -> Result<()> {
+        self.local.suspend()
+    }
+
+    fn restore(&mut self) {
+        self.local.restore();
+    }
+
+    fn consult<R>(
+        &mut self,
+        wait: Consult<'_>,
+        found: impl FnMut() -> Result<Option<R>>,
+    ) -> Result<R> {
+        self.consult_board(wait, found)
     }
 
     fn enter(&mut self, call: Call) {

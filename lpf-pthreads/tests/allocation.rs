@@ -6,7 +6,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, RefCell};
 
-use lpf_core::{Args, Context, InboxShape, LocalSlot, Lpf, MAX_P, Pid, PutAttr, Result, SyncAttr};
+use lpf_core::{Args, Context, InboxShape, LocalSlot, Lpf, MAX_P, Pid, Result, SyncAttr};
 use lpf_pthreads::Config;
 
 thread_local! {
@@ -135,11 +135,10 @@ fn requests<L: Lpf>(
             let at = i * stride + if i % 7 == 3 { 1 } else { 0 };
             let to = at + (own as usize) * count * stride;
             if puts {
-                raw.put(areas.local, at, other, areas.to, to, bytes, PutAttr::Default)?;
+                raw.put(areas.local, at, other, areas.to, to, bytes)?;
             }
             if gets {
-                let attr = lpf_core::GetAttr::Default;
-                raw.get(other, areas.from, at, areas.to, to, bytes, attr)?;
+                raw.get(other, areas.from, at, areas.to, to, bytes)?;
             }
         }
     }
@@ -194,7 +193,7 @@ fn the_typed_layer_allocates_nothing() {
         },
         |ctx, &mut ((own, theirs), _)| {
             let right = (ctx.pid() + 1) % ctx.nprocs();
-            ctx.raw().put(own, 0, right, theirs, 0, 2048, PutAttr::Default)?;
+            ctx.raw().put(own, 0, right, theirs, 0, 2048)?;
             ctx.sync()
         },
     );

@@ -36,7 +36,7 @@ impl<'a> RawOperator<'a> {
 /// # Safety
 /// Of every function: buffers are registered memory of this process, as long as the collective reads or
 /// writes them, aligned as the operator needs it. No other code touches them until it returns. After a *fatal*
-/// error no other process does while [`Lpf::memory_is_quiet`] holds.
+/// error no other process does while [`Runtime::memory_is_quiet`](lpf_core::Runtime::memory_is_quiet) holds.
 #[allow(clippy::missing_safety_doc)] // above, once for all
 impl<'s> Collectives<'s> {
     /// [`broadcast`](Self::broadcast) of `bytes` bytes.

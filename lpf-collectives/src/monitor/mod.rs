@@ -288,7 +288,7 @@ impl<'s, L: Lpf> Monitor<'s, L> {
         let closer = is_first.then(Closer::default);
         let watch = Watch { board, registers, members, phase, said: None, closer };
         let refused = |error: std::io::Error| {
-            let cause = Cause::Arrivals(format!("the monitor has no thread: {error}"));
+            let cause = Cause::Collective(format!("the monitor has no thread: {error}"));
             Error::mitigable(ctx.pid(), ctx.superstep(), cause)
         };
         monitor.helped = Some(help(watch).map_err(refused)?);

@@ -57,7 +57,7 @@ impl<L: Lpf> Call<'_, '_, L> {
         let text = format!(
             "process {own}, in {which}, awaits {expected} bytes of process {from}, and {came} came"
         );
-        Error::fatal(from, self.raw.superstep(), Cause::Arrivals(text))
+        Error::fatal(from, self.raw.superstep(), Cause::Disagreement(text))
     }
 }
 

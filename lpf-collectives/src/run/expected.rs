@@ -2,7 +2,7 @@
 //! left.
 //!
 //! Short messages go through cells, in one piece. Long ones that are kept go straight to their place, which
-//! their receiver offers when it comes to their round, where that pays ([`Lpf::landing_pays_from`]). Other
+//! their receiver offers when it comes to their round, where that pays ([`Links::landing_pays_from`](lpf_core::Links::landing_pays_from)). Other
 //! long ones come in parts, one or more, each combined or copied from where it lies, a cell or, on threads, its
 //! sender's memory. Sends never wait; a receive waits for its message alone.
 //!
@@ -12,8 +12,7 @@
 //! credit, or for each other to have read.
 
 use lpf_core::arrivals::Arrival;
-use lpf_core::attr::PutAttr;
-use lpf_core::{Expect, Link, Lpf, Result, SyncAttr};
+use lpf_core::{Expect, Link, Lpf, Result, SyncAttr, Travel};
 
 use super::call::{Call, Done};
 use crate::schedule::{Numbering, Region, Schedule, Step, Steps, Then};
@@ -185,18 +184,17 @@ impl<L: Lpf> Call<'_, '_, L> {
         self.group.count_put(to, self.shared.flushes);
         let link = self.group.link(self.raw, self.shared, to)?;
         let part = self.part_of(link, bytes, kept)?;
-        let attr = match kept {
-            true if self.lands(link, bytes)? => PutAttr::Landing(link),
+        let travel = match kept {
+            true if self.lands(link, bytes)? => Travel::Landing,
             _ if bytes > self.shared.cell || self.lends && !kept && bytes > LONG => {
-                PutAttr::Parts(link, part)
+                Travel::Parts(part)
             }
-            _ => PutAttr::Channel(link),
+            _ => Travel::Cell,
         };
         let (place, start) = (self.place(from.buffer), self.address(from) as usize);
         self.shared.unflushed.push((start, start + bytes));
-        let peer = self.group.pid(to);
         // SAFETY: before the place is written, there is a flush (`may_write`), and one at the end.
-        unsafe { self.raw.put_on(attr, peer, place.slot, place.offset + from.span.start, bytes) }
+        unsafe { self.raw.send(link, place.slot, place.offset + from.span.start, bytes, travel) }
     }
 
     /// # Safety

@@ -4,7 +4,6 @@
 //! returned: no two processes have to agree on where the user's memory is. What the caller has pending is
 //! suspended meanwhile. In the first superstep everybody tells the next one which call it is in.
 
-use lpf_core::attr::PutAttr;
 use lpf_core::error::Cause;
 use lpf_core::{Error, GlobalSlot, Lpf, SyncAttr};
 
@@ -70,7 +69,7 @@ impl<L: Lpf> Call<'_, '_, L> {
                 let (offset, bytes) = (source.offset + from.span.start, from.span.bytes);
                 let to = self.group.pid(to);
                 let there = waiting + stage;
-                self.raw.put(source.slot, offset, to, scratch, there, bytes, PutAttr::Default)
+                self.raw.put(source.slot, offset, to, scratch, there, bytes)
             }
             // SAFETY: the caller's promise.
             _ => unsafe {
@@ -128,7 +127,7 @@ impl<L: Lpf> Call<'_, '_, L> {
         // SAFETY: a word of scratch that nothing else uses; no request names the first one.
         unsafe { self.shared.scratch.data.add(own).cast::<u64>().write(word) };
         let (slot, scratch) = (self.shared.scratch.slot, self.global_scratch());
-        self.raw.put(slot, own, next, scratch, other, size_of::<u64>(), PutAttr::Default)
+        self.raw.put(slot, own, next, scratch, other, size_of::<u64>())
     }
 
     /// The process before is in the same call.
@@ -145,7 +144,7 @@ impl<L: Lpf> Call<'_, '_, L> {
         }
         let before = self.group.pid((member.me + member.members - 1) % member.members);
         let text = self.which.differs(self.raw.pid(), before, theirs);
-        let error = Error::fatal(before, self.raw.superstep(), Cause::Deadlock(text));
+        let error = Error::fatal(before, self.raw.superstep(), Cause::Disagreement(text));
         Err(self.raw.fail(error))
     }
 }

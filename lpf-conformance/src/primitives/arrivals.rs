@@ -1,7 +1,7 @@
 //! Expected arrivals: links, cells, credits, landings, stamps, and who waits for what.
 
 use lpf_core::{
-    Channel, Context, Expect, InboxShape, Link, Lpf, Pid, PutAttr, Result, Slot, SyncAttr,
+    Channel, Context, Expect, InboxShape, Link, Lpf, Pid, Result, Slot, SyncAttr, Travel,
 };
 
 use crate::memory::Buffer;
@@ -65,37 +65,35 @@ pub(super) fn channels<'s, L: Lpf, T: bytemuck::Pod>(
     all.collect()
 }
 
-/// Puts the next message of `link`, through a cell.
+/// Sends the next message of `link`, through a cell.
 pub(super) fn send<L: Lpf>(
     ctx: &mut Context<'_, L>,
     source: impl Into<Slot>,
     range: std::ops::Range<usize>,
-    peer: Pid,
     link: Link,
 ) -> Result<()> {
-    put(ctx, source, range, peer, PutAttr::Channel(link))
+    send_as(ctx, source, range, link, Travel::Cell)
 }
 
-/// Puts the next message of `link` into the area that the peer offers.
+/// Sends the next message of `link` into the area that the peer offers.
 pub(super) fn send_landing<L: Lpf>(
     ctx: &mut Context<'_, L>,
     source: impl Into<Slot>,
     range: std::ops::Range<usize>,
-    peer: Pid,
     link: Link,
 ) -> Result<()> {
-    put(ctx, source, range, peer, PutAttr::Landing(link))
+    send_as(ctx, source, range, link, Travel::Landing)
 }
 
-fn put<L: Lpf>(
+fn send_as<L: Lpf>(
     ctx: &mut Context<'_, L>,
     source: impl Into<Slot>,
     range: std::ops::Range<usize>,
-    peer: Pid,
-    attr: PutAttr,
+    link: Link,
+    travel: Travel,
 ) -> Result<()> {
     // SAFETY: a case rewrites its sources after a flush or a full sync only.
-    unsafe { ctx.raw().put_on(attr, peer, source, range.start, range.len()) }
+    unsafe { ctx.raw().send(link, source, range.start, range.len(), travel) }
 }
 
 /// Waits for these many messages of these links.

@@ -1,6 +1,6 @@
 //! Capacities: what a resize promises, when it takes effect, and memory that is refused.
 
-use lpf_core::{Context, GlobalSlot, InboxShape, Lpf, PutAttr, Result};
+use lpf_core::{Context, GlobalSlot, InboxShape, Lpf, Result};
 
 use crate::memory::Buffer;
 use crate::verdict::{refused, room};
@@ -8,7 +8,7 @@ use crate::verdict::{refused, room};
 /// Puts one byte to the next process, which is another one from two processes on.
 fn put_one<L: Lpf>(ctx: &mut Context<'_, L>, slot: GlobalSlot) -> Result<()> {
     let next = (ctx.pid() + 1) % ctx.nprocs();
-    ctx.raw().put(slot, 0, next, slot, 1, 1, PutAttr::Default)
+    ctx.raw().put(slot, 0, next, slot, 1, 1)
 }
 
 /// Asserts that exactly `requests` requests fit in each of three supersteps: puts to others, each
@@ -111,14 +111,14 @@ case! {
         ctx.sync()?;
         let me = ctx.pid();
         for _ in 0..2 {
-            ctx.raw().put(slot, 0, me, slot, 4, 1, PutAttr::Default)?;
+            ctx.raw().put(slot, 0, me, slot, 4, 1)?;
         }
-        let third = ctx.raw().put(slot, 0, me, slot, 4, 1, PutAttr::Default);
+        let third = ctx.raw().put(slot, 0, me, slot, 4, 1);
         refused!(third, Misuse, RequestsUsedUp { .. });
         ctx.sync()?;
         if ctx.nprocs() > 1 && me == 0 {
             for _ in 0..2 {
-                ctx.raw().put(slot, 0, me, slot, 4, 1, PutAttr::Default)?;
+                ctx.raw().put(slot, 0, me, slot, 4, 1)?;
             }
             put_one(ctx, slot)?;
             refused!(put_one(ctx, slot), Misuse, RequestsUsedUp { .. });
@@ -251,7 +251,7 @@ case! {
                 if at == 5 {
                     ctx.raw().resize_message_queue(requests)?;
                 }
-                ctx.raw().put(slot, at, next, slot, 15 - at, 1, PutAttr::Default)?;
+                ctx.raw().put(slot, at, next, slot, 15 - at, 1)?;
             }
             ctx.sync()?;
             assert_eq!(buffer.read(8, 8), [8, 7, 6, 5, 4, 3, 2, 1]);

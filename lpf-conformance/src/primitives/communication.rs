@@ -1,6 +1,6 @@
 //! What put, get and sync do to memory.
 
-use lpf_core::{GetAttr, Memory, Pid, PutAttr, SyncAttr};
+use lpf_core::{Memory, Pid, SyncAttr};
 
 use crate::memory::Buffer;
 use crate::runner::{beside_others, section};
@@ -87,8 +87,8 @@ case! {
         ctx.sync()?;
         for to in 0..ctx.nprocs() {
             for offset in [0, 3, 8] {
-                ctx.raw().put(local, offset, to, slot, 8 - offset, 0, PutAttr::Default)?;
-                ctx.raw().get(to, slot, offset, local, 8 - offset, 0, GetAttr::Default)?;
+                ctx.raw().put(local, offset, to, slot, 8 - offset, 0)?;
+                ctx.raw().get(to, slot, offset, local, 8 - offset, 0)?;
             }
         }
         ctx.sync()?;
@@ -113,8 +113,8 @@ case! {
             put.fill(0xee);
             got.fill(0xdd);
             ctx.sync()?;
-            ctx.raw().put(from, at, next, to, there, bytes, PutAttr::Default)?;
-            ctx.raw().get(next, from, at, here, there, bytes, GetAttr::Default)?;
+            ctx.raw().put(from, at, next, to, there, bytes)?;
+            ctx.raw().get(next, from, at, here, there, bytes)?;
             ctx.sync()?;
             for (buffer, pid, rest) in [(&put, left, 0xee), (&got, next, 0xdd)] {
                 let mut expected = vec![rest; 256];

@@ -1,6 +1,6 @@
 //! Areas that are dropped: they are given back when all processes have dropped the same, and not before.
 
-use lpf_core::{Area, Args, Cause, Context, Local, Lpf, PutAttr, Result, SyncAttr};
+use lpf_core::{Area, Args, Cause, Context, Local, Lpf, Result, SyncAttr};
 
 use crate::primitives::arrivals::channels;
 use crate::verdict::{refused, room};
@@ -224,7 +224,7 @@ case! {
         // One handle is dropped by process 0 alone, the other one by all.
         let y = Some(y).filter(|_| me != 0);
         drop(x);
-        ctx.raw().put(source, 0, me, target, 0, 8, PutAttr::Default)?;
+        ctx.raw().put(source, 0, me, target, 0, 8)?;
         ctx.sync()?;
         if let Some(y) = &y {
             assert_eq!(ctx.read(y)[0], 7);
@@ -277,7 +277,7 @@ case! {
         let _sent = ctx.send_landing(to, part, ..).map_err(|(error, _)| error)?;
         let from = all[left as usize].as_mut().expect("a channel");
         // It did not come into a cell.
-        refused!(ctx.expect([from]), Misuse, Arrivals(_));
+        refused!(ctx.expect([from]), Misuse, Link(_));
         for _ in 0..3 {
             ctx.sync()?;
         }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lpf_core::{Args, Cause, Context, Error, GetAttr, Lpf, PutAttr, Result};
+use lpf_core::{Args, Cause, Context, Error, Lpf, Result};
 
 use crate::memory::{Buffer, bury};
 use crate::primitives::arrivals::{Mesh, expect};
@@ -22,15 +22,15 @@ case! {
         for (offset, bytes) in
             [(0, 17), (16, 1), (9, 8), (usize::MAX, 1), (usize::MAX - 3, 8), (8, usize::MAX)]
         {
-            let put = ctx.raw().put(local, offset, 0, global, 0, bytes, PutAttr::Default);
+            let put = ctx.raw().put(local, offset, 0, global, 0, bytes);
             refused!(put, Misuse, OutOfRange { .. });
-            let get = ctx.raw().get(0, global, 0, local, offset, bytes, GetAttr::Default);
+            let get = ctx.raw().get(0, global, 0, local, offset, bytes);
             refused!(get, Misuse, OutOfRange { .. });
         }
         ctx.sync()?;
         assert_eq!((a.to_vec(), b.to_vec()), (vec![1; 8], vec![2; 16]));
         let me = ctx.pid();
-        ctx.raw().put(local, 12, me, global, 4, 4, PutAttr::Default)?;
+        ctx.raw().put(local, 12, me, global, 4, 4)?;
         ctx.sync()?;
         assert_eq!(a.to_vec(), [1, 1, 1, 1, 2, 2, 2, 2]);
     }
@@ -58,7 +58,7 @@ case! {
                 let slot = buffer.global(inner)?;
                 inner.sync()?;
                 if inner.pid() == 1 {
-                    inner.raw().put(slot, 0, 0, slot, offset, bytes, PutAttr::Default)?;
+                    inner.raw().put(slot, 0, 0, slot, offset, bytes)?;
                 }
                 Ok(sync_until_fatal(inner))
             });
@@ -77,7 +77,7 @@ case! {
                 let slot = buffer.global(inner)?;
                 inner.sync()?;
                 if inner.pid() == 1 {
-                    inner.raw().get(0, slot, offset, slot, 0, bytes, GetAttr::Default)?;
+                    inner.raw().get(0, slot, offset, slot, 0, bytes)?;
                 }
                 Ok(sync_until_fatal(inner))
             });
@@ -95,11 +95,11 @@ case! {
         ctx.sync()?;
         for pid in [ctx.nprocs(), ctx.nprocs() + 1, lpf_core::Pid::MAX] {
             refused!(
-                ctx.raw().put(slot, 0, pid, slot, 4, 1, PutAttr::Default),
+                ctx.raw().put(slot, 0, pid, slot, 4, 1),
                 Misuse, NoSuchProcess { .. }
             );
             refused!(
-                ctx.raw().get(pid, slot, 0, slot, 4, 1, GetAttr::Default),
+                ctx.raw().get(pid, slot, 0, slot, 4, 1),
                 Misuse, NoSuchProcess { .. }
             );
         }
@@ -121,9 +121,9 @@ case! {
                 for i in 0..requests {
                     let at = 8 * i + 2 * inner.pid() as usize;
                     if by_get {
-                        inner.raw().get(0, slot, 0, slot, at + 8, 1, GetAttr::Default)?;
+                        inner.raw().get(0, slot, 0, slot, at + 8, 1)?;
                     } else {
-                        inner.raw().put(slot, 0, 0, slot, at + 8, 1, PutAttr::Default)?;
+                        inner.raw().put(slot, 0, 0, slot, at + 8, 1)?;
                     }
                 }
                 Ok(sync_until_fatal(inner))
@@ -148,7 +148,7 @@ lpf_core::program! {
             let slot = buffer.global(inner)?;
             inner.sync()?;
             for nth in 0..if inner.pid() == 0 { 0 } else { 3 } {
-                inner.raw().put(slot, 0, 0, slot, 8 + nth, 1, PutAttr::Default)?;
+                inner.raw().put(slot, 0, 0, slot, 8 + nth, 1)?;
             }
             Ok(sync_until_fatal(inner))
         });
@@ -181,7 +181,7 @@ case! {
             let slot = buffer.global(inner)?;
             inner.sync()?;
             if inner.pid() == 0 {
-                inner.raw().put(slot, 0, 0, slot, 6, 4, PutAttr::Default)?;
+                inner.raw().put(slot, 0, 0, slot, 6, 4)?;
             }
             let error = sync_until_fatal(inner);
             for _ in 0..3 {
@@ -218,15 +218,15 @@ case! {
             buffer.write(0, &[round; 4]);
             ctx.sync()?;
             let mut raw = ctx.raw();
-            raw.put(slot, 0, next, slot, 8, 4, PutAttr::Default)?;
-            assert!(raw.put(slot, 14, next, slot, 8, 4, PutAttr::Default).is_err());
-            assert!(raw.put(slot, 0, p, slot, 8, 4, PutAttr::Default).is_err());
-            assert!(raw.get(p, slot, 0, slot, 12, 4, GetAttr::Default).is_err());
+            raw.put(slot, 0, next, slot, 8, 4)?;
+            assert!(raw.put(slot, 14, next, slot, 8, 4).is_err());
+            assert!(raw.put(slot, 0, p, slot, 8, 4).is_err());
+            assert!(raw.get(p, slot, 0, slot, 12, 4).is_err());
             // SAFETY: it names no slot.
             let unknown = unsafe { lpf_core::GlobalSlot::from_bits(u64::from(round) << 33 | 77) };
-            assert!(raw.put(slot, 0, next, unknown, 8, 4, PutAttr::Default).is_err());
+            assert!(raw.put(slot, 0, next, unknown, 8, 4).is_err());
             assert!(raw.deregister(unknown).is_err());
-            raw.get(next, slot, 0, slot, 12, 4, GetAttr::Default)?;
+            raw.get(next, slot, 0, slot, 12, 4)?;
             ctx.sync()?;
             assert_eq!(buffer.read(8, 8), [round; 8]);
         }
@@ -258,7 +258,7 @@ lpf_core::program! {
         let slot = buffer.global(ctx)?;
         ctx.sync()?;
         if ctx.pid() == ctx.nprocs() - 1 {
-            ctx.raw().put(slot, 0, 0, slot, 6, 4, PutAttr::Default)?;
+            ctx.raw().put(slot, 0, 0, slot, 6, 4)?;
         }
         sync_until_fatal(ctx);
         Ok(())

@@ -1,6 +1,6 @@
 //! How sections start and what goes into and out of them: exec, hook, rehook, arguments.
 
-use lpf_core::{Args, MAX_P, PutAttr, Symbol};
+use lpf_core::{Args, MAX_P, Symbol};
 
 use crate::memory::{Buffer, bury};
 use crate::primitives::errors::Fine;
@@ -129,7 +129,7 @@ case! {
             let own = Buffer::zeroed(8);
             refused!(own.local(inner), Misuse, SlotsUsedUp { reserved: 0, .. });
             refused!(
-                inner.raw().put(slot, 0, 0, slot, 4, 1, PutAttr::Default),
+                inner.raw().put(slot, 0, 0, slot, 4, 1),
                 Misuse, UnknownSlot { .. }
             );
             room(inner, 5, 100)?;
@@ -141,9 +141,9 @@ case! {
         refused!(Buffer::zeroed(8).local(ctx), Misuse, SlotsUsedUp { reserved: 1, .. });
         let me = ctx.pid();
         for _ in 0..2 {
-            ctx.raw().put(slot, 0, me, slot, 4, 1, PutAttr::Default)?;
+            ctx.raw().put(slot, 0, me, slot, 4, 1)?;
         }
-        let third = ctx.raw().put(slot, 0, me, slot, 4, 1, PutAttr::Default);
+        let third = ctx.raw().put(slot, 0, me, slot, 4, 1);
         refused!(third, Misuse, RequestsUsedUp { .. });
         ctx.sync()?;
     }

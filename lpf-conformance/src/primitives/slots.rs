@@ -1,6 +1,6 @@
 //! Slots: when they are usable, what they may name, and how they go.
 
-use lpf_core::{Cause, GetAttr, Pid, PutAttr};
+use lpf_core::{Cause, Pid};
 
 use crate::memory::Buffer;
 use crate::verdict::{failing_rehook, refused, room, sync_until_fatal};
@@ -15,9 +15,9 @@ case! {
         let (next, source, target) =
             ((ctx.pid() + 1) % ctx.nprocs(), Buffer::of(&[9; 2]), Buffer::zeroed(2));
         let source = source.local(ctx)?;
-        ctx.raw().put(source, 0, next, slot, 0, 2, PutAttr::Default)?;
+        ctx.raw().put(source, 0, next, slot, 0, 2)?;
         let to = target.local(ctx)?;
-        ctx.raw().get(next, slot, 2, to, 0, 2, GetAttr::Default)?;
+        ctx.raw().get(next, slot, 2, to, 0, 2)?;
         ctx.sync()?;
         assert_eq!(shared.read(0, 2), [9; 2]);
         assert_eq!(target.to_vec(), [1 + next as u8; 2]);
@@ -35,20 +35,20 @@ case! {
         let new = fresh.global(ctx)?;
         let next = (ctx.pid() + 1) % ctx.nprocs();
         refused!(
-            ctx.raw().put(slot, 0, next, new, 0, 2, PutAttr::Default),
+            ctx.raw().put(slot, 0, next, new, 0, 2),
             Misuse, InactiveSlot { .. }
         );
         refused!(
-            ctx.raw().get(next, new, 0, slot, 0, 2, GetAttr::Default),
+            ctx.raw().get(next, new, 0, slot, 0, 2),
             Misuse, InactiveSlot { .. }
         );
         refused!(
-            ctx.raw().put(new, 0, next, slot, 0, 2, PutAttr::Default),
+            ctx.raw().put(new, 0, next, slot, 0, 2),
             Misuse, InactiveSlot { .. }
         );
         ctx.sync()?;
         assert_eq!(active.to_vec(), [0; 4]);
-        ctx.raw().put(new, 0, next, slot, 1, 2, PutAttr::Default)?;
+        ctx.raw().put(new, 0, next, slot, 1, 2)?;
         ctx.sync()?;
         assert_eq!(active.to_vec(), [0, 5, 5, 0]);
     }
@@ -72,14 +72,14 @@ case! {
         let source = source.local(ctx)?;
         ctx.sync()?;
         for to in 0..ctx.nprocs() {
-            ctx.raw().put(source, 0, to, nothing, 0, 0, PutAttr::Default)?;
-            ctx.raw().get(to, nothing, 0, empty, 0, 0, GetAttr::Default)?;
+            ctx.raw().put(source, 0, to, nothing, 0, 0)?;
+            ctx.raw().get(to, nothing, 0, empty, 0, 0)?;
             if to.is_multiple_of(3) && me <= to {
                 // The last 16 bytes of what the target registered are for process `to` itself.
                 let at = 16 * me as usize;
-                ctx.raw().put(source, 0, to, slot, at, 16, PutAttr::Default)?;
+                ctx.raw().put(source, 0, to, slot, at, 16)?;
             } else {
-                ctx.raw().put(source, 0, to, slot, 0, 0, PutAttr::Default)?;
+                ctx.raw().put(source, 0, to, slot, 0, 0)?;
             }
         }
         ctx.sync()?;
@@ -101,15 +101,15 @@ case! {
         ctx.raw().deregister(gone)?;
         ctx.raw().deregister(local)?;
         refused!(
-            ctx.raw().put(kept, 0, 0, gone, 0, 1, PutAttr::Default),
+            ctx.raw().put(kept, 0, 0, gone, 0, 1),
             Misuse, UnknownSlot { .. } | Cause::Checked(_)
         );
         refused!(
-            ctx.raw().put(gone, 0, 0, kept, 0, 1, PutAttr::Default),
+            ctx.raw().put(gone, 0, 0, kept, 0, 1),
             Misuse, UnknownSlot { .. } | Cause::Checked(_)
         );
         refused!(
-            ctx.raw().get(0, kept, 0, local, 0, 1, GetAttr::Default),
+            ctx.raw().get(0, kept, 0, local, 0, 1),
             Misuse, UnknownSlot { .. } | Cause::Checked(_)
         );
         let again = ctx.raw().deregister(gone);
@@ -127,8 +127,8 @@ case! {
         let (slot, from, to) = (target.global(ctx)?, source.local(ctx)?, spare.local(ctx)?);
         ctx.sync()?;
         let next = (ctx.pid() + 1) % ctx.nprocs();
-        ctx.raw().put(from, 0, next, slot, 0, 2, PutAttr::Default)?;
-        ctx.raw().get(next, slot, 2, to, 0, 2, GetAttr::Default)?;
+        ctx.raw().put(from, 0, next, slot, 0, 2)?;
+        ctx.raw().get(next, slot, 2, to, 0, 2)?;
         refused!(ctx.raw().deregister(from), Misuse, SlotBusy { .. });
         refused!(ctx.raw().deregister(to), Misuse, SlotBusy { .. });
         refused!(ctx.raw().deregister(slot), Misuse, SlotBusy { .. });
@@ -152,10 +152,10 @@ case! {
             let (slot, local) = (b.global(ctx)?, a.local(ctx)?);
             ctx.sync()?;
             let next = (ctx.pid() + 1) % ctx.nprocs();
-            ctx.raw().put(local, 0, next, slot, 0, 1, PutAttr::Default)?;
+            ctx.raw().put(local, 0, next, slot, 0, 1)?;
             for &stale in &old {
                 refused!(
-                    ctx.raw().put(local, 0, next, stale, 0, 1, PutAttr::Default),
+                    ctx.raw().put(local, 0, next, stale, 0, 1),
                     Misuse, UnknownSlot { .. } | Cause::Checked(_)
                 );
             }
@@ -203,7 +203,7 @@ case! {
         let numbers = numbers.local(ctx)?;
         let next = (me + 1) % ctx.nprocs();
         for (at, &slot) in slots.iter().enumerate() {
-            ctx.raw().put(numbers, at, next, slot, 0, 1, PutAttr::Default)?;
+            ctx.raw().put(numbers, at, next, slot, 0, 1)?;
         }
         ctx.sync()?;
         for (at, buffer) in buffers.iter().enumerate() {
@@ -295,7 +295,7 @@ case! {
         let (to, from) = (target.global(ctx)?, source.local(ctx)?);
         room(ctx, SLOTS, 8)?;
         let next = (ctx.pid() + 1) % ctx.nprocs();
-        ctx.raw().put(from, 0, next, to, 0, 4, PutAttr::Default)?;
+        ctx.raw().put(from, 0, next, to, 0, 4)?;
         let more: Vec<Buffer> = (2..SLOTS).map(|_| Buffer::zeroed(8)).collect();
         let mut last = to;
         for (at, buffer) in more.iter().enumerate() {
@@ -308,7 +308,7 @@ case! {
         refused!(target.local(ctx), Misuse, SlotsUsedUp { reserved: SLOTS, .. });
         ctx.sync()?;
         assert_eq!(target.to_vec(), [6, 6, 6, 6, 0, 0, 0, 0]);
-        ctx.raw().put(from, 0, next, last, 1, 7, PutAttr::Default)?;
+        ctx.raw().put(from, 0, next, last, 1, 7)?;
         ctx.sync()?;
         assert_eq!(more[SLOTS - 3].to_vec(), [0, 6, 6, 6, 6, 6, 6, 6]);
     }

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use lpf_core::{Area, Context, Lpf, PutAttr, Result, Slot};
+use lpf_core::{Area, Context, Lpf, Result, Slot};
 
 use crate::memory::Buffer;
 use crate::verdict::{refused, room};
@@ -22,22 +22,22 @@ case! {
         ctx.sync()?;
         for round in 0..3u8 {
             // The caller's: two requests, and half of the reservation.
-            ctx.raw().put(from, 0, next, to, 0, 4, PutAttr::Default)?;
-            ctx.raw().get(next, from, 4, into, 4, 4, lpf_core::GetAttr::Default)?;
+            ctx.raw().put(from, 0, next, to, 0, 4)?;
+            ctx.raw().get(next, from, 4, into, 4, 4)?;
             let fresh = target.global(ctx)?;
             ctx.raw().resize_message_queue(5 + usize::from(round))?;
 
             ctx.suspended(|ctx| {
                 let before = ctx.superstep();
                 for step in 0..2 {
-                    ctx.raw().put(from, 0, next, theirs, 4 * step, 4, PutAttr::Default)?;
+                    ctx.raw().put(from, 0, next, theirs, 4 * step, 4)?;
                     ctx.sync()?;
                     let left = ((ctx.pid() + p - 1) % p) as u8;
                     assert_eq!(library.read(4 * step, 4), [left; 4]);
                 }
                 assert_eq!(ctx.superstep(), before + 2);
                 assert_eq!((target.to_vec(), get.to_vec()), (vec![0xee; 8], vec![0xdd; 8]));
-                refused!(ctx.raw().put(fresh, 0, next, to, 0, 1, PutAttr::Default), Misuse, InactiveSlot { .. });
+                refused!(ctx.raw().put(fresh, 0, next, to, 0, 1), Misuse, InactiveSlot { .. });
                 Ok(())
             })?;
 
@@ -48,7 +48,7 @@ case! {
             assert_eq!(target.read(0, 4), [left; 4]);
             assert_eq!(get.read(4, 4), [next as u8; 4]);
             // What was registered and resized holds now.
-            ctx.raw().put(from, 0, next, fresh, 4, 4, PutAttr::Default)?;
+            ctx.raw().put(from, 0, next, fresh, 4, 4)?;
             ctx.sync()?;
             assert_eq!(target.read(4, 4), [left; 4]);
             ctx.raw().deregister(Slot::from(fresh))?;
@@ -68,14 +68,14 @@ case! {
         let (from, to) = (source.local(ctx)?, target.global(ctx)?);
         ctx.sync()?;
         ctx.suspended(|ctx| {
-            ctx.raw().put(from, 0, next, to, 0, 8, PutAttr::Default)?;
+            ctx.raw().put(from, 0, next, to, 0, 8)?;
             ctx.sync()
         })?;
         assert_eq!(target.to_vec(), [7; 8]);
         ctx.raw().deregister(from)?;
         // What a library queues and never syncs is gone.
         let again = source.local(ctx)?;
-        ctx.suspended(|ctx| ctx.raw().put(again, 0, next, to, 0, 8, PutAttr::Default))?;
+        ctx.suspended(|ctx| ctx.raw().put(again, 0, next, to, 0, 8))?;
         ctx.raw().deregister(again)?;
         ctx.sync()?;
     }

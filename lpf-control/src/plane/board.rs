@@ -26,7 +26,7 @@ impl ControlBoard {
     /// The section, if it goes on.
     fn open<'a>(&self, state: &'a mut State) -> Result<&'a mut Section> {
         let Some(known) = state.member.section(self.section) else {
-            let cause = Cause::Arrivals("the section of this board has ended".into());
+            let cause = Cause::Board("the section of this board has ended".into());
             return Err(Error::fatal(self.pid, 0, cause));
         };
         match &known.failure {
@@ -43,7 +43,7 @@ impl ControlBoard {
             return Ok(());
         }
         let text = format!("a board record has {bytes} bytes; the most is {most}");
-        Err(Error::misuse(self.pid, 0, Cause::Arrivals(text)))
+        Err(Error::misuse(self.pid, 0, Cause::Board(text)))
     }
 
     fn no_room(&self, record: &[u8]) -> Error {

@@ -165,7 +165,7 @@ impl Member {
             None if self.sections.len() < MOST_SECTIONS => return None,
             None => format!("it is in {MOST_SECTIONS} sections and entered one more"),
         };
-        Some(Error::fatal(known.pid, 0, Cause::Arrivals(fault)))
+        Some(Error::fatal(known.pid, 0, Cause::Protocol(fault)))
     }
 
     /// Leaves a section; what process 0 is to be told, if anything.

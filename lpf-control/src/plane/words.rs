@@ -154,8 +154,9 @@ fn shortened(cause: &Cause) -> Cause {
         Cause::Returned { message } => Cause::Returned { message: cut(message) },
         Cause::Died { reason } => Cause::Died { reason: cut(reason) },
         Cause::Deadlock(text) => Cause::Deadlock(cut(text)),
+        Cause::Disagreement(text) => Cause::Disagreement(cut(text)),
+        Cause::Protocol(text) => Cause::Protocol(cut(text)),
         Cause::Checked(text) => Cause::Checked(cut(text)),
-        Cause::Arrivals(text) => Cause::Arrivals(cut(text)),
         other => Cause::Program(cut(&other.to_string())),
     }
 }

@@ -4,14 +4,17 @@ use std::collections::VecDeque;
 
 use crate::slot::Slot;
 
-/// How a put on a link travels.
+/// How a message of a link travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Travel {
-    /// As one message, through a cell.
+    /// As the next message, through a cell.
     Cell,
-    /// As messages of this many bytes, the last one perhaps shorter, through cells.
+    /// As the next messages, each of this many bytes except the last: for data that does not fit one cell
+    /// and is used part by part. [`Links::longest_part`](crate::Links::longest_part) has the longest part. They count as one
+    /// send among the W between two syncs of any kind. The receiver may read a part in the sender's memory, as threads do.
+    /// Then a flush waits until the last part is released.
     Parts(usize),
-    /// As one message, into the area that the peer offers.
+    /// As the next message, straight into the area that the peer offers for it (a *landing*).
     Landing,
 }
 

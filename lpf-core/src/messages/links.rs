@@ -40,7 +40,7 @@ const AT_ONCE: u32 = 64;
 const SHORT_WAIT: u32 = 32;
 
 /// The table of links.
-pub(super) type Table = links::Links<End>;
+pub(super) type Table = links::LinkTable<End>;
 
 /// An open link.
 type OpenLink = links::OpenLink<End>;

@@ -148,7 +148,7 @@ impl Refused {
 #[cold]
 pub(super) fn nonsense(from: Pid) -> Error {
     let text = format!("process {from} sent an invalid message");
-    Error::fatal(from, 0, Cause::Deadlock(text))
+    Error::fatal(from, 0, Cause::Protocol(text))
 }
 
 #[derive(Debug)]

@@ -15,11 +15,11 @@ use super::transport::{Rank, Transport};
 use super::watch::Watch;
 use super::wire::Summary;
 use crate::arrivals::{Arrival, Call, Expect, InboxShape, InboxSlot, Link, Travel};
-use crate::attr::{GetAttr, PutAttr, SyncAttr};
+use crate::attr::SyncAttr;
 use crate::check::SharedChecks;
 use crate::context::Context;
 use crate::error::{AtCaller, Error, Result};
-use crate::lpf::{Awaited, Leaving, Lpf};
+use crate::lpf::{Awaited, Leaving, Lpf, Runtime};
 use crate::machine::{Machine, Parameters};
 use crate::process::Maker;
 use crate::program::Program;
@@ -229,7 +229,7 @@ impl<T: Transport> Process<T> {
 
 impl<T: Transport> Process<T> {
     /// Ends this process's part of a failed section: from here on nobody touches its memory, or
-    /// [`memory_is_quiet`](Lpf::memory_is_quiet) is false.
+    /// [`memory_is_quiet`](Runtime::memory_is_quiet) is false.
     #[cold]
     pub(super) fn die(&mut self, net: &mut T, report: Error) -> Error {
         if let Some(forked) = self.forked() {
@@ -281,8 +281,6 @@ impl<T: Transport> Process<T> {
 // received into again only after it was released. Copies between processes do not exist here: what is
 // moved inside this process is moved while its own thread is inside the call.
 unsafe impl<T: Transport> Lpf for Process<T> {
-    type Board = <T::Control as Control>::Board;
-
     #[inline]
     fn pid(&self) -> Pid {
         self.local.pid
@@ -308,10 +306,6 @@ unsafe impl<T: Transport> Lpf for Process<T> {
     {
         let inner = self.enter_rehook()?;
         crate::run_section(inner, args, f)
-    }
-
-    fn leave(&mut self, how: Leaving) -> Result<()> {
-        self.leave_section(how)
     }
 
     #[track_caller]
@@ -340,15 +334,6 @@ unsafe impl<T: Transport> Lpf for Process<T> {
         self.local.deregister(slot)
     }
 
-    fn abandon(&mut self, slot: GlobalSlot, block: usize) {
-        self.local.slots.abandon(slot, block);
-    }
-
-    #[inline]
-    fn abandoned_block(&mut self) -> Option<usize> {
-        self.local.slots.abandoned_block()
-    }
-
     #[inline]
     #[track_caller]
     fn put(
@@ -359,22 +344,8 @@ unsafe impl<T: Transport> Lpf for Process<T> {
         dst: GlobalSlot,
         dst_offset: usize,
         bytes: usize,
-        attr: PutAttr,
     ) -> Result<()> {
-        match attr {
-            PutAttr::Default => {
-                self.local.request(request::Way::Put, src, src_offset, to, dst, dst_offset, bytes)
-            }
-            PutAttr::Channel(link) => {
-                self.put_on(link, src, src_offset, bytes, Travel::Cell).at_caller()
-            }
-            PutAttr::Parts(link, part) => {
-                self.put_on(link, src, src_offset, bytes, Travel::Parts(part)).at_caller()
-            }
-            PutAttr::Landing(link) => {
-                self.put_on(link, src, src_offset, bytes, Travel::Landing).at_caller()
-            }
-        }
+        self.local.request(request::Way::Put, src, src_offset, to, dst, dst_offset, bytes)
     }
 
     #[inline]
@@ -387,7 +358,6 @@ unsafe impl<T: Transport> Lpf for Process<T> {
         dst: Slot,
         dst_offset: usize,
         bytes: usize,
-        _attr: GetAttr,
     ) -> Result<()> {
         self.local.request(request::Way::Get, dst, dst_offset, from, src, src_offset, bytes)
     }
@@ -404,10 +374,6 @@ unsafe impl<T: Transport> Lpf for Process<T> {
                 self.wait_for(Awaited::Flushed)
             }
         }
-    }
-
-    fn strict(&self) -> bool {
-        self.environment.strict
     }
 
     fn probe(&self) -> Machine {
@@ -429,21 +395,9 @@ unsafe impl<T: Transport> Lpf for Process<T> {
         let (local, mut room) = self.with_room();
         local.resize_requests(&mut room, requests)
     }
+}
 
-    #[track_caller]
-    fn reserve(&mut self, slots: usize, requests: usize) -> Result<()> {
-        let (local, mut room) = self.with_room();
-        local.reserve(&mut room, slots, requests)
-    }
-
-    fn suspend(&mut self) -> Result<()> {
-        self.local.suspend()
-    }
-
-    fn restore(&mut self) {
-        self.local.restore();
-    }
-
+impl<T: Transport> crate::Links for Process<T> {
     fn register_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot> {
         self.alive()?;
         self.add_inbox(shape)
@@ -461,6 +415,19 @@ unsafe impl<T: Transport> Lpf for Process<T> {
     fn close(&mut self, link: Link) -> Result<()> {
         self.alive()?;
         self.close_link(link)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn send(
+        &mut self,
+        link: Link,
+        src: Slot,
+        src_offset: usize,
+        bytes: usize,
+        travel: Travel,
+    ) -> Result<()> {
+        self.put_on(link, src, src_offset, bytes, travel).at_caller()
     }
 
     #[track_caller]
@@ -488,14 +455,6 @@ unsafe impl<T: Transport> Lpf for Process<T> {
         self.poll_for(awaited)
     }
 
-    fn consult<R>(
-        &mut self,
-        wait: Consult<'_>,
-        found: impl FnMut() -> Result<Option<R>>,
-    ) -> Result<R> {
-        self.consult_board(wait, found)
-    }
-
     fn arrival(&self, link: Link, nth: u64) -> Result<Arrival> {
         self.arrived(link, nth)
     }
@@ -514,6 +473,49 @@ unsafe impl<T: Transport> Lpf for Process<T> {
 
     fn release_held(&mut self, link: Link, nth: u64) -> Result<()> {
         self.links.table.release(&self.local, link, nth, true).map(|_| ())
+    }
+}
+
+impl<T: Transport> Runtime for Process<T> {
+    type Board = <T::Control as Control>::Board;
+
+    fn leave(&mut self, how: Leaving) -> Result<()> {
+        self.leave_section(how)
+    }
+
+    fn abandon(&mut self, slot: GlobalSlot, block: usize) {
+        self.local.slots.abandon(slot, block);
+    }
+
+    #[inline]
+    fn abandoned_block(&mut self) -> Option<usize> {
+        self.local.slots.abandoned_block()
+    }
+
+    fn strict(&self) -> bool {
+        self.environment.strict
+    }
+
+    #[track_caller]
+    fn reserve(&mut self, slots: usize, requests: usize) -> Result<()> {
+        let (local, mut room) = self.with_room();
+        local.reserve(&mut room, slots, requests)
+    }
+
+    fn suspend(&mut self) -> Result<()> {
+        self.local.suspend()
+    }
+
+    fn restore(&mut self) {
+        self.local.restore();
+    }
+
+    fn consult<R>(
+        &mut self,
+        wait: Consult<'_>,
+        found: impl FnMut() -> Result<Option<R>>,
+    ) -> Result<R> {
+        self.consult_board(wait, found)
     }
 
     fn enter(&mut self, call: Call) {

@@ -70,13 +70,13 @@ pub fn follow<T: Transport>(network: &Network<T>, host: Host, order: Order) -> R
     let pid = order.members.iter().position(|&member| member == rank);
     let Some(pid) = pid.map(|pid| pid as Pid) else {
         let text = "an order came that is not for this process".into();
-        return Err(fail(Error::fatal(0, 0, Cause::Deadlock(text))));
+        return Err(fail(Error::fatal(0, 0, Cause::Protocol(text))));
     };
     let start: Start = match postcard::from_bytes(&order.bytes) {
         Ok(start) => start,
         Err(error) => {
             let text = format!("an order to begin a section cannot be read: {error}");
-            return Err(fail(Error::fatal(pid, 0, Cause::Deadlock(text))));
+            return Err(fail(Error::fatal(pid, 0, Cause::Protocol(text))));
         }
     };
     let membership = Membership {

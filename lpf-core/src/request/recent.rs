@@ -129,7 +129,7 @@ impl Recent {
         }
         if local.is_outbox() {
             let text = format!("slot {local} is an outbox, the source of puts on links alone");
-            return Err(Cause::Arrivals(text).into());
+            return Err(Cause::Link(text).into());
         }
         let Some(entry) = slots.local_side(local) else {
             return Err(Refusal::Unknown(local));

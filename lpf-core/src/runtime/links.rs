@@ -196,7 +196,7 @@ struct Place<E> {
 
 /// The inboxes and links of one process.
 #[derive(Debug)]
-pub struct Links<E> {
+pub struct LinkTable<E> {
     pid: Pid,
     places: Vec<Place<E>>,
     open: usize,
@@ -216,10 +216,10 @@ pub struct Links<E> {
     active: usize,
 }
 
-impl<E: End> Links<E> {
+impl<E: End> LinkTable<E> {
     /// None, of process `pid`.
     pub fn new(pid: Pid) -> Self {
-        Links {
+        LinkTable {
             pid,
             places: Vec::new(),
             open: 0,
@@ -294,7 +294,7 @@ impl<E: End> Links<E> {
     /// The shape of the inbox, if a link can be opened so.
     ///
     /// # Errors
-    /// *Misuse*, as [`Lpf::open`](crate::Lpf::open).
+    /// *Misuse*, as [`Links::open`](crate::Links::open).
     pub fn may_open(
         &self,
         local: &LocalState,
@@ -448,7 +448,7 @@ impl<E: End> Links<E> {
         &mut self,
         mut visit: impl FnMut(&mut OpenLink<E>, &Status) -> std::result::Result<(), S>,
     ) -> std::result::Result<(), S> {
-        let Links { places, busy, known, .. } = self;
+        let LinkTable { places, busy, known, .. } = self;
         for place in busy.iter() {
             if let Some(link) = &mut places[place].link {
                 visit(link, known)?;
@@ -466,7 +466,7 @@ impl<E: End> Links<E> {
         &mut self,
         mut report: impl FnMut(&mut OpenLink<E>) -> std::result::Result<(), S>,
     ) -> std::result::Result<(), S> {
-        let Links { places, busy, owing, .. } = self;
+        let LinkTable { places, busy, owing, .. } = self;
         for place in busy.iter().chain(owing.iter()) {
             if let Some(link) = &mut places[place].link
                 && !link.incoming.is_reported()
@@ -527,7 +527,7 @@ impl<E: End> Links<E> {
             let may = open.incoming.may_await(expect.link, messages, open.shape.window);
             may.map_err(|cause| local.misuse(cause))?;
         }
-        let Links { places, busy, owing, call, .. } = self;
+        let LinkTable { places, busy, owing, call, .. } = self;
         busy.retain(|place| {
             let Some(open) = &mut places[place].link else { return false };
             let is_busy = open.is_busy();
@@ -589,7 +589,7 @@ impl<E: End> Links<E> {
         Err(local.arrivals_misuse(text))
     }
 
-    /// As [`Lpf::hold`](crate::Lpf::hold).
+    /// As [`Links::hold`](crate::Links::hold).
     ///
     /// # Errors
     /// *Misuse* if the message cannot be read or is held.
@@ -601,7 +601,7 @@ impl<E: End> Links<E> {
         Err(local.arrivals_misuse(format!("a message on {link} is held already")))
     }
 
-    /// As [`Lpf::release`](crate::Lpf::release), or [`Lpf::release_held`](crate::Lpf::release_held) if `held`.
+    /// As [`Links::release`](crate::Links::release), or [`Links::release_held`](crate::Links::release_held) if `held`.
     ///
     /// # Errors
     /// *Misuse* if the message cannot be released.
@@ -626,7 +626,7 @@ impl<E: End> Links<E> {
     /// of a put in parts.
     ///
     /// # Errors
-    /// *Misuse*, as [`Lpf::put`](crate::Lpf::put).
+    /// *Misuse*, as [`Links::send`](crate::Links::send).
     #[inline]
     #[allow(clippy::too_many_arguments)]
     pub fn put(
@@ -640,7 +640,7 @@ impl<E: End> Links<E> {
         longest_part: impl FnOnce(InboxShape) -> usize,
     ) -> Result<(&mut OpenLink<E>, Queued)> {
         let address = local.range(slot, offset, bytes)?;
-        let Links { places, busy, call, .. } = self;
+        let LinkTable { places, busy, call, .. } = self;
         let Some(open) = find_mut(places, link) else { return Err(is_not_open(local, link)) };
         let shape = (open.shape, longest_part(open.shape));
         let made = open.outgoing.make(link, bytes, travel, shape, open.queue.len());

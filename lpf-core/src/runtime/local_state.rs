@@ -133,7 +133,7 @@ impl LocalState {
     /// A misuse of links.
     #[cold]
     pub fn arrivals_misuse(&self, text: String) -> Error {
-        self.misuse(Cause::Arrivals(text))
+        self.misuse(Cause::Link(text))
     }
 
     /// Refused memory: the bytes, and what they were for.
@@ -391,7 +391,7 @@ impl LocalState {
         Ok(())
     }
 
-    /// As [`Lpf::reserve`](crate::Lpf::reserve).
+    /// As [`Runtime::reserve`](crate::Runtime::reserve).
     ///
     /// # Errors
     /// *Mitigable* if memory is refused, without any trace.
@@ -505,7 +505,7 @@ impl LocalState {
         }
     }
 
-    /// As [`Lpf::suspend`](crate::Lpf::suspend).
+    /// As [`Runtime::suspend`](crate::Runtime::suspend).
     ///
     /// # Errors
     /// *Mitigable* if memory is refused. Nothing is suspended then.
@@ -519,7 +519,7 @@ impl LocalState {
         Ok(())
     }
 
-    /// As [`Lpf::restore`](crate::Lpf::restore).
+    /// As [`Runtime::restore`](crate::Runtime::restore).
     ///
     /// # Panics
     /// If nothing is suspended.

@@ -6,12 +6,12 @@ use std::ops::RangeBounds;
 use bytemuck::Pod;
 
 use crate::Pid;
-use crate::arrivals::{Expect, InboxShape, InboxSlot, Link};
-use crate::attr::{PutAttr, SyncAttr};
+use crate::arrivals::{Expect, InboxShape, InboxSlot, Link, Travel};
+use crate::attr::SyncAttr;
 use crate::context::{Context, byte_range};
 use crate::error::{Cause, Error, Result};
 use crate::lpf::Lpf;
-use crate::slot::{GlobalSlot, Registrant};
+use crate::slot::Registrant;
 use crate::typed::area::{Local, Memory};
 use crate::typed::element::Element;
 use crate::typed::message::Message;
@@ -141,7 +141,7 @@ impl<'s, L: Lpf> Context<'s, L> {
         part: Part<'s, T>,
         range: impl RangeBounds<usize>,
     ) -> std::result::Result<Sent<'s, T>, (Error, Part<'s, T>)> {
-        self.send_as(PutAttr::Channel(to.link), to.peer, part, range)
+        self.send_as(to.link, Travel::Cell, part, range)
     }
 
     /// Sends elements `range` of `part` as the next message of `to`, straight into the area that
@@ -157,14 +157,14 @@ impl<'s, L: Lpf> Context<'s, L> {
         part: Part<'s, T>,
         range: impl RangeBounds<usize>,
     ) -> std::result::Result<Sent<'s, T>, (Error, Part<'s, T>)> {
-        self.send_as(PutAttr::Landing(to.link), to.peer, part, range)
+        self.send_as(to.link, Travel::Landing, part, range)
     }
 
     #[track_caller]
     fn send_as<T: Pod>(
         &mut self,
-        attr: PutAttr,
-        peer: Pid,
+        link: Link,
+        travel: Travel,
         part: Part<'s, T>,
         range: impl RangeBounds<usize>,
     ) -> std::result::Result<Sent<'s, T>, (Error, Part<'s, T>)> {
@@ -177,7 +177,7 @@ impl<'s, L: Lpf> Context<'s, L> {
             return Err((Error::misuse(self.pid(), self.superstep(), cause), part));
         }
         let from = part.offset + start;
-        match self.raw.put(part.slot.into(), from, peer, GlobalSlot::NONE, 0, bytes, attr) {
+        match self.raw.send(link, part.slot.into(), from, bytes, travel) {
             Ok(()) => Ok(Sent { part, flush: self.flushes }),
             Err(error) => Err((error, part)),
         }
@@ -225,7 +225,7 @@ impl<'s, L: Lpf> Context<'s, L> {
     ) -> Result<()> {
         if from.len() != counts.len() {
             let text = format!("{} channels but {} counts", from.len(), counts.len());
-            let cause = Cause::Arrivals(text);
+            let cause = Cause::Link(text);
             return Err(Error::misuse(self.pid(), self.superstep(), cause));
         }
         let expected: Vec<Expect> = from
@@ -253,7 +253,7 @@ impl<'s, L: Lpf> Context<'s, L> {
                 if arrival.landed { " in a landing" } else { "" },
                 size_of::<T>()
             );
-            return Err(Error::misuse(self.pid(), self.superstep(), Cause::Arrivals(text)));
+            return Err(Error::misuse(self.pid(), self.superstep(), Cause::Link(text)));
         }
         self.raw.hold(link, nth)?;
         let data = if elements == 0 { std::ptr::dangling() } else { arrival.data.cast::<T>() };
@@ -296,7 +296,7 @@ impl<'s, L: Lpf> Context<'s, L> {
         let is_its = arrival.landed && landing.link == from.link && landing.offer == arrival.offer;
         if !is_its {
             let text = format!("message {nth} on {} did not come into its landing", from.link);
-            return Err(Error::misuse(self.pid(), self.superstep(), Cause::Arrivals(text)));
+            return Err(Error::misuse(self.pid(), self.superstep(), Cause::Link(text)));
         }
         self.raw.release(from.link, nth)?;
         Ok((landing.area, arrival.bytes.checked_div(size_of::<T>()).unwrap_or(0)))

@@ -443,7 +443,7 @@ fn sources(folder: &std::path::Path, into: &mut Vec<std::path::PathBuf>) {
 }
 
 /// A wait that does not publish itself lets processes that disagree wait for ever. So a library waits by `sync`, `expect`
-/// or [`Lpf::consult`](crate::Lpf::consult), and no loop of its own sleeps or polls.
+/// or [`Runtime::consult`](crate::Runtime::consult), and no loop of its own sleeps or polls.
 #[test]
 fn no_loop_waits_outside_the_wait_that_publishes_itself() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");

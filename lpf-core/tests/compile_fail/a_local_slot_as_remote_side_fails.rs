@@ -2,14 +2,14 @@
 
 #![allow(dead_code)]
 
-use lpf_core::{Context, GetAttr, GlobalSlot, LocalSlot, Lpf, PutAttr, Result};
+use lpf_core::{Context, GlobalSlot, LocalSlot, Lpf, Result};
 
 fn put<L: Lpf>(ctx: &mut Context<'_, L>, x: LocalSlot) -> Result<()> {
-    ctx.raw().put(x, 0, 0, x, 0, 8, PutAttr::Default)
+    ctx.raw().put(x, 0, 0, x, 0, 8)
 }
 
 fn get<L: Lpf>(ctx: &mut Context<'_, L>, x: LocalSlot) -> Result<()> {
-    ctx.raw().get(0, x, 0, x, 0, 8, GetAttr::Default)
+    ctx.raw().get(0, x, 0, x, 0, 8)
 }
 
 fn converted(x: LocalSlot) -> GlobalSlot {

@@ -16,7 +16,7 @@ fn areas<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
     ctx.sync()?;
     let sum = ctx.read(&x)[0] + ctx.read(&y)[0];
     assert_eq!(sum, 2);
-    ctx.raw().put(z.slot(), 0, 0, x.global_slot(), 0, 8, Default::default())?;
+    ctx.raw().put(z.slot(), 0, 0, x.global_slot(), 0, 8)?;
     ctx.sync()?;
     ctx.deregister(x).map_err(|(error, _)| error)
 }

@@ -206,7 +206,7 @@ impl MemoryBoard {
         if record.len() <= self.max_record() {
             return Ok(());
         }
-        let cause = Cause::Arrivals("a record that is too long".into());
+        let cause = Cause::Board("a record that is too long".into());
         Err(Error::misuse(self.pid, 0, cause))
     }
 }

@@ -6,7 +6,7 @@ use lpf_core::arrivals::{InboxShape, InboxSlot, Link, not_awaited};
 use lpf_core::{Error, Pid, Result};
 
 use super::ring::{self, FREE, InboxMemory, process_of};
-use super::{End, Links};
+use super::{End, LinkTable};
 use crate::sync::Ordering;
 use crate::threads::Threads;
 
@@ -46,7 +46,7 @@ impl Threads {
         }
         // This process alone grants it, and takes it back.
         if own.owner(ring).granted.load(Ordering::Relaxed) != FREE {
-            return Err(Links::ring_is_taken(&self.local, inbox, ring));
+            return Err(LinkTable::ring_is_taken(&self.local, inbox, ring));
         }
         let pid = self.local.pid;
         let link = self.links.add(shape, inbox, ring, peer, peer_ring, |sent, received| {

@@ -105,7 +105,7 @@ impl Threads {
     #[cold]
     fn stamps_differ(&mut self, call: Call, peer: Pid, stamp: u64) -> Error {
         let text = call.differs(self.local.pid, peer, stamp);
-        let error = Error::fatal(peer, self.local.superstep, Cause::Deadlock(text));
+        let error = Error::fatal(peer, self.local.superstep, Cause::Disagreement(text));
         self.fail_before(self.meeting + 1, error)
     }
 

@@ -87,7 +87,7 @@ fn send(open: &mut OpenLink, pid: Pid, superstep: u64) -> Result<bool> {
                         "process {pid} sends {} bytes to process {}, which has room for {room}: the two do not agree on the length",
                         next.bytes, open.peer
                     );
-                    return Err(Error::fatal(pid, superstep, Cause::Arrivals(text)));
+                    return Err(Error::fatal(pid, superstep, Cause::Disagreement(text)));
                 }
                 Landing::Done => {
                     open.landed += 1;

@@ -45,7 +45,7 @@ case! {
         let board = board(ctx);
         if me == 0 {
             for _ in 0..2 {
-                send(ctx, source, 0..64, peer, mesh.with(peer))?;
+                send(ctx, source, 0..64, mesh.with(peer))?;
                 expect(ctx, &[])?;
             }
             // One message fits the window.
@@ -75,7 +75,7 @@ case! {
         if me > 0 {
             // Eight supersteps without waiting for anybody; the lengths are 0, 5, 10, …
             for k in 0..8 {
-                send(ctx, source, 50 * k..55 * k, 0, mesh.with(0))?;
+                send(ctx, source, 50 * k..55 * k, mesh.with(0))?;
                 expect(ctx, &[])?;
             }
             ctx.sync_with(SyncAttr::Flush)?;
@@ -110,10 +110,10 @@ case! {
                 expect(ctx, &[(mesh.with(2), 1)])?;
                 assert_eq!(latest(ctx, mesh.with(2))?, body(0, 16));
             }
-            1 => send(ctx, source, 0..16, 0, mesh.with(0))?,
+            1 => send(ctx, source, 0..16, mesh.with(0))?,
             2 => {
                 await_version(&board(ctx), 0, Topic(1), 1);
-                send(ctx, source, 0..16, 0, mesh.with(0))?;
+                send(ctx, source, 0..16, mesh.with(0))?;
             }
             _ => {}
         }
@@ -127,11 +127,11 @@ case! {
     pub fn an_empty_message_fills_a_cell_and_counts both_ways [2] |ctx| {
         let mesh = Mesh::open(ctx, 1, 0, 2, 8)?;
         let (_kept, source) = bodies(ctx, 4, 8)?;
-        let (peer, link) = (1 - ctx.pid(), mesh.with(1 - ctx.pid()));
+        let link = mesh.with(1 - ctx.pid());
         for round in 0..20 {
-            send(ctx, source, 8..8, peer, link)?;
-            send(ctx, source, 8..16, peer, link)?;
-            refused!(send(ctx, source, 8..8, peer, link), Misuse, Arrivals(_));
+            send(ctx, source, 8..8, link)?;
+            send(ctx, source, 8..16, link)?;
+            refused!(send(ctx, source, 8..8, link), Misuse, Link(_));
             expect(ctx, &[(link, 2)])?;
             assert_eq!(ctx.raw().awaited(link)?, 2 * (round + 1));
             assert!(message(ctx, link, 2 * round)?.is_empty());
@@ -183,7 +183,7 @@ case! {
         if ctx.pid() == 1 {
             // Half a second, however often the other polls.
             std::thread::sleep(Duration::from_millis(500));
-            send(ctx, source, 0..8, 0, link)?;
+            send(ctx, source, 0..8, link)?;
             ctx.sync_with(SyncAttr::Flush)?;
         } else {
             let expected = [Expect::one(link)];
@@ -216,7 +216,7 @@ case! {
         let (mut buffer, source) = bodies(ctx, 2, 8)?;
         let (p, me) = (ctx.nprocs(), ctx.pid());
         let (next, left) = ((me + 1) % p, (me + p - 1) % p);
-        send(ctx, source, 0..8, next, mesh.with(next))?;
+        send(ctx, source, 0..8, mesh.with(next))?;
         ctx.sync()?;
         // The source is free again after a full sync, which flushed it.
         buffer.write(0, &[0xff; 8]);
@@ -228,8 +228,8 @@ case! {
             match inner.pid() {
                 // It returns at once; its puts leave in leaving.
                 0 => {
-                    send(inner, source, 0..8, 1, mesh.with(1))?;
-                    send(inner, source, 8..16, 1, mesh.with(1))?;
+                    send(inner, source, 0..8, mesh.with(1))?;
+                    send(inner, source, 8..16, mesh.with(1))?;
                 }
                 1 => {
                     std::thread::sleep(Duration::from_millis(30));
@@ -249,10 +249,10 @@ case! {
     pub fn a_flushed_source_may_be_rewritten both_ways [2] |ctx| {
         let mesh = Mesh::open(ctx, 1, 0, 4, 4096)?;
         let (mut buffer, source) = bodies(ctx, 1, 4096)?;
-        let (peer, link) = (1 - ctx.pid(), mesh.with(1 - ctx.pid()));
+        let link = mesh.with(1 - ctx.pid());
         for round in 0..100usize {
             buffer.write(0, &body(round, 4096));
-            send(ctx, source, 0..4096, peer, link)?;
+            send(ctx, source, 0..4096, link)?;
             ctx.sync_with(SyncAttr::Flush)?;
             buffer.fill(0xee);
             expect(ctx, &[(link, 1)])?;
@@ -268,7 +268,7 @@ case! {
         let (me, p) = (ctx.pid(), ctx.nprocs());
         let shape = InboxShape { rings: 2, window: 2, cell_bytes: 8 };
         for window in [0, MAX_WINDOW + 1, u32::MAX] {
-            refused!(ctx.inbox(InboxShape { window, ..shape }), Misuse, Arrivals(_));
+            refused!(ctx.inbox(InboxShape { window, ..shape }), Misuse, Link(_));
         }
         let inbox = ctx.inbox(shape)?;
         let peer = (me + 1) % p;
@@ -294,18 +294,17 @@ case! {
         let taken = ctx.raw().open(inbox, u32::from(me == 0), peer, 0);
         assert!(taken.expect_err("the ring is taken").is_misuse());
         let (_kept, source) = bodies(ctx, 2, 8)?;
-        let target = if me == 0 { 1 } else { me - 1 };
-        let error = send(ctx, source, 0..9, target, link).expect_err("longer than a cell");
+        let error = send(ctx, source, 0..9, link).expect_err("longer than a cell");
         assert!(error.is_misuse(), "{error}");
-        let error = send(ctx, source, 12..17, target, link).expect_err("outside the slot");
+        let error = send(ctx, source, 12..17, link).expect_err("outside the slot");
         assert!(error.is_misuse(), "{error}");
         let unknown = Link::new(99, 0);
-        let error = send(ctx, source, 0..8, target, unknown).expect_err("an unknown link");
+        let error = send(ctx, source, 0..8, unknown).expect_err("an unknown link");
         assert!(error.is_misuse(), "{error}");
         let error = ctx.raw().deregister_inbox(inbox).expect_err("it has open links");
         assert!(error.is_misuse(), "{error}");
         if me < 2 {
-            send(ctx, source, 8..16, target, link)?;
+            send(ctx, source, 8..16, link)?;
             expect(ctx, &[(link, 1)])?;
             assert_eq!(latest(ctx, link)?, body(1, 8));
         }
@@ -318,24 +317,24 @@ case! {
     pub fn what_is_misused_on_arrivals_is_found_at_the_call both_ways [2] |ctx| {
         let mesh = Mesh::open(ctx, 1, 0, 4, 8)?;
         let (_kept, source) = bodies(ctx, 4, 8)?;
-        let (peer, link) = (1 - ctx.pid(), mesh.with(1 - ctx.pid()));
+        let link = mesh.with(1 - ctx.pid());
         for k in 0..3 {
-            send(ctx, source, 8 * k..8 * k + 8, peer, link)?;
+            send(ctx, source, 8 * k..8 * k + 8, link)?;
         }
         ctx.sync()?;
-        refused!(ctx.raw().arrival(link, 0), Misuse, Arrivals(_));
-        refused!(ctx.raw().release(link, 0), Misuse, Arrivals(_));
+        refused!(ctx.raw().arrival(link, 0), Misuse, Link(_));
+        refused!(ctx.raw().release(link, 0), Misuse, Link(_));
         expect(ctx, &[(link, 2)])?;
-        refused!(ctx.raw().arrival(link, 2), Misuse, Arrivals(_));
-        refused!(ctx.raw().arrival(link, u64::MAX), Misuse, Arrivals(_));
+        refused!(ctx.raw().arrival(link, 2), Misuse, Link(_));
+        refused!(ctx.raw().arrival(link, u64::MAX), Misuse, Link(_));
         assert_eq!(message(ctx, link, 1)?, body(1, 8));
         ctx.raw().release(link, 1)?;
-        refused!(ctx.raw().arrival(link, 1), Misuse, Arrivals(_));
-        refused!(ctx.raw().release(link, 1), Misuse, Arrivals(_));
+        refused!(ctx.raw().arrival(link, 1), Misuse, Link(_));
+        refused!(ctx.raw().release(link, 1), Misuse, Link(_));
         assert_eq!(message(ctx, link, 0)?, body(0, 8));
         // The next sync releases what it did not wait for.
         expect(ctx, &[(link, 1)])?;
-        refused!(ctx.raw().arrival(link, 0), Misuse, Arrivals(_));
+        refused!(ctx.raw().arrival(link, 0), Misuse, Link(_));
         assert_eq!(message(ctx, link, 2)?, body(2, 8));
         let unknown = [Expect::one(Link::new(99, 0))];
         let error = ctx.sync_with(SyncAttr::Expected(&unknown)).expect_err("an unknown link");
@@ -359,11 +358,11 @@ case! {
         for round in 0..10 {
             let link = ctx.raw().open(inbox, 0, peer, 0)?;
             if let Some(old) = old {
-                let error = send(ctx, source, 0..8, peer, old).expect_err("a closed link");
+                let error = send(ctx, source, 0..8, old).expect_err("a closed link");
                 assert!(error.is_misuse(), "{error}");
             }
             buffer.write(0, &body(round, 8));
-            send(ctx, source, 0..8, peer, link)?;
+            send(ctx, source, 0..8, link)?;
             expect(ctx, &[(link, 1)])?;
             assert_eq!(latest(ctx, link)?, body(round, 8));
             ctx.sync()?;

@@ -28,7 +28,7 @@ case! {
                         buffer.write(200 * k, &body(first + k, 200));
                     }
                     for k in 0..4 {
-                        send(ctx, source, 200 * k..200 * k + 200, 1, mesh.with(1))?;
+                        send(ctx, source, 200 * k..200 * k + 200, mesh.with(1))?;
                     }
                     ctx.sync_with(SyncAttr::Flush)?;
                     board.write(Topic(1), &(first + 4).to_le_bytes())?;
@@ -79,7 +79,7 @@ case! {
                         for k in 0..w {
                             let at = (half + to as usize * w + k) * 32;
                             buffer.write(at, &body(number(round, me, to, k), 32));
-                            send(ctx, source, at..at + 32, to, mesh.with(to))?;
+                            send(ctx, source, at..at + 32, mesh.with(to))?;
                         }
                     }
                     // Now before, now after the wait.
@@ -109,12 +109,12 @@ case! {
     pub fn more_puts_than_the_window_in_a_superstep_are_misuse both_ways [2] |ctx| {
         let mesh = Mesh::open(ctx, 1, 0, 3, 8)?;
         let (_kept, source) = bodies(ctx, 1, 8)?;
-        let (peer, link) = (1 - ctx.pid(), mesh.with(1 - ctx.pid()));
+        let link = mesh.with(1 - ctx.pid());
         for _ in 0..10 {
             for _ in 0..3 {
-                send(ctx, source, 0..8, peer, link)?;
+                send(ctx, source, 0..8, link)?;
             }
-            refused!(send(ctx, source, 0..8, peer, link), Misuse, Arrivals(_));
+            refused!(send(ctx, source, 0..8, link), Misuse, Link(_));
             expect(ctx, &[(link, 3)])?;
         }
         ctx.sync()?;
@@ -135,7 +135,7 @@ case! {
             let [message] = ctx.expect([channel])?;
             kept.push(message);
         }
-        refused!(ctx.expect([channel]), Misuse, Arrivals(_));
+        refused!(ctx.expect([channel]), Misuse, Link(_));
         assert_eq!((kept[0][0], kept[1][3]), (0, 1));
         drop(kept);
         ctx.sync()?;
@@ -150,11 +150,11 @@ case! {
         let board = board(ctx);
         match ctx.pid() {
             0 => {
-                send(ctx, source, 0..8, 1, mesh.with(1))?;
+                send(ctx, source, 0..8, mesh.with(1))?;
                 expect(ctx, &[])?;
                 // Process 1 has released nothing: this one has no credit.
-                send(ctx, source, 8..16, 1, mesh.with(1))?;
-                send(ctx, source, 8..16, 2, mesh.with(2))?;
+                send(ctx, source, 8..16, mesh.with(1))?;
+                send(ctx, source, 8..16, mesh.with(2))?;
                 expect(ctx, &[])?;
                 // A wait for process 2 makes progress on everything.
                 expect(ctx, &[(mesh.with(2), 1)])?;
@@ -171,7 +171,7 @@ case! {
                 expect(ctx, &[(mesh.with(0), 1)])?;
                 assert_eq!(latest(ctx, mesh.with(0))?, body(1, 8));
                 board.write(Topic(2), &[1])?;
-                send(ctx, source, 0..8, 0, mesh.with(0))?;
+                send(ctx, source, 0..8, mesh.with(0))?;
             }
         }
         ctx.sync()?;
@@ -191,11 +191,11 @@ case! {
             let mut refusals = 0;
             for number in 0..MESSAGES {
                 let range = 20 * number..20 * number + 20;
-                if send(ctx, source, range.clone(), 1, link).is_err_and(|e| e.is_misuse()) {
+                if send(ctx, source, range.clone(), link).is_err_and(|e| e.is_misuse()) {
                     refusals += 1;
                     board.write(Topic(1), &number.to_le_bytes())?;
                     ctx.sync_with(SyncAttr::Flush)?;
-                    send(ctx, source, range, 1, link)?;
+                    send(ctx, source, range, link)?;
                 }
                 expect(ctx, &[])?;
             }
@@ -221,11 +221,11 @@ fn wait_with_a_release_unreported<L: Lpf>(ctx: &mut Context<'_, L>, idle: usize)
     match ctx.pid() {
         1 => {
             for number in 0..5 {
-                send(ctx, source, 8 * number..8 * number + 8, 0, mesh.with(0))?;
+                send(ctx, source, 8 * number..8 * number + 8, mesh.with(0))?;
                 expect(ctx, &[])?;
             }
             ctx.sync_with(SyncAttr::Flush)?;
-            send(ctx, source, 40..48, 2, mesh.with(2))?;
+            send(ctx, source, 40..48, mesh.with(2))?;
         }
         0 => {
             expect(ctx, &[(mesh.with(1), 1)])?;
@@ -240,7 +240,7 @@ fn wait_with_a_release_unreported<L: Lpf>(ctx: &mut Context<'_, L>, idle: usize)
         }
         _ => {
             expect(ctx, &[(mesh.with(1), 1)])?;
-            send(ctx, source, 0..8, 0, mesh.with(0))?;
+            send(ctx, source, 0..8, mesh.with(0))?;
         }
     }
     ctx.sync()
@@ -270,7 +270,7 @@ case! {
         let link = mesh.with(1 - ctx.pid());
         if ctx.pid() == 1 {
             for number in 0..5 {
-                send(ctx, source, 8 * number..8 * number + 8, 0, link)?;
+                send(ctx, source, 8 * number..8 * number + 8, link)?;
                 expect(ctx, &[])?;
             }
             ctx.sync_with(SyncAttr::Flush)?;
@@ -293,13 +293,13 @@ case! {
     pub fn awaiting_more_before_the_first_came_releases_nothing both_ways [2] |ctx| {
         let mesh = Mesh::open(ctx, 1, 0, 4, 8)?;
         let (_kept, source) = bodies(ctx, 3, 8)?;
-        let (peer, link) = (1 - ctx.pid(), mesh.with(1 - ctx.pid()));
+        let link = mesh.with(1 - ctx.pid());
         ctx.sync()?;
         let one = [Expect::one(link)];
         ctx.raw().expect(&one)?;
         ctx.raw().expect(&one)?;
         for number in 0..3 {
-            send(ctx, source, 8 * number..8 * number + 8, peer, link)?;
+            send(ctx, source, 8 * number..8 * number + 8, link)?;
         }
         expect(ctx, &[(link, 1)])?;
         for number in 0..3 {
@@ -325,16 +325,16 @@ case! {
         });
         let [first, second] = [links[0].clone()?, links[1].clone()?];
         if me == 0 {
-            send(ctx, source, 0..8, 1, first)?;
+            send(ctx, source, 0..8, first)?;
             ctx.sync_with(SyncAttr::Flush)?;
             for number in 0..2 * WINDOW {
-                send(ctx, source, 8 * number..8 * number + 8, 1, second)?;
+                send(ctx, source, 8 * number..8 * number + 8, second)?;
                 expect(ctx, &[])?;
             }
             expect(ctx, &[(first, 1)])?;
             assert_eq!(latest(ctx, first)?, body(3, 8));
             for number in 0..2 * WINDOW {
-                send(ctx, source, 8 * number..8 * number + 8, 1, first)?;
+                send(ctx, source, 8 * number..8 * number + 8, first)?;
                 expect(ctx, &[])?;
             }
             for _ in 0..100 {
@@ -348,7 +348,7 @@ case! {
                 expect(ctx, &[(first, 1)])?;
                 assert_eq!(latest(ctx, first)?, body(number, 8));
             }
-            send(ctx, source, 24..32, 0, first)?;
+            send(ctx, source, 24..32, first)?;
             await_version(&board, 0, Topic(1), 1);
             for number in 0..2 * WINDOW {
                 expect(ctx, &[(second, 1)])?;

@@ -53,8 +53,8 @@ case! {
         match ctx.pid() {
             0 => {
                 let (_kept, source) = bodies(ctx, 2, 100_000)?;
-                send_landing(ctx, source, 0..100_000, 1, mesh.with(1))?;
-                send(ctx, source, 100_000..100_008, 2, mesh.with(2))?;
+                send_landing(ctx, source, 0..100_000, mesh.with(1))?;
+                send(ctx, source, 100_000..100_008, mesh.with(2))?;
                 expect(ctx, &[])?;
                 board.write(Topic(1), &[])?;
                 ctx.sync_with(SyncAttr::Flush)?;
@@ -91,7 +91,7 @@ case! {
         const BYTES: usize = 3000;
         const ROUNDS: usize = 50;
         let mesh = Mesh::open(ctx, 2, 0, 4, 16)?;
-        let (peer, link) = (1 - ctx.pid(), mesh.with(1 - ctx.pid()));
+        let link = mesh.with(1 - ctx.pid());
         let (_kept, source) = bodies(ctx, 4, BYTES)?;
         let mut area = Buffer::zeroed(2 * BYTES);
         let slot = area.local(ctx)?;
@@ -103,10 +103,10 @@ case! {
                 assert_eq!(number, (2 * round + half) as u64, "offers are counted");
             }
             let of = |k: usize, len: usize| k * BYTES..k * BYTES + len;
-            send_landing(ctx, source, of(0, BYTES), peer, link)?;
-            send(ctx, source, of(1, 16), peer, link)?;
-            send_landing(ctx, source, of(2, BYTES), peer, link)?;
-            send(ctx, source, of(3, 7), peer, link)?;
+            send_landing(ctx, source, of(0, BYTES), link)?;
+            send(ctx, source, of(1, 16), link)?;
+            send_landing(ctx, source, of(2, BYTES), link)?;
+            send(ctx, source, of(3, 7), link)?;
             expect(ctx, &[(link, 4)])?;
             let first = 4 * round as u64;
             let landed = [true, false, true, false];
@@ -132,7 +132,7 @@ case! {
     pub fn landings_of_every_size_arrive_exactly both_ways [2] |ctx| {
         const MOST: usize = 2 << 20;
         let mesh = Mesh::open(ctx, 2, 0, 2, 8)?;
-        let (peer, link) = (1 - ctx.pid(), mesh.with(1 - ctx.pid()));
+        let link = mesh.with(1 - ctx.pid());
         let (kept, source) = bodies(ctx, 1, MOST)?;
         let sent = kept.to_vec();
         let mut area = Buffer::zeroed(MOST + 1);
@@ -141,7 +141,7 @@ case! {
             area.fill(0xaa);
             // SAFETY: nothing touches the area until the sync that awaits the message.
             unsafe { ctx.raw().offer(link, slot, 0, MOST)? };
-            send_landing(ctx, source, 0..bytes, peer, link)?;
+            send_landing(ctx, source, 0..bytes, link)?;
             expect(ctx, &[(link, 1)])?;
             ctx.sync_with(SyncAttr::Flush)?;
             assert!(area.read(0, bytes) == sent[..bytes], "{bytes} bytes differ");
@@ -162,7 +162,7 @@ case! {
     pub fn what_is_misused_on_offers_is_found_at_the_call both_ways [2] |ctx| {
         let mesh = Mesh::open(ctx, 1, 0, 2, 8)?;
         let (_kept, slot) = bodies(ctx, 1, 64)?;
-        let (peer, link) = (1 - ctx.pid(), mesh.with(1 - ctx.pid()));
+        let link = mesh.with(1 - ctx.pid());
         // SAFETY: it names no slot.
         let unknown = unsafe { GlobalSlot::from_bits(77) };
         // SAFETY: nobody touches the memory until the messages were awaited; wrong offers are
@@ -184,7 +184,7 @@ case! {
             bodies(ctx, 1, 8)?
         };
         for _ in 0..2 {
-            send_landing(ctx, source, 0..8, peer, link)?;
+            send_landing(ctx, source, 0..8, link)?;
         }
         expect(ctx, &[(link, 2)])?;
         assert_eq!(latest(ctx, link)?, body(0, 8));
@@ -204,7 +204,7 @@ lpf_core::program! {
             }
             inner.sync()?;
             let error = match inner.pid() {
-                0 => send_landing(inner, slot, 0..51, 1, mesh.with(1))
+                0 => send_landing(inner, slot, 0..51, mesh.with(1))
                     .and_then(|()| inner.sync_with(SyncAttr::Flush)),
                 1 => expect(inner, &[(mesh.with(0), 1)]),
                 _ => inner.sync(),
@@ -236,7 +236,7 @@ lpf_core::program! {
             inner.sync()?;
             let start = Instant::now();
             let error = if inner.pid() == 0 {
-                send_landing(inner, source, 0..1000, 1, mesh.with(1))?;
+                send_landing(inner, source, 0..1000, mesh.with(1))?;
                 inner.sync_with(SyncAttr::Flush).expect_err("the peer never offers")
             } else {
                 sync_until_fatal(inner)

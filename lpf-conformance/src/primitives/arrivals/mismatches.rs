@@ -78,7 +78,7 @@ case! {
             let stamp = 10 + inner.pid();
             inner.raw().enter(call(1, stamp));
             if inner.pid() == 0 {
-                send(inner, source, 0..8, 1, mesh.with(1))?;
+                send(inner, source, 0..8, mesh.with(1))?;
             }
             expect(inner, &[(mesh.with(1 - inner.pid()), 1)])
         });
@@ -96,7 +96,7 @@ case! {
             let bytes = 8 << inner.pid();
             inner.raw().enter(call(7, bytes));
             let peer = 1 - inner.pid();
-            send(inner, source, 0..bytes as usize, peer, mesh.with(peer))?;
+            send(inner, source, 0..bytes as usize, mesh.with(peer))?;
             expect(inner, &[(mesh.with(peer), 1)])?;
             inner.sync()
         });
@@ -132,7 +132,7 @@ case! {
             let number = 3 + inner.pid();
             inner.raw().enter(call(number, 5));
             if inner.pid() == 1 {
-                send(inner, source, 0..8, 0, mesh.with(0))?;
+                send(inner, source, 0..8, mesh.with(0))?;
                 inner.sync_with(SyncAttr::Flush)?;
                 return inner.sync();
             }
@@ -173,11 +173,11 @@ case! {
             }
             if me == 2 {
                 std::thread::sleep(Duration::from_millis(900));
-                send(ctx, source, 0..64, 1, mesh.with(1))?;
+                send(ctx, source, 0..64, mesh.with(1))?;
             } else if me == 1 {
                 expect(ctx, &[(mesh.with(2), 1)])?;
                 assert_eq!(latest(ctx, mesh.with(2))?, body(0, 64));
-                send(ctx, source, 0..64, 0, mesh.with(0))?;
+                send(ctx, source, 0..64, mesh.with(0))?;
             } else if me == 0 {
                 expect(ctx, &[(mesh.with(1), 1)])?;
                 assert_eq!(latest(ctx, mesh.with(1))?, body(0, 64));

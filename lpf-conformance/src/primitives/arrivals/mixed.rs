@@ -1,6 +1,6 @@
 //! Full and expected supersteps beside each other.
 
-use lpf_core::{GetAttr, InboxShape, PutAttr, SyncAttr};
+use lpf_core::{InboxShape, SyncAttr};
 
 use super::{Mesh, bodies, body, channels, expect, latest, send};
 use crate::memory::Buffer;
@@ -55,13 +55,13 @@ case! {
         ctx.resize(3, 40)?;
         let (peer, link) = (1 - ctx.pid(), mesh.with(1 - ctx.pid()));
         for _ in 0..3 {
-            send(ctx, source, 0..8, peer, link)?;
+            send(ctx, source, 0..8, link)?;
             expect(ctx, &[(link, 1)])?;
             assert_eq!(latest(ctx, link)?, body(0, 8));
             ctx.sync_with(SyncAttr::Flush)?;
-            let put = ctx.raw().put(source, 0, peer, slot, 0, 8, PutAttr::Default);
+            let put = ctx.raw().put(source, 0, peer, slot, 0, 8);
             refused!(put, Misuse, InactiveSlot { .. });
-            let get = ctx.raw().get(peer, slot, 0, source, 0, 8, GetAttr::Default);
+            let get = ctx.raw().get(peer, slot, 0, source, 0, 8);
             refused!(get, Misuse, InactiveSlot { .. });
             refused!(buffer.local(ctx), Misuse, SlotsUsedUp { reserved: 2, .. });
             assert!(ctx.raw().open(inbox, 0, peer, 0).expect_err("not active").is_misuse());
@@ -70,7 +70,7 @@ case! {
         buffer.local(ctx)?;
         ctx.raw().open(inbox, 0, peer, 0)?;
         for _ in 0..20 {
-            ctx.raw().put(source, 0, peer, slot, 0, 8, PutAttr::Default)?;
+            ctx.raw().put(source, 0, peer, slot, 0, 8)?;
         }
         ctx.sync()?;
         assert_eq!(buffer.to_vec(), body(0, 8));
@@ -90,9 +90,9 @@ case! {
         let (to, from) = (mesh.with(next), mesh.with(left));
         for round in 0..60usize {
             let k = round % 8;
-            send(ctx, source, 8 * k..8 * k + 8, next, to)?;
+            send(ctx, source, 8 * k..8 * k + 8, to)?;
             if round % 3 == 0 {
-                ctx.raw().put(source, 8 * k, next, slot, 0, 8, PutAttr::Default)?;
+                ctx.raw().put(source, 8 * k, next, slot, 0, 8)?;
                 ctx.sync()?;
                 assert_eq!(target.to_vec(), body(k, 8), "the put of round {round}");
                 // Nobody puts here again before this process has looked.
@@ -135,12 +135,12 @@ case! {
             links.push((to, ctx.raw().open(inbox, 0, left, 1)?));
         }
         let [(small_to, small_from), (large_to, large_from)] = links[..] else { unreachable!() };
-        send(ctx, source, 0..4, next, small_to)?;
-        send(ctx, source, 9000..18_000, next, large_to)?;
+        send(ctx, source, 0..4, small_to)?;
+        send(ctx, source, 9000..18_000, large_to)?;
         ctx.rehook(lpf_core::Args::none(), |inner, _args| {
             let mesh = Mesh::open(inner, 1, 0, 2, 16)?;
             let (_kept, source) = bodies(inner, 3, 16)?;
-            send(inner, source, 32..48, next, mesh.with(next))?;
+            send(inner, source, 32..48, mesh.with(next))?;
             expect(inner, &[(mesh.with(left), 1)])?;
             assert_eq!(latest(inner, mesh.with(left))?, body(2, 16));
             inner.sync()

@@ -22,8 +22,8 @@ case! {
         if me == 0 {
             for peer in 1..ctx.nprocs() {
                 let link = ctx.raw().open(inbox, peer, peer, 0)?;
-                send(ctx, source, 0..8, peer, link)?;
-                send(ctx, source, 8..16, peer, link)?;
+                send(ctx, source, 0..8, link)?;
+                send(ctx, source, 8..16, link)?;
             }
             // Nobody has opened yet: nothing has left, and nobody waits.
             assert!(!ctx.raw().poll(Awaited::Flushed)?);
@@ -65,7 +65,7 @@ case! {
                 let link = ctx.raw().open(inbox, 0, 0, 0)?;
                 for message in 0..3 {
                     let at = 8 * ((round + ctx.pid() as usize + message) % 8);
-                    send(ctx, source, at..at + 8, 0, link)?;
+                    send(ctx, source, at..at + 8, link)?;
                     ctx.sync_with(SyncAttr::Flush)?;
                 }
                 if round % 2 == 1 {
@@ -89,8 +89,8 @@ case! {
         let me = ctx.pid();
         if me == 0 {
             let (one, two) = (ctx.raw().open(inbox, 1, 1, 0)?, ctx.raw().open(inbox, 2, 2, 0)?);
-            send(ctx, source, 0..8, 1, one)?;
-            send(ctx, source, 0..8, 2, two)?;
+            send(ctx, source, 0..8, one)?;
+            send(ctx, source, 0..8, two)?;
             while !ctx.raw().poll(Awaited::FlushedOn(&[one]))? {
                 std::thread::yield_now();
             }
@@ -137,7 +137,7 @@ case! {
             let (_kept, source) = bodies(inner, 1, 8)?;
             if inner.pid() == 0 {
                 let link = inner.raw().open(inbox, 0, 1, 0)?;
-                send(inner, source, 0..8, 1, link)?;
+                send(inner, source, 0..8, link)?;
             }
             inner.sync()
         });
@@ -159,7 +159,7 @@ case! {
                 inner.raw().open(inbox, 0, 2, 0)?;
             } else {
                 let link = inner.raw().open(inbox, 0, 0, 0)?;
-                send(inner, source, 0..8, 0, link)?;
+                send(inner, source, 0..8, link)?;
             }
             inner.sync()
         });
@@ -184,16 +184,16 @@ case! {
                 }
                 1 => {
                     let link = inner.raw().open(inbox, 0, 0, 0)?;
-                    send(inner, source, 0..8, 0, link)?;
+                    send(inner, source, 0..8, link)?;
                     let next = inner.raw().open(inbox, 1, 2, 1)?;
                     expect(inner, &[(next, 1)])?;
                 }
                 _ => {
                     let link = inner.raw().open(inbox, 0, 0, 0)?;
-                    send(inner, source, 0..8, 0, link)?;
+                    send(inner, source, 0..8, link)?;
                     inner.sync_with(SyncAttr::Flush)?;
                     let former = inner.raw().open(inbox, 1, 1, 1)?;
-                    send(inner, source, 0..8, 1, former)?;
+                    send(inner, source, 0..8, former)?;
                 }
             }
             inner.sync()
@@ -220,7 +220,7 @@ case! {
                 }
                 me => {
                     let link = inner.raw().open(inbox, 0, 0, 0)?;
-                    send(inner, source, 0..8, 0, link)?;
+                    send(inner, source, 0..8, link)?;
                     let answers = inner.raw().open(inbox, 1, 0, 1)?;
                     // Nobody waits for the put of process 2.
                     expect(inner, &[(if me == 1 { answers } else { link }, 1)])?;
@@ -253,11 +253,11 @@ case! {
                     board(inner).write(Topic(1), &[1])?;
                 } else if me == 1 {
                     let link = inner.raw().open(inbox, 0, 0, 0)?;
-                    send(inner, source, 0..8, 0, link)?;
+                    send(inner, source, 0..8, link)?;
                     inner.sync_with(SyncAttr::Flush)?;
                     await_version(&board(inner), 0, Topic(1), 1);
                     // The other is done with the link.
-                    send(inner, source, 0..8, 0, link)?;
+                    send(inner, source, 0..8, link)?;
                     inner.sync_with(SyncAttr::Flush)?;
                     inner.raw().close(link)?;
                 }
@@ -269,7 +269,7 @@ case! {
                 } else if me == next {
                     let link = inner.raw().open(inbox, 0, 0, 0)?;
                     if sends {
-                        send(inner, source, 8..16, 0, link)?;
+                        send(inner, source, 8..16, link)?;
                     }
                 }
                 inner.sync()
@@ -289,8 +289,8 @@ case! {
             let me = inner.pid();
             let link = if me < 2 { Some(inner.raw().open(inbox, 0, 1 - me, 0)?) } else { None };
             if let (1, Some(link)) = (me, link) {
-                send(inner, source, 0..8, 0, link)?;
-                send(inner, source, 0..8, 0, link)?;
+                send(inner, source, 0..8, link)?;
+                send(inner, source, 0..8, link)?;
             }
             if let (0, Some(link)) = (me, link) {
                 expect(inner, &[(link, 1)])?;
@@ -328,7 +328,7 @@ case! {
                             await_version(&board(inner), 0, Topic(1), 1);
                         }
                         let link = inner.raw().open(inbox, 0, 0, 0)?;
-                        send(inner, source, 0..8, 0, link)?;
+                        send(inner, source, 0..8, link)?;
                         inner.sync_with(SyncAttr::Flush)?;
                         inner.raw().close(link)?;
                     }

@@ -1,8 +1,8 @@
 //! Puts in parts: one put, as many messages as it fills cells.
 
-use lpf_core::{PutAttr, SyncAttr};
+use lpf_core::{SyncAttr, Travel};
 
-use super::{Mesh, bodies, body, expect, latest, message, put, send, send_landing};
+use super::{Mesh, bodies, body, expect, latest, message, send, send_as, send_landing};
 use crate::memory::Buffer;
 use crate::verdict::refused;
 
@@ -22,7 +22,7 @@ case! {
         let (me, p) = (ctx.pid(), ctx.nprocs());
         let (right, left) = ((me + 1) % p, (me + p - 1) % p);
         for bytes in lengths {
-            put(ctx, source, 0..bytes, right, PutAttr::Parts(mesh.with(right), CELL))?;
+            send_as(ctx, source, 0..bytes, mesh.with(right), Travel::Parts(CELL))?;
             let mut came = Vec::new();
             for part in 0..parts(bytes, CELL) {
                 expect(ctx, &[(mesh.with(left), 1)])?;
@@ -51,14 +51,14 @@ case! {
             if me == 0 {
                 let longest = ctx.raw().longest_part(link)?;
                 for part in [Some(0), longest.checked_add(1)].into_iter().flatten() {
-                    let unfit = put(ctx, source, 0..9, peer, PutAttr::Parts(link, part));
-                    refused!(unfit, Misuse, Arrivals(_));
+                    let unfit = send_as(ctx, source, 0..9, link, Travel::Parts(part));
+                    refused!(unfit, Misuse, Link(_));
                 }
-                put(ctx, source, 0..20 * CELL, peer, PutAttr::Parts(link, CELL))?;
-                send(ctx, source, CELL..CELL + 5, peer, link)?;
-                send_landing(ctx, source, 0..3 * CELL, peer, link)?;
-                let one_more = put(ctx, source, 0..1, peer, PutAttr::Parts(link, CELL));
-                refused!(one_more, Misuse, Arrivals(_));
+                send_as(ctx, source, 0..20 * CELL, link, Travel::Parts(CELL))?;
+                send(ctx, source, CELL..CELL + 5, link)?;
+                send_landing(ctx, source, 0..3 * CELL, link)?;
+                let one_more = send_as(ctx, source, 0..1, link, Travel::Parts(CELL));
+                refused!(one_more, Misuse, Link(_));
                 ctx.sync_with(SyncAttr::Flush)?;
                 // What has left is the sender's again.
                 kept.fill(round);
@@ -91,7 +91,7 @@ case! {
         let (_kept, source) = bodies(ctx, 1, bytes)?;
         let (me, p) = (ctx.pid(), ctx.nprocs());
         for other in (1..p).map(|step| (me + step) % p) {
-            put(ctx, source, 0..bytes, other, PutAttr::Parts(mesh.with(other), CELL))?;
+            send_as(ctx, source, 0..bytes, mesh.with(other), Travel::Parts(CELL))?;
         }
         let whole = body(0, bytes);
         for other in (1..p).map(|step| (me + p - step) % p) {

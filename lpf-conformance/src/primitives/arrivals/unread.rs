@@ -22,7 +22,7 @@ case! {
                 if me < 2 {
                     let link = inner.raw().open(inbox, 0, 1 - me, 0)?;
                     for _ in 0..if me == 1 { sent } else { 0 } {
-                        send(inner, source, 0..8, 0, link)?;
+                        send(inner, source, 0..8, link)?;
                     }
                     for _ in 0..if me == 0 { awaited } else { 0 } {
                         expect(inner, &[(link, 1)])?;
@@ -52,10 +52,10 @@ case! {
                 if me < 2 {
                     let link = inner.raw().open(inbox, 0, 1 - me, 0)?;
                     if me == 1 {
-                        send(inner, source, 0..8, 0, link)?;
+                        send(inner, source, 0..8, link)?;
                         inner.sync_with(SyncAttr::Flush)?;
                         await_version(&board(inner), 0, Topic(1), 1);
-                        send(inner, source, 0..8, 0, link)?;
+                        send(inner, source, 0..8, link)?;
                         inner.sync_with(SyncAttr::Flush)?;
                     } else {
                         expect(inner, &[(link, 1)])?;

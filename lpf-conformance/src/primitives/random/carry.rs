@@ -87,9 +87,9 @@ fn superstep<L: Lpf>(
             let (range, link) = (end.at..end.at + message.bytes, mesh.with(end.peer));
             end.at = range.end;
             if message.is_landing {
-                send_landing(ctx, end.sources, range, end.peer, link)?;
+                send_landing(ctx, end.sources, range, link)?;
             } else {
-                send(ctx, end.sources, range, end.peer, link)?;
+                send(ctx, end.sources, range, link)?;
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Carries a random program out on every process.
 
-use lpf_core::{Context, Error, GetAttr, GlobalSlot, Lpf, Pid, PutAttr, Result, Slot, SyncAttr};
+use lpf_core::{Context, Error, GlobalSlot, Lpf, Pid, Result, Slot, SyncAttr};
 
 use super::oracle::{bytes_before, check, named};
 use super::program::{NULL, Program, Request, SPARSE, windows};
@@ -126,9 +126,9 @@ fn queue<L: Lpf>(ctx: &mut Context<'_, L>, request: &Request, areas: &Areas) -> 
     let bytes = request.bytes as usize;
     if request.is_put {
         let (from, to) = (from.local_side(), to.remote_side());
-        ctx.raw().put(from, at, target.pid, to, there, bytes, PutAttr::Default)
+        ctx.raw().put(from, at, target.pid, to, there, bytes)
     } else {
         let (from, to) = (from.remote_side(), to.local_side());
-        ctx.raw().get(source.pid, from, at, to, there, bytes, GetAttr::Default)
+        ctx.raw().get(source.pid, from, at, to, there, bytes)
     }
 }

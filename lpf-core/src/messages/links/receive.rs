@@ -201,5 +201,5 @@ impl Rings {
 #[cold]
 fn stamps_differ(local: &LocalState, call: Call, peer: crate::Pid, stamp: u64) -> Error {
     let text = call.differs(local.pid, peer, stamp);
-    Error::fatal(peer, local.superstep, Cause::Deadlock(text))
+    Error::fatal(peer, local.superstep, Cause::Disagreement(text))
 }

@@ -84,7 +84,7 @@ impl Rings {
                         "process {} sends {} bytes to process {}, which has room for {room}: the two do not agree on the length",
                         self.pid, next.bytes, link.peer
                     );
-                    let error = Error::fatal(self.pid, local.superstep, Cause::Arrivals(text));
+                    let error = Error::fatal(self.pid, local.superstep, Cause::Disagreement(text));
                     return Err(Stop::Fatal(error.at_known(call.place.map(Place::from))));
                 }
             }
