@@ -1,9 +1,10 @@
 //! `lpf cost`: what each algorithm of a collective costs by h g + l, and which one is chosen.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::Args;
 use lpf::Pid;
 use lpf::collectives::Collective;
 use lpf::collectives::cost::Vector;
@@ -12,11 +13,11 @@ use lpf::settings::Settings;
 use lpf::tables::{self, Table};
 use serde::Serialize;
 
-use crate::args::Cost;
 use crate::failure::{Failure, Result};
 use crate::output::{self, digits, json, processes, size, table, time};
-use crate::probe::caveat;
 use crate::started;
+use crate::uncertainty::caveat;
+use crate::values::{bytes, collective, elements, size as processes_of_job};
 
 /// A row of `--json`.
 #[derive(Clone, Debug, Serialize)]
@@ -44,6 +45,47 @@ struct Source {
     sentence: String,
 }
 
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Cost {
+    /// Which collective: broadcast, reduce, allreduce, reduce-scatter, scan, exscan, gather, scatter, allgather
+    /// or alltoall
+    #[arg(value_name = "COLLECTIVE")]
+    collective: String,
+
+    /// Elements that one process contributes in all; in a broadcast and a scatter the root
+    #[arg(short, value_name = "ELEMENTS", default_value = "1", value_parser = elements)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) n: usize,
+
+    /// Bytes of an element
+    #[arg(long, value_name = "BYTES", default_value = "8", value_parser = bytes)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) element: usize,
+
+    /// Number of processes (default: LPF_PROCS, else the cores)
+    #[arg(short, value_name = "N", value_parser = processes_of_job, allow_negative_numbers = true)]
+    pub(crate) p: Option<Pid>,
+
+    /// A file of tables that lpf probe has saved, here or on another machine (default: this one's)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) table: Option<PathBuf>,
+
+    /// Backend: threads, tcp, mpi (default: LPF_BACKEND, else the one that the table is of)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) backend: Option<String>,
+
+    /// Print one JSON object per algorithm and nothing else
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Cost {
+    /// Which one.
+    pub(crate) fn collective(&self) -> Result<Collective> {
+        collective(&self.collective)
+    }
+}
+
 pub(crate) fn run(options: &Cost) -> Result<()> {
     let collective = options.collective()?;
     let settings = Settings::from_environment()?;
@@ -61,14 +103,15 @@ pub(crate) fn run(options: &Cost) -> Result<()> {
         json(&mut out, &rows)?;
         return Ok(out.flush()?);
     }
-    output::people(|out| {
+    let printed = output::people(|out| {
         shown(out, collective, &rows, &source)?;
         if n == options.n {
             return Ok(());
         }
         let given = options.n;
         writeln!(out, "{given} elements are rounded up to {n}: the same number for each process")
-    })
+    });
+    Ok(printed?)
 }
 
 /// So many elements, rounded up to as many for each process where each gets another part: the collectives

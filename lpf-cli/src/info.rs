@@ -4,13 +4,13 @@ use std::fmt::Debug;
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use clap::Args;
 use lpf::host::Host;
 use lpf::machine::Row;
 use lpf::settings::{Launched, Setting, Settings, Source, by_mpi_launcher, cores, unknown};
 use lpf::tables::{Found, Store, Table};
 use serde::Serialize;
 
-use crate::args::Info;
 use crate::failure::Result;
 use crate::misspelt;
 use crate::output::{self, digits, size, table, time, within};
@@ -59,6 +59,13 @@ struct SettingShown {
     /// Why its value is not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Info {
+    /// Print one JSON object and nothing else
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 pub(crate) fn run(options: &Info) -> Result<()> {

@@ -16,7 +16,9 @@ mod failure;
 mod given;
 mod info;
 mod interrupt;
+mod measuring;
 mod misspelt;
+mod orders;
 mod output;
 mod place;
 mod plot;
@@ -26,6 +28,8 @@ mod remarks;
 mod run;
 mod schedule;
 mod started;
+mod uncertainty;
+mod values;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -50,7 +54,7 @@ fn main() -> ExitCode {
             Command::Run(options) => run::run(&options),
             Command::Secret => secret(),
             Command::Shepherd(options) => run::shepherd(&options),
-            Command::Measure => place::answer_orders(),
+            Command::Measure => orders::answer(),
             #[cfg(feature = "mpi")]
             Command::MpiOwn => bench::answer_mpi_orders(),
             Command::Probe(options) => probe::run(&options),

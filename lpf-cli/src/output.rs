@@ -19,9 +19,6 @@ use serde::Serialize;
 
 use lpf::Pid;
 
-use crate::args::Measuring;
-use crate::failure::Result;
-
 static LOST: OnceLock<Errno> = OnceLock::new();
 
 /// Why something was not written, other than that its reader has closed the pipe.
@@ -91,11 +88,11 @@ pub(crate) fn say(text: impl Display) {
 }
 
 /// Prints text for people to standard output.
-pub(crate) fn people(print: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+pub(crate) fn people(print: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut text = Vec::new();
     print(&mut text)?;
     let text = fitted(&String::from_utf8_lossy(&text), io::stdout().is_terminal());
-    Ok(Standard::Output.write_all(text.as_bytes())?)
+    Standard::Output.write_all(text.as_bytes())
 }
 
 /// A name or a text of the user's, for a sentence: without control characters, so on one line.
@@ -134,30 +131,8 @@ fn folded(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Prints rows in the form that was asked for; `table` prints for people.
-pub(crate) fn rows<R: Serialize>(
-    options: &Measuring,
-    rows: &[R],
-    table: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<()> {
-    if !options.is_for_programs() {
-        return people(table);
-    }
-    let mut out = standard();
-    if options.json {
-        json(&mut out, rows)?;
-    } else {
-        let mut csv = csv::Writer::from_writer(&mut out);
-        for row in rows {
-            csv.serialize(row)?;
-        }
-        csv.flush()?;
-    }
-    Ok(out.flush()?)
-}
-
 /// A JSON object in a line for each row.
-pub(crate) fn json<R: Serialize>(out: &mut dyn Write, rows: &[R]) -> Result<()> {
+pub(crate) fn json<R: Serialize>(out: &mut dyn Write, rows: &[R]) -> io::Result<()> {
     for row in rows {
         serde_json::to_writer(&mut *out, row)?;
         writeln!(out)?;

@@ -20,13 +20,14 @@ use lpf::{Args, Pid};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use self::inside::Member;
 use self::outside::Jobs;
-use crate::args::Measuring;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
+use crate::measuring::Measuring;
+use crate::plot;
 
-pub(crate) use self::inside::answer_orders;
+use self::inside::Member;
+pub(crate) use self::inside::serve;
 #[cfg(feature = "mpi")]
 pub(crate) use self::inside::{Answer, Order, say};
 
@@ -107,6 +108,15 @@ impl Place {
             member.enter()?;
         }
         interrupt::heed()
+    }
+
+    /// That the plot that was asked for can be written, by the process that does: found before measuring begins, not after
+    /// it.
+    pub(crate) fn check_plot(&self, options: &Measuring) -> Result<()> {
+        match options.svg.as_ref().filter(|_| self.is_first()) {
+            Some(path) => plot::check_plot(path),
+            None => Ok(()),
+        }
     }
 
     /// The numbers of processes to measure: those named, else the job's or the machine's size.

@@ -1,11 +1,14 @@
 //! What all plots share: an SVG file, logarithmic axes, plain colours that print well.
 
 use std::fmt::Display;
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::Path;
 
 use plotters::prelude::RGBColor;
 
 use crate::failure::{Failure, Result};
+use crate::output;
 
 /// Colours that stay apart in print and for most colour-blind readers (Okabe and Ito).
 pub(crate) const COLOURS: [RGBColor; 4] =
@@ -56,6 +59,35 @@ pub(crate) fn time_label(ns: &f64) -> String {
             format!("{number} {unit}")
         }
         _ => text,
+    }
+}
+
+/// That a plot can be written there.
+pub(crate) fn check_plot(path: &Path) -> Result<()> {
+    check_name(path)?;
+    let fresh = !path.exists();
+    let open = OpenOptions::new().create(true).append(true).open(path);
+    open.and_then(|mut file| file.flush()).map_err(|error| {
+        let path = output::named(path.display());
+        Failure::Usage(format!("--svg {path} cannot be written ({error}); name another file"))
+    })?;
+    if fresh {
+        drop(std::fs::remove_file(path));
+    }
+    Ok(())
+}
+
+/// A plot is SVG under every name, so a name like a.png would mislead.
+fn check_name(path: &Path) -> Result<()> {
+    const OTHERS: [&str; 8] = ["png", "jpg", "jpeg", "gif", "webp", "pdf", "eps", "ps"];
+    let extension = path.extension().map(|name| name.to_string_lossy().to_lowercase());
+    match extension.filter(|name| OTHERS.contains(&&**name)) {
+        None => Ok(()),
+        Some(name) => Err(Failure::Usage(format!(
+            "--svg {} would be an SVG file with the name of a {name}; name {}",
+            output::named(path.display()),
+            output::named(path.with_extension("svg").display())
+        ))),
     }
 }
 

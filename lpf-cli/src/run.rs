@@ -23,6 +23,7 @@
 mod descendants;
 mod desk;
 mod mpi;
+pub(crate) mod options;
 mod report;
 mod shepherd;
 mod signals;
@@ -38,10 +39,10 @@ use lpf::control::files::{make_room as make_room_for, raise};
 use lpf::settings::{Settings, Source};
 use nix::sys::prctl;
 
-use crate::args::Run;
 use crate::failure::{Failure, Result};
 use crate::output;
 use desk::Desk;
+use options::Run;
 use report::Reports;
 pub(crate) use shepherd::run as shepherd;
 pub(crate) use signals::{AGAIN, Heard, Signals, ending};

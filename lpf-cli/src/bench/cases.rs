@@ -8,8 +8,8 @@ use super::limits::sockets::Idle;
 use super::limits::team::Team;
 use super::limits::{barrier, exchange, handover, put_get, queue, rivals};
 use super::patterns::{ALL, CALLS, Kind};
-use crate::args::Chosen;
 use crate::failure::{Failure, Result};
+use crate::measuring::Chosen;
 use crate::place::Place;
 
 /// A pattern with its limits.

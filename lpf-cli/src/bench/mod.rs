@@ -9,6 +9,7 @@ mod collectives;
 mod figure;
 mod limits;
 mod measured;
+pub(crate) mod options;
 mod pace;
 mod patterns;
 mod plot;
@@ -32,13 +33,14 @@ pub(crate) use self::collectives::{Messages, Ours};
 use self::limits::team::Team;
 use self::measured::Order;
 pub(crate) use self::measured::{Round, empty_supersteps};
+use self::options::{Bench, BenchWhat};
 use self::pace::Pace;
-pub(crate) use self::reduce::{Arriving, Pattern};
-use crate::args::{Bench, BenchWhat, Chosen};
+pub(crate) use self::reduce::Arriving;
 use crate::busy::Busy;
 use crate::failure::Result;
 use crate::interrupt;
-use crate::output::{self, digits, table, time};
+use crate::measuring::Chosen;
+use crate::output::{digits, table, time};
 use crate::place::{Place, way_name};
 use crate::progress::Bar;
 use crate::remarks::{self, Remarks};
@@ -97,7 +99,7 @@ pub(crate) fn run(options: &Bench) -> Result<()> {
 fn patterns(options: &Chosen) -> Result<()> {
     let mut place = Place::find(&options.measuring)?;
     let cases = cases::select(options, &place, cores())?;
-    options.measuring.check(&place)?;
+    place.check_plot(&options.measuring)?;
     place.enter()?;
     let time = options.measuring.time(10, 90);
     let largest = cases.iter().map(|case| case.p).max().unwrap_or(1);
@@ -135,7 +137,7 @@ fn patterns(options: &Chosen) -> Result<()> {
     common.extend(interrupt::remark(&end, [measured.len(), cases.len()], "patterns"));
     let rows = |one: &Measured<'_>| one.rows(place.backend, &common).collect::<Vec<_>>();
     let rows: Vec<BenchRow> = measured.iter().flat_map(rows).collect();
-    output::rows(&options.measuring, &rows, |out| shown(out, &rows))?;
+    options.measuring.print(&rows, |out| shown(out, &rows))?;
     if let Some(path) = &options.measuring.svg {
         plot::draw(path, &rows)?;
     }

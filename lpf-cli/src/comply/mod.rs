@@ -20,15 +20,16 @@ use lpf::{Context, Lpf, Pid};
 use serde::{Deserialize, Serialize};
 
 use self::rows::Case;
-use crate::args::Chosen;
 use crate::busy::Busy;
 use crate::failure::{Failure, Result, UNDECIDED};
 use crate::interrupt;
+use crate::measuring::Chosen;
 use crate::output::{digits, size, table, time};
 use crate::place::{Measurement, Place};
-use crate::probe::{self, UNCERTAIN};
+use crate::probe;
 use crate::progress::Bar;
 use crate::remarks::{self, Remarks};
+use crate::uncertainty::UNCERTAIN;
 
 /// How much a pattern may cost over h g + l and still be compliant.
 pub(crate) const COMPLIANT: f64 = 1.2;
@@ -56,7 +57,7 @@ const FOR_PARAMETERS: f64 = 0.4;
 pub(crate) fn run(chosen: &Chosen) -> Result<()> {
     let options = &chosen.measuring;
     let mut place = Place::find(options)?;
-    options.check(&place)?;
+    place.check_plot(options)?;
     let host = Host::this();
     let (time, growth) = (options.time(10, 90), place.growth());
     let mut plans = Vec::new();
@@ -118,7 +119,7 @@ pub(crate) fn run(chosen: &Chosen) -> Result<()> {
     if all.is_empty() {
         return interrupt::without_rows(end);
     }
-    crate::output::rows(options, &all, |out| shown(out, &all))?;
+    options.print(&all, |out| shown(out, &all))?;
     if let Some(path) = &options.svg {
         plot::draw(path, &format!("{}, {}", place.backend, host.name), &all)?;
     }

@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 
 use super::Measurement;
 use crate::failure::{Failure, Result};
+use crate::interrupt;
 use crate::output;
-use crate::{bench, comply, interrupt, probe};
 
 /// What is asked of process 0 of a job: a line on its standard input.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
-    pub(super) task: String,
+    pub(crate) task: String,
     pub(super) p: Pid,
     pub(crate) order: serde_json::Value,
 }
@@ -37,7 +37,7 @@ pub(crate) enum Answer {
 
 /// This process's place in its job.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Member {
+pub(crate) struct Member {
     pub(super) rank: Pid,
     pub(super) size: Pid,
     pub(super) backend: &'static str,
@@ -71,6 +71,13 @@ impl Member {
         }
     }
 
+    /// Carries out an order for this task.
+    pub(crate) fn answer<M: Measurement>(&self, order: Order) -> Result<serde_json::Value> {
+        let task = serde_json::from_value(order.order)?;
+        let found = self.perform::<M>(order.p, &task, telling())?;
+        Ok(serde_json::to_value(found)?)
+    }
+
     /// Performs a task on the first `p` processes.
     pub(super) fn perform<M: Measurement>(
         &self,
@@ -82,8 +89,8 @@ impl Member {
     }
 }
 
-/// `lpf measure`: performs what is ordered on standard input, until there is no more.
-pub(crate) fn answer_orders() -> Result<()> {
+/// Performs what is ordered on standard input, until there is no more: `perform` knows the tasks by name.
+pub(crate) fn serve(perform: impl Fn(&Member, Order) -> Result<serde_json::Value>) -> Result<()> {
     let settings = Settings::from_environment()?;
     let backend = lpf::backend(&settings.backend.value)?;
     let job = match backend {
@@ -100,15 +107,7 @@ pub(crate) fn answer_orders() -> Result<()> {
     let unread = |error| Failure::Failed(format!("the orders cannot be read: {error}"));
     for line in io::stdin().lock().lines() {
         let order: Order = serde_json::from_str(&line.map_err(unread)?)?;
-        let found = match &*order.task {
-            probe::GAndL::NAME => answer::<probe::GAndL>(member, order),
-            comply::Costs::NAME => answer::<comply::Costs>(member, order),
-            bench::Round::NAME => answer::<bench::Round>(member, order),
-            bench::Ours::NAME => answer::<bench::Ours>(member, order),
-            bench::Messages::NAME => answer::<bench::Messages>(member, order),
-            bench::Arriving::NAME => answer::<bench::Arriving>(member, order),
-            other => Err(Failure::Failed(format!("there is no measurement {other}"))),
-        };
+        let found = perform(&member, order);
         say(&match found {
             Ok(found) => Answer::Found(found),
             Err(Failure::Usage(text)) => Answer::Failed { text, usage: true },
@@ -117,11 +116,6 @@ pub(crate) fn answer_orders() -> Result<()> {
         })?;
     }
     Ok(())
-}
-
-fn answer<M: Measurement>(member: Member, order: Order) -> Result<serde_json::Value> {
-    let found = member.perform::<M>(order.p, &serde_json::from_value(order.order)?, telling())?;
-    Ok(serde_json::to_value(found)?)
 }
 
 /// How far it is, a few times a second.

@@ -12,8 +12,8 @@ use lpf::settings::by_mpi_launcher;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::unistd::getpid;
 
+use super::options::Shepherd;
 use super::start::{Inherited, prepare, why};
-use crate::args::Shepherd;
 use crate::failure::{Failure, Result};
 
 pub(crate) fn run(options: &Shepherd) -> Result<()> {

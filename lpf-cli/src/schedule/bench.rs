@@ -10,7 +10,7 @@ use lpf::measure::Random;
 use lpf::measure::stats::Samples;
 use serde::Serialize;
 
-use crate::args::ScheduleBench;
+use super::options::ScheduleBench;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::output::{self, digits, json, table, time};

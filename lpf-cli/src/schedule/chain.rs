@@ -6,8 +6,8 @@ use lpf::collectives::arrival_pattern::chain::{Chain, Hop, Plan, Step};
 use serde_json::{Value, json};
 
 use super::file::Fields;
+use super::options::ScheduleOf;
 use super::plot::{self, Bar};
-use crate::args::ScheduleOf;
 use crate::failure::Result;
 use crate::output::{self, plain, processes};
 
@@ -35,7 +35,7 @@ pub(super) fn run(chain: Chain, options: &ScheduleOf) -> Result<()> {
         );
     }
     if let Some(path) = &options.svg {
-        crate::args::check_plot(path)?;
+        crate::plot::check_plot(path)?;
     }
     let plan = Plan::new(chain, tau, &arrivals);
     let (last, hops) = plan.timeline(tau, &arrivals);

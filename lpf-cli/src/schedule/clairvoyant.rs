@@ -8,8 +8,8 @@ use lpf::collectives::arrival_pattern::clairvoyant::{
 };
 
 use super::file::Fields;
+use super::options::ScheduleClairvoyant;
 use super::plot::{self, Bar};
-use crate::args::ScheduleClairvoyant;
 use crate::failure::{Failure, Result};
 use crate::output::{self, digits, plain, processes};
 
@@ -27,7 +27,7 @@ pub(super) fn run(options: &ScheduleClairvoyant) -> Result<()> {
     let scheduler = scheduler(options.algorithm.as_deref())?;
     let instance = read(options)?;
     if let Some(path) = &options.of.svg {
-        crate::args::check_plot(path)?;
+        crate::plot::check_plot(path)?;
     }
     let begin = Instant::now();
     scheduler.schedule(&instance, |transfer| {

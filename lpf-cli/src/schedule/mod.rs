@@ -4,11 +4,12 @@ mod bench;
 mod chain;
 mod clairvoyant;
 mod file;
+pub(crate) mod options;
 mod plot;
 
 use lpf::collectives::arrival_pattern::chain::Chain;
 
-use crate::args::{Schedule, ScheduleWhat};
+use self::options::{Schedule, ScheduleWhat};
 use crate::failure::Result;
 
 pub(crate) fn run(options: &Schedule) -> Result<()> {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::harness::{self, Pacing, Side};
 use super::own::Line;
-use crate::bench::limits::between::{Incoming, Network, Outgoing, Words, broken};
+use crate::bench::limits::network::{Incoming, Network, Outgoing, Words, broken};
 use crate::bench::limits::sockets::Sockets;
 use crate::place::Measurement;
 

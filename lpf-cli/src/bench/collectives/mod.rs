@@ -7,9 +7,11 @@
 
 mod bare;
 pub(super) mod bound;
+pub(super) mod common;
 pub(super) mod harness;
 #[cfg(feature = "mpi")]
 pub(super) mod mpi;
+pub(super) mod options;
 pub(super) mod own;
 mod plot;
 mod points;
@@ -17,7 +19,6 @@ pub(super) mod rival;
 mod rows;
 pub(super) mod shapes;
 
-use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use lpf::Pid;
@@ -27,20 +28,20 @@ use lpf::measure::task::unwatched;
 use lpf::settings::cores;
 
 use self::bound::Bound;
+use self::common::{ALONE, SPINS, least_window, origins, shuffle};
 use self::harness::{MOST, Pacing, Timed};
+use self::options::BenchCollectives;
 use self::own::Wanted;
 use self::points::{Cell, Point};
 use self::rival::{Asked, Rival};
 use self::rows::Sides;
-use crate::args::BenchCollectives;
 use crate::busy::Busy;
-use crate::cost;
 use crate::failure::Result;
 use crate::interrupt;
 use crate::output;
 use crate::place::Place;
 use crate::progress::Bar;
-use crate::remarks::{self, Remarks};
+use crate::remarks;
 
 pub(crate) use self::bare::Messages;
 #[cfg(feature = "mpi")]
@@ -52,7 +53,7 @@ pub(crate) use self::own::Ours;
 pub(crate) fn run(options: &BenchCollectives) -> Result<()> {
     let mut place = Place::find(&options.measuring)?;
     let (points, left_out) = points::select(options, &place)?;
-    options.measuring.check(&place)?;
+    place.check_plot(&options.measuring)?;
     place.enter()?;
     let time = options.measuring.time(20, 180);
     let bar = Bar::new("bench", time);
@@ -89,7 +90,7 @@ fn print(
         |point: &Point| bounds.iter().find(|b| b.p() == point.p).map_or(0.0, |b| b.ns(point.shape));
     let rows = rows::of(sides, points, bound, remarks);
     let share = rows::Share::of(points);
-    output::rows(&options.measuring, &rows, |out| {
+    options.measuring.print(&rows, |out| {
         rows::table(out, points, sides, bound)?;
         writeln!(out, "{share}")?;
         origins(out, sides.backend, bounds)?;
@@ -105,22 +106,6 @@ fn print(
         None => Ok(()),
     }
 }
-
-/// Where the g and l come from that predictions, and the default choices, rest on.
-pub(super) fn origins(out: &mut dyn Write, backend: &str, of: &[Bound]) -> io::Result<()> {
-    let origin = |bound: &Bound| {
-        let remarks = [cost::origin(backend, bound.p())].into_iter().collect();
-        (format!("p = {}", bound.p()), remarks)
-    };
-    let all: Vec<(String, Remarks)> = of.iter().map(origin).collect();
-    remarks::print(out, all.iter().map(|(name, remarks)| (name.clone(), remarks)))
-}
-
-/// Of one process.
-pub(super) const ALONE: &str = "collectives need at least two processes; give -p 2 or more";
-
-/// What it means to compare with MPICH where processes share cores.
-pub(super) const SPINS: &str = "a process of MPICH does not yield its core while it waits: with more processes than cores, its times are those of the system for switching between processes";
 
 /// A turn is about as long, where cells are short.
 const TURN: Duration = Duration::from_millis(250);
@@ -142,17 +127,6 @@ struct Bench {
     start: Instant,
     bounds_took: Duration,
     windows: Vec<(Pid, Window)>,
-}
-
-/// Nanoseconds to the common start, at the least: as long as telling it takes, and no longer, for what is not
-/// used meanwhile leaves the caches.
-pub(super) fn least_window(backend: &str, oversubscribed: bool) -> u64 {
-    match (oversubscribed, backend == "tcp") {
-        (false, false) => 20_000,
-        (false, true) => 200_000,
-        (true, false) => 400_000,
-        (true, true) => 1_000_000,
-    }
 }
 
 /// Nanoseconds to the common start, on our side and on MPI's.
@@ -363,10 +337,4 @@ fn pacing(point: &Point, cell: &Cell, window_ns: u64) -> Pacing {
         Some(ns) => (CELL_NS / ns).clamp(1.0, (MOST - 1) as f64) as u32,
     };
     Pacing { repetitions, warm_up, window_ns, oversubscribed }
-}
-
-pub(super) fn shuffle<T>(list: &mut [T], random: &mut Random) {
-    for end in (1..list.len()).rev() {
-        list.swap(end, random.below(end + 1));
-    }
 }

@@ -7,9 +7,9 @@ use lpf::measure::stats::Samples;
 use lpf::settings::cores;
 
 use super::harness::Timed;
+use super::options::BenchCollectives;
 use super::own::Predicted;
 use super::shapes::Shape;
-use crate::args::BenchCollectives;
 use crate::failure::{Failure, Result};
 use crate::output::{size, time};
 use crate::place::Place;

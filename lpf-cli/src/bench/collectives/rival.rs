@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::harness::Pacing;
 use super::shapes::Shape;
-use crate::bench::reduce::Wanted;
+use crate::bench::reduce::wanted::Wanted;
 use crate::failure::Result;
 use crate::place::Place;
 

@@ -10,9 +10,10 @@ use std::time::Instant;
 
 use lpf::measure::conduct::{Batch, Leader, Orders, Timed};
 use lpf::measure::superstep::nanoseconds;
-use lpf::{Args, Cause, Context, Error, Lpf, Pid};
+use lpf::{Args, Context, Lpf, Pid};
 use serde::{Deserialize, Serialize};
 
+use super::network::{Incoming, Network, Outgoing, Words, broken};
 use super::sockets::{Idle, Sockets};
 use crate::bench::batches::Batches;
 use crate::bench::patterns::{Kind, Layout};
@@ -22,30 +23,6 @@ use crate::bench::patterns::{Kind, Layout};
 pub(crate) enum Bare {
     Sockets(Idle),
     Mpi,
-}
-
-/// A message of many pieces.
-pub(in crate::bench) struct Outgoing<'a> {
-    pub(in crate::bench) to: usize,
-    pub(in crate::bench) pieces: Vec<IoSlice<'a>>,
-}
-
-/// The places of one.
-pub(in crate::bench) struct Incoming<'a> {
-    pub(in crate::bench) from: usize,
-    pub(in crate::bench) pieces: Vec<IoSliceMut<'a>>,
-}
-
-/// What a barrier's message has room for.
-pub(in crate::bench) type Words = [u8; 16];
-
-/// What the bare programs use of a network. Both calls return when all is done.
-pub(in crate::bench) trait Network {
-    /// 16 bytes to each other process, and from each: by process, the own entry is left alone.
-    fn meet(&mut self, out: &[Words], into: &mut [Words]) -> io::Result<()>;
-
-    /// All these messages at once.
-    fn exchange(&mut self, out: Vec<Outgoing<'_>>, into: Vec<Incoming<'_>>) -> io::Result<()>;
 }
 
 /// Times so many batches of the steps of a bare program. Collective; nanoseconds per step at process 0,
@@ -101,20 +78,6 @@ fn batches_of<L: Lpf, N: Network>(
         before = Some(Timed { batch, ns });
     }
     Ok(rounds.0.into_times())
-}
-
-pub(in crate::bench) fn failed(error: io::Error) -> Error {
-    let (what, reason) = ("a bare program".into(), error.to_string());
-    Error::refused(Cause::Refused { what, reason })
-}
-
-/// The error of a connection that is used. If it has broken, a process has most probably died: the next superstep
-/// reports which one, and how.
-pub(in crate::bench) fn broken<L: Lpf>(ctx: &mut Context<'_, L>, error: io::Error) -> Error {
-    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
-    let kinds = [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof];
-    let report = if kinds.contains(&error.kind()) { ctx.sync().err() } else { None };
-    report.unwrap_or_else(|| failed(error))
 }
 
 struct Rounds(Batches);

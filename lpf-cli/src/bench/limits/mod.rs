@@ -13,6 +13,7 @@ pub(super) mod handover;
 pub(super) mod memory;
 #[cfg(feature = "mpi")]
 pub(super) mod mpi;
+pub(crate) mod network;
 pub(super) mod put_get;
 pub(super) mod queue;
 pub(super) mod rivals;

@@ -6,7 +6,7 @@ use std::io;
 use lpf::{Context, Lpf};
 use mpi::ffi;
 
-use super::between::{Incoming, Network, Outgoing, Words, failed};
+use super::network::{Incoming, Network, Outgoing, Words, failed};
 
 /// The processes of a section, which are the first ones of the job, on a communicator of their own.
 pub(in crate::bench) struct Mpi {

@@ -13,7 +13,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::{Deserialize, Serialize};
 
-use super::between::{Incoming, Network, Outgoing, Words, failed};
+use super::network::{Incoming, Network, Outgoing, Words, failed};
 
 /// What a process does while nothing comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

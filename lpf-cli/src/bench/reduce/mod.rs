@@ -6,9 +6,11 @@
 //! there is time.
 
 mod arrivals;
+pub(super) mod options;
 mod own;
 mod plot;
 mod rows;
+pub(super) mod wanted;
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -20,16 +22,17 @@ use lpf::measure::task::unwatched;
 use lpf::settings::cores;
 
 pub(crate) use self::arrivals::Pattern;
+use self::options::BenchReduce;
+pub(crate) use self::own::Arriving;
 pub(super) use self::own::algorithms;
-pub(crate) use self::own::{Arriving, Wanted};
 use self::own::{OWN, Seen};
 #[cfg(feature = "mpi")]
 pub(super) use self::own::{arrive, seen, uncut};
+use self::wanted::Wanted;
 use super::collectives::bound::Bound;
+use super::collectives::common::{ALONE, SPINS, least_window, origins, shuffle};
 use super::collectives::rival::{Asked, Rival};
 use super::collectives::shapes::Shape;
-use super::collectives::{ALONE, SPINS, least_window, origins, shuffle};
-use crate::args::BenchReduce;
 use crate::busy::Busy;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
@@ -153,7 +156,7 @@ fn check_algorithms(named: &[String], calls: &[Collective]) -> Result<()> {
 pub(crate) fn run(options: &BenchReduce) -> Result<()> {
     let mut place = Place::find(&options.measuring)?;
     let (mut cells, trace) = select(options, &place)?;
-    options.measuring.check(&place)?;
+    place.check_plot(&options.measuring)?;
     place.enter()?;
     let limit = options.measuring.time(10, 60);
     let least = once(&cells, &trace);
@@ -220,7 +223,7 @@ fn print(
     };
     let rows = rows::of(backend, rival, cells, bound, remarks);
     let share = rows::Share::of(&rows);
-    output::rows(&options.measuring, &rows, |out| {
+    options.measuring.print(&rows, |out| {
         rows::table(out, &rows)?;
         writeln!(out, "{share}")?;
         origins(out, backend, bounds)?;

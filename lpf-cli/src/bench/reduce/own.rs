@@ -16,22 +16,12 @@ use lpf::measure::task::{Task, Watch};
 use lpf::{Args, Context, Local, Lpf, Result};
 use serde::{Deserialize, Serialize};
 
+use super::wanted::Wanted;
 use crate::bench::collectives::harness::{self, NOTED, Side, now_ns};
 use crate::bench::collectives::own::Line;
 use crate::bench::collectives::shapes::Shape;
 use crate::interrupt;
 use crate::place::Measurement;
-
-/// One call, when processes arrive at it, and the predictions of that.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Wanted {
-    pub(in crate::bench) shape: Shape,
-    pub(super) algorithm: String,
-    pub(in crate::bench) arrivals_ns: Vec<u64>,
-    pub(super) predicted_ns: Vec<u64>,
-    /// To the common start.
-    pub(in crate::bench) window_ns: u64,
-}
 
 /// A call: what each process noted, ns after the common start, and what making the schedule took.
 #[derive(Clone, Debug, Serialize, Deserialize)]
