@@ -223,7 +223,7 @@ impl Links {
             }
             finish_sends(net, link)?;
             if !link.queue.is_empty() && !rings.send_queued(net, local, call, link)? {
-                // Who waits for credit reports all it owes: else two full windows wait for each other.
+                // A process that waits for credit reports all its releases. Else two full windows wait for each other.
                 rings.report(net, link)?;
             }
             Ok(())

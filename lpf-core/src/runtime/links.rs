@@ -253,13 +253,13 @@ impl<E: End> LinkTable<E> {
     ///
     /// # Errors
     /// *Misuse* if not.
-    pub fn check_shape(&self, local: &LocalState, shape: InboxShape) -> Result<()> {
+    pub fn check_shape(local: &LocalState, shape: InboxShape) -> Result<()> {
         if shape.window > 0 && shape.window <= MAX_WINDOW {
             return Ok(());
         }
         let window = shape.window;
         let text = format!("an inbox's window is 1 to {MAX_WINDOW} cells, not {window}");
-        Err(local.arrivals_misuse(text))
+        Err(local.link_misuse(text))
     }
 
     /// Adds an inbox whose memory the backend has.
@@ -276,11 +276,11 @@ impl<E: End> LinkTable<E> {
     pub fn remove_inbox(&mut self, local: &mut LocalState, inbox: InboxSlot) -> Result<()> {
         let number = inbox.number();
         if self.shape(number).is_none() {
-            return Err(local.arrivals_misuse(format!("inbox {number} is not registered")));
+            return Err(local.link_misuse(format!("inbox {number} is not registered")));
         }
         if self.iter().any(|link| link.inbox == number) {
             let text = format!("inbox {number} has open links; close them first");
-            return Err(local.arrivals_misuse(text));
+            return Err(local.link_misuse(text));
         }
         self.inboxes[number] = None;
         local.note_inbox(number as u64 ^ 2 << 32);
@@ -309,14 +309,14 @@ impl<E: End> LinkTable<E> {
         let number = inbox.number();
         if number >= self.active {
             let text = format!("inbox {number} is not active; register it and sync first");
-            return Err(local.arrivals_misuse(text));
+            return Err(local.link_misuse(text));
         }
         let Some(shape) = self.shape(number) else {
-            return Err(local.arrivals_misuse(format!("inbox {number} was deregistered")));
+            return Err(local.link_misuse(format!("inbox {number} was deregistered")));
         };
         if ring >= shape.rings || peer_ring >= shape.rings {
             let last = shape.rings.saturating_sub(1);
-            return Err(local.arrivals_misuse(format!("inbox {number} has rings 0 to {last}")));
+            return Err(local.link_misuse(format!("inbox {number} has rings 0 to {last}")));
         }
         Ok(shape)
     }
@@ -326,7 +326,7 @@ impl<E: End> LinkTable<E> {
     pub fn ring_is_taken(local: &LocalState, inbox: InboxSlot, ring: u32) -> Error {
         let number = inbox.number();
         let text = format!("ring {ring} of inbox {number} carries a link already");
-        local.arrivals_misuse(text)
+        local.link_misuse(text)
     }
 
     /// Opens the link that [`may_open`](Self::may_open) has let through. `end` gets the counts of its streams, this
@@ -397,7 +397,7 @@ impl<E: End> LinkTable<E> {
                 "{link} has {unreleased} unreleased messages, {} puts that have not left and {offers} open offers",
                 open.outgoing.made - open.outgoing.sent
             );
-            return Err(local.arrivals_misuse(text));
+            return Err(local.link_misuse(text));
         }
         Ok(open)
     }
@@ -586,7 +586,7 @@ impl<E: End> LinkTable<E> {
             return Ok(open);
         }
         let text = format!("message {nth} on {link} was not awaited, or is released");
-        Err(local.arrivals_misuse(text))
+        Err(local.link_misuse(text))
     }
 
     /// As [`Links::hold`](crate::Links::hold).
@@ -598,7 +598,7 @@ impl<E: End> LinkTable<E> {
         if self.get_mut(local, link)?.incoming.hold(nth) {
             return Ok(());
         }
-        Err(local.arrivals_misuse(format!("a message on {link} is held already")))
+        Err(local.link_misuse(format!("a message on {link} is held already")))
     }
 
     /// As [`Links::release`](crate::Links::release), or [`Links::release_held`](crate::Links::release_held) if `held`.
@@ -617,7 +617,7 @@ impl<E: End> LinkTable<E> {
         let incoming = &mut open.incoming;
         if !(if held { incoming.release_held(nth) } else { incoming.release(nth) }) {
             let text = format!("message {nth} on {link} was not awaited, is released, or is held");
-            return Err(local.arrivals_misuse(text));
+            return Err(local.link_misuse(text));
         }
         Ok(open)
     }
@@ -665,7 +665,7 @@ impl<E: End> LinkTable<E> {
         let open = self.get_mut(local, link)?;
         let window = open.shape.window;
         if open.open_offers() >= u64::from(window) {
-            return Err(local.arrivals_misuse(format!("more than {window} open offers on {link}")));
+            return Err(local.link_misuse(format!("more than {window} open offers on {link}")));
         }
         let number = open.offered;
         open.offered += 1;
@@ -723,5 +723,5 @@ fn find_mut<E>(places: &mut [Place<E>], link: Link) -> Option<&mut OpenLink<E>> 
 
 #[cold]
 fn is_not_open(local: &LocalState, link: Link) -> Error {
-    local.arrivals_misuse(format!("{link} is not open (never was, or was closed)"))
+    local.link_misuse(format!("{link} is not open (never was, or was closed)"))
 }

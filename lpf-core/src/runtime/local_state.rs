@@ -132,7 +132,7 @@ impl LocalState {
 
     /// A misuse of links.
     #[cold]
-    pub fn arrivals_misuse(&self, text: String) -> Error {
+    pub fn link_misuse(&self, text: String) -> Error {
         self.misuse(Cause::Link(text))
     }
 
@@ -355,11 +355,6 @@ impl LocalState {
             Leaving::Panicked(message) => Cause::Panicked { message },
         };
         Some(Error::fatal(self.pid, self.superstep, cause))
-    }
-
-    /// Slots that this process wants room for.
-    pub fn wanted_slots(&self) -> usize {
-        self.wanted.slots()
     }
 
     /// Requests that this process wants room for.

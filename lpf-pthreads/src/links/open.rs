@@ -12,7 +12,7 @@ use crate::threads::Threads;
 
 impl Threads {
     pub(crate) fn add_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot> {
-        self.links.check_shape(&self.local, shape)?;
+        LinkTable::check_shape(&self.local, shape)?;
         let memory = InboxMemory::new(shape);
         let memory = memory.map_err(|bytes| self.local.refused("an inbox", bytes))?;
         self.own_peer().add_inbox(Arc::new(memory));
@@ -38,11 +38,11 @@ impl Threads {
         let find = |who: Pid| self.comm.peers[who as usize].inbox(number);
         let (Some(own), Some(theirs)) = (find(self.local.pid), find(peer)) else {
             let text = format!("inbox {number} was deregistered");
-            return Err(self.local.arrivals_misuse(text));
+            return Err(self.local.link_misuse(text));
         };
         if theirs.shape != own.shape {
             let text = format!("inbox {number} has another shape at process {peer}");
-            return Err(self.local.arrivals_misuse(text));
+            return Err(self.local.link_misuse(text));
         }
         // This process alone grants it, and takes it back.
         if own.owner(ring).granted.load(Ordering::Relaxed) != FREE {

@@ -128,13 +128,13 @@ impl Inbox {
 impl<T: Transport> Process<T> {
     pub(in super::super) fn add_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot> {
         let Process { local, links: Links { table, rings, .. }, .. } = self;
-        table.check_shape(local, shape)?;
+        Table::check_shape(local, shape)?;
         let count = rings.count.saturating_add(shape.rings);
         let room = tags::RINGS.min(self.ring_limit);
         if count > room {
             let text =
                 format!("the inboxes of a context have at most {room} rings on this network");
-            return Err(local.arrivals_misuse(text));
+            return Err(local.link_misuse(text));
         }
         let net = &mut self.network.lock().net;
         let made = rings.postbox.prepare().and_then(|()| rings.prepare_count());

@@ -1,7 +1,7 @@
 //! What was sent and nobody awaited: counted when the section ends.
 //!
 //! Every process hears how many messages were sent to it: the count goes in the place of requests of a meeting
-//! ([`Purpose::Count`]). Who awaits less than is sent to it waits for nothing, so nothing else would tell.
+//! ([`Purpose::Count`]). A process that awaits less than is sent to it waits for nothing, so nothing else would show it.
 //!
 //! [`Purpose::Count`]: crate::runtime::Purpose::Count
 
