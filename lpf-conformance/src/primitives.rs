@@ -1,5 +1,6 @@
 //! The suite of the primitives.
 
+mod alloc;
 mod areas;
 pub(crate) mod arrivals;
 pub(crate) mod board;
@@ -17,6 +18,7 @@ mod suspension;
 /// Every case, for the macro.
 #[doc(hidden)]
 pub mod cases {
+    pub use super::alloc::*;
     pub use super::areas::*;
     pub use super::arrivals::channels::*;
     pub use super::arrivals::collectives::*;
@@ -130,6 +132,13 @@ macro_rules! primitives {
             machine: [
                 parameters_are_bitwise_equal_on_every_process,
                 parameters_are_positive_for_every_size,
+            ]
+            alloc: [
+                areas_of_alloc_are_ready,
+                alloc_leaves_pending_what_is_pending,
+                room_of_alloc_is_used_again,
+                alloc_of_refused_memory_leaves_no_trace,
+                alloc_of_different_lengths_is_fatal,
             ]
             areas: [
                 an_owner_may_write_until_its_sync,
@@ -252,6 +261,7 @@ mod tests {
     fn every_case_is_listed() {
         let list = include_str!("primitives.rs");
         let sources = [
+            include_str!("primitives/alloc.rs"),
             include_str!("primitives/areas.rs"),
             include_str!("primitives/arrivals/channels.rs"),
             include_str!("primitives/arrivals/collectives.rs"),

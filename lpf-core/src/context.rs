@@ -46,6 +46,8 @@ pub struct Context<'s, L: Lpf> {
     pub(crate) releases: Releases,
     /// Flushes so far, for the parts of outboxes.
     pub(crate) flushes: u64,
+    /// Areas of `alloc` that there is reserved room for.
+    pub(crate) alloc_room: usize,
     /// How the latest rehook failed, if one has.
     inner_failure: Option<Error>,
     section: PhantomData<fn(&'s ()) -> &'s ()>,
@@ -75,6 +77,7 @@ where
         heap: Heap::default(),
         releases: Releases::default(),
         flushes: 0,
+        alloc_room: 0,
         inner_failure: None,
         section: PhantomData,
         stays_here: PhantomData,
@@ -290,21 +293,24 @@ impl<'s, L: Lpf> Context<'s, L> {
     #[track_caller]
     pub fn area<T: Element>(&mut self, len: usize) -> Result<Area<'s, T>> {
         let block = self.allocate::<T>(len)?;
+        self.register_block(block, len).inspect_err(|_| self.heap.free(block))
+    }
+
+    /// A block for `len` elements becomes an area. After an error the block is still the caller's.
+    #[track_caller]
+    pub(crate) fn register_block<T: Element>(
+        &mut self,
+        block: usize,
+        len: usize,
+    ) -> Result<Area<'s, T>> {
         let (base, bytes) = self.heap.place(block);
         let shape = fingerprint(bytes, size_of::<T>());
         // SAFETY: the block lives until it is retired and a full sync has returned, or until the backend returns it
         // as abandoned: the handle is gone in both cases. User code reaches the block only through slices that
         // borrow this context, which sync needs mutably.
-        match unsafe { self.raw.register_global(base, bytes, shape) } {
-            Ok(slot) => {
-                let registration = self.registration(Dropped::Global(slot, block));
-                Ok(Area::new(slot, registration, base.cast(), len, self.superstep() + 1))
-            }
-            Err(error) => {
-                self.heap.free(block);
-                Err(error)
-            }
-        }
+        let slot = unsafe { self.raw.register_global(base, bytes, shape) }?;
+        let registration = self.registration(Dropped::Global(slot, block));
+        Ok(Area::new(slot, registration, base.cast(), len, self.superstep() + 1))
     }
 
     /// A local area of `len` zeroed elements, usable at once as the local side of requests. O(len): the
@@ -341,10 +347,16 @@ impl<'s, L: Lpf> Context<'s, L> {
 
     #[track_caller]
     pub(crate) fn allocate<T: Pod>(&mut self, len: usize) -> Result<usize> {
+        self.allocate_beside::<T>(len, 0)
+    }
+
+    /// As [`allocate`](Self::allocate), if `others` more blocks will become areas before this one.
+    #[track_caller]
+    pub(crate) fn allocate_beside<T: Pod>(&mut self, len: usize, others: usize) -> Result<usize> {
         let place = Place::caller();
         // A sync of the raw interface leaves them.
         self.free_abandoned();
-        let allocated = match self.releases.reserve_for_one_more_area() {
+        let allocated = match self.releases.reserve_for_areas(others + 1) {
             true => self.heap.allocate::<T>(len),
             false => Err(size_of::<Dropped>()),
         };
@@ -354,13 +366,26 @@ impl<'s, L: Lpf> Context<'s, L> {
         })
     }
 
-    /// Cancels an area; collective for global ones, in the same order. Its memory is freed at the end
+    /// Cancels an area; collective for global ones, in the same order. Its slot is free at once, and its memory at the end
     /// of the next full sync.
     ///
     /// # Errors
-    /// *Misuse* if a pending request names it; the area is then given back.
+    /// *Misuse* if a pending request names it. The area is then given back later, as if its handle had been dropped.
+    /// [`try_deregister`](Self::try_deregister) returns the handle instead.
     #[track_caller]
-    pub fn deregister<M: Memory<'s>>(&mut self, memory: M) -> std::result::Result<(), (Error, M)> {
+    pub fn deregister<M: Memory<'s>>(&mut self, memory: M) -> Result<()> {
+        Ok(self.try_deregister(memory)?)
+    }
+
+    /// As [`deregister`](Self::deregister), for a program that goes on with an area that cannot be deregistered.
+    ///
+    /// # Errors
+    /// *Misuse* if a pending request names it; the area is then handed back.
+    #[track_caller]
+    pub fn try_deregister<M: Memory<'s>>(
+        &mut self,
+        memory: M,
+    ) -> std::result::Result<(), (Error, M)> {
         match self.raw.deregister(memory.slot()) {
             Ok(()) => {
                 if let Some(block) = memory.into_registration().into_block() {

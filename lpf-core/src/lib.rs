@@ -66,6 +66,7 @@ pub use program::Program;
 pub use raw::Raw;
 pub use slot::{GlobalSlot, LocalSlot, Registrant, Slot};
 pub use typed::access::Access;
+pub use typed::alloc::Lengths;
 pub use typed::area::{Area, AreaRegistration, Local, Memory};
 pub use typed::channel::{Channel, Landing};
 pub use typed::element::Element;

@@ -207,22 +207,32 @@ impl<'a, L: Lpf> Raw<'a, L> {
     }
 }
 
-/// Suspends what is pending at the backend inside `lent` while `library` works. It is restored whatever becomes of
-/// the library: it may return an error or panic.
+/// Suspends what is pending at the backend inside `lent` while `library` works.
 pub(crate) fn suspended<C, L: Lpf, R>(
     lent: &mut C,
     backend: fn(&mut C) -> &mut L,
     library: impl FnOnce(&mut C) -> Result<R>,
 ) -> Result<R> {
-    struct Restore<'a, C, L: Lpf>(&'a mut C, fn(&mut C) -> &mut L);
+    let suspension = Suspension::begin(lent, backend)?;
+    library(suspension.lent)
+}
 
-    impl<C, L: Lpf> Drop for Restore<'_, C, L> {
-        fn drop(&mut self) {
-            (self.1)(self.0).restore();
-        }
+/// What is pending at the backend inside `lent` is suspended. When this is dropped, it is pending again, whatever becomes
+/// of the library: it may return an error or panic.
+pub(crate) struct Suspension<'a, C, L: Lpf> {
+    pub(crate) lent: &'a mut C,
+    backend: fn(&mut C) -> &mut L,
+}
+
+impl<'a, C, L: Lpf> Suspension<'a, C, L> {
+    pub(crate) fn begin(lent: &'a mut C, backend: fn(&mut C) -> &mut L) -> Result<Self> {
+        backend(lent).suspend()?;
+        Ok(Suspension { lent, backend })
     }
+}
 
-    backend(lent).suspend()?;
-    let restore = Restore(lent, backend);
-    library(restore.0)
+impl<C, L: Lpf> Drop for Suspension<'_, C, L> {
+    fn drop(&mut self) {
+        (self.backend)(self.lent).restore();
+    }
 }

@@ -201,7 +201,7 @@ mod tests {
         slots.set_capacity(1, 0);
         let slot = slots.register_global(std::ptr::null_mut(), 32, 0, 0).unwrap();
         let releases = Releases::default();
-        assert!(releases.reserve_for_one_more_area());
+        assert!(releases.reserve_for_areas(1));
         let registration = AreaRegistration::new(Dropped::Global(slot, 0), releases);
         let area = Area::new(slot, registration, std::ptr::null_mut::<u64>(), 4, 1);
         assert_eq!(format!("{area:?}"), "Area<u64> of length 4, slot global 0");

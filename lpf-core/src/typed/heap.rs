@@ -18,6 +18,8 @@ struct Block {
     bytes: usize,
     /// What the allocator gave; a large block begins behind it.
     memory: NonNull<u8>,
+    /// Occupies room of `alloc`.
+    roomed: bool,
 }
 
 impl Block {
@@ -37,7 +39,7 @@ impl Block {
         // SAFETY: a small block is aligned, so that 0 bytes are skipped. Of a large one it is fewer than `ALIGN`, and
         // the layout has that many on top.
         let base = unsafe { memory.add(skipped) };
-        Some(Block { base, bytes, memory })
+        Some(Block { base, bytes, memory, roomed: false })
     }
 
     fn free(self) {
@@ -55,6 +57,8 @@ pub(crate) struct Heap {
     free: Vec<usize>,
     /// Deregistered, and freed at the end of the next full sync.
     retired: Vec<usize>,
+    /// Blocks that occupy room of `alloc`.
+    roomed: usize,
     leak: bool,
 }
 
@@ -86,8 +90,30 @@ impl Heap {
         (block.base.as_ptr(), block.bytes)
     }
 
+    /// Notes that an area of `alloc` has this block. It occupies room until its slot is free.
+    pub(crate) fn occupy_room(&mut self, number: usize) {
+        if let Some(block) = &mut self.blocks[number] {
+            self.roomed += usize::from(!block.roomed);
+            block.roomed = true;
+        }
+    }
+
+    fn give_room_back(&mut self, number: usize) {
+        if let Some(block) = &mut self.blocks[number] {
+            self.roomed -= usize::from(block.roomed);
+            block.roomed = false;
+        }
+    }
+
+    /// Areas that occupy room of `alloc`. Equal at all processes that made the same collective calls, because the slots
+    /// of global areas become free together.
+    pub(crate) fn occupied_room(&self) -> usize {
+        self.roomed
+    }
+
     /// Frees a block that was never registered.
     pub(crate) fn free(&mut self, number: usize) {
+        self.give_room_back(number);
         if let Some(block) = self.blocks[number].take() {
             block.free();
             self.free.push(number);
@@ -96,6 +122,7 @@ impl Heap {
 
     /// Keeps a block until the end of the next full sync.
     pub(crate) fn retire(&mut self, number: usize) {
+        self.give_room_back(number);
         self.retired.push(number);
     }
 
@@ -116,6 +143,7 @@ impl Heap {
         if quiet {
             self.free(number);
         } else {
+            self.give_room_back(number);
             // A block has no Drop: this leaks it.
             self.blocks[number] = None;
         }

@@ -33,9 +33,9 @@ impl Releases {
         list.try_reserve_exact(more).is_ok()
     }
 
-    /// Gets room for one more area that will be dropped; false if it is refused.
-    pub(crate) fn reserve_for_one_more_area(&self) -> bool {
-        self.0.dropped.borrow_mut().try_reserve(self.0.areas.get() + 1).is_ok()
+    /// Gets room for `more` areas that will be dropped; false if it is refused.
+    pub(crate) fn reserve_for_areas(&self, more: usize) -> bool {
+        self.0.dropped.borrow_mut().try_reserve(self.0.areas.get() + more).is_ok()
     }
 
     pub(crate) fn area_made(&self) {

@@ -7,6 +7,7 @@
 //! `mem::forget` (its credit is lost), the flush of an outbox, the order of registrations.
 
 pub(crate) mod access;
+pub(crate) mod alloc;
 pub(crate) mod area;
 pub(crate) mod channel;
 pub(crate) mod element;
