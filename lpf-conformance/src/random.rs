@@ -61,7 +61,7 @@ pub(crate) fn broadcast<L: Lpf>(ctx: &mut Context<'_, L>, bytes: &[u8]) -> Resul
     }
     ctx.sync()?;
     let copy = ctx.read(&all).to_vec();
-    ctx.deregister(len).map_err(|(error, _)| error)?;
-    ctx.deregister(all).map_err(|(error, _)| error)?;
+    ctx.deregister(len)?;
+    ctx.deregister(all)?;
     Ok(copy)
 }

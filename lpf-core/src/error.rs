@@ -550,7 +550,7 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
-/// So that `?` works where what was handed over comes back with the error: `ctx.deregister(area)?`.
+/// So that `?` works where what was handed over comes back with the error: `ctx.send(&mut channel, part, ..)?`.
 impl<T> From<(Error, T)> for Error {
     fn from((error, _): (Error, T)) -> Self {
         error

@@ -244,7 +244,7 @@ fn expected_supersteps_allocate_nothing() {
                 let sends = |len: usize| len as u64 + round;
                 for len in [0, 1, 4, 5, 128] {
                     part.iter_mut().for_each(|x| *x = sends(len));
-                    let sent = ctx.send(&mut channel, part, ..len).map_err(|(error, _)| error)?;
+                    let sent = ctx.send(&mut channel, part, ..len)?;
                     let [message] = ctx.expect([&mut channel])?;
                     assert_eq!(message.len(), len);
                     assert!(message.iter().all(|&x| x == sends(len)));
@@ -252,9 +252,9 @@ fn expected_supersteps_allocate_nothing() {
                     let flushed = ctx.flush()?;
                     part = sent.part(&flushed).map_err(|_| "flushed").unwrap();
                 }
-                let landing = ctx.offer(&mut channel, area).map_err(|(error, _)| error)?;
+                let landing = ctx.offer(&mut channel, area)?;
                 part.iter_mut().for_each(|x| *x = round);
-                let sent = ctx.send_landing(&mut channel, part, ..).map_err(|(error, _)| error)?;
+                let sent = ctx.send_landing(&mut channel, part, ..)?;
                 let (landed, elements) = ctx.land(&mut channel, landing)?;
                 area = landed;
                 assert_eq!((elements, ctx.read(&area)[4095]), (4096, round));

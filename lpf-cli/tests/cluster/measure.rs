@@ -146,8 +146,8 @@ fn messages<L: Lpf>(
         }
         assert!(ctx.read(&into).iter().all(|&byte| byte == sample as u8), "it has arrived");
     }
-    ctx.deregister(from).map_err(|(error, _)| error)?;
-    ctx.deregister(into).map_err(|(error, _)| error)?;
+    ctx.deregister(from)?;
+    ctx.deregister(into)?;
     ctx.sync()
 }
 

@@ -109,7 +109,7 @@ fn story<L: Lpf>(ctx: &mut Context<'_, L>, fault: &str, place: &str) -> Result<(
             let [_message] = ctx.expect([&mut left])?;
             let [_message] = ctx.expect([&mut left])?;
         }
-        let sent = ctx.send(&mut right, part, ..).map_err(|(error, _)| error)?;
+        let sent = ctx.send(&mut right, part, ..)?;
         let [message] = ctx.expect([&mut left])?;
         drop(message);
         part = sent.part(&ctx.flush()?).expect("flushed after it was sent");

@@ -119,7 +119,7 @@ fn same_bits<'s, L: Lpf>(
         }
     }
     for local in [x, y] {
-        ctx.deregister(local).map_err(|(error, _)| error)?;
+        ctx.deregister(local)?;
     }
     Ok(())
 }

@@ -58,7 +58,7 @@ fn reduce<'s, L: Lpf, T: Element>(
         }
     }
     for local in [x, y] {
-        ctx.deregister(local).map_err(|(error, _)| error)?;
+        ctx.deregister(local)?;
     }
     Ok(())
 }

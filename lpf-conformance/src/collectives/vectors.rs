@@ -99,8 +99,8 @@ impl<'s, T: Element> Vector<'s, T> {
 
     pub(super) fn deregister<L: Lpf>(self, ctx: &mut Context<'s, L>) -> Result<()> {
         match self.handle {
-            Handle::Area(area) => ctx.deregister(area).map_err(|(error, _)| error),
-            Handle::Local(local) => ctx.deregister(local).map_err(|(error, _)| error),
+            Handle::Area(area) => ctx.deregister(area),
+            Handle::Local(local) => ctx.deregister(local),
         }
     }
 

@@ -34,9 +34,9 @@ case! {
             assert!(ctx.read(&put).iter().all(|&x| x == 100 + previous || x == 200 + previous));
             assert!(ctx.read(&got).iter().all(|&x| x == 200 + next));
             for area in [own, put] {
-                ctx.deregister(area).map_err(|(error, _)| error)?;
+                ctx.deregister(area)?;
             }
-            ctx.deregister(got).map_err(|(error, _)| error)?;
+            ctx.deregister(got)?;
         }
     }
 }

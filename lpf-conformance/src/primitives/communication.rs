@@ -151,9 +151,9 @@ case! {
                 assert_eq!(&ctx.read(&y)[here.clone()], expected, "put by process {i}");
                 assert_eq!(&ctx.read(&z)[here], expected, "got from process {i}");
             }
-            ctx.deregister(x).map_err(|(error, _)| error)?;
-            ctx.deregister(y).map_err(|(error, _)| error)?;
-            ctx.deregister(z).map_err(|(error, _)| error)?;
+            ctx.deregister(x)?;
+            ctx.deregister(y)?;
+            ctx.deregister(z)?;
         }
     }
 }
@@ -252,8 +252,8 @@ case! {
             ctx.sync()?;
             let whole = (0..p).any(|from| ctx.read(&y) == patterns(from, bytes, bytes));
             assert!(whole, "{bytes} bytes hold no process's message as a whole");
-            ctx.deregister(x).map_err(|(error, _)| error)?;
-            ctx.deregister(y).map_err(|(error, _)| error)?;
+            ctx.deregister(x)?;
+            ctx.deregister(y)?;
         }
     }
 }

@@ -266,7 +266,7 @@ case! {
         let (next, left) = ((me + 1) % p, (me + p - 1) % p);
         let area = ctx.local::<u64>(LEN)?;
         let from = all[left as usize].as_mut().expect("a channel");
-        let landing = ctx.offer(from, area).map_err(|(error, _)| error)?;
+        let landing = ctx.offer(from, area)?;
         drop(landing);
         for _ in 0..3 {
             ctx.sync()?;
@@ -274,7 +274,7 @@ case! {
         }
         let to = all[next as usize].as_mut().expect("a channel");
         let part = parts.pop().expect("one part");
-        let _sent = ctx.send_landing(to, part, ..).map_err(|(error, _)| error)?;
+        let _sent = ctx.send_landing(to, part, ..)?;
         let from = all[left as usize].as_mut().expect("a channel");
         // It did not come into a cell.
         refused!(ctx.expect([from]), Misuse, Link(_));

@@ -274,13 +274,13 @@ case! {
             ctx.sync()?;
             ctx.write(&mut x)[0] = round + 100 * ctx.pid();
             ctx.put(&x, .., next, &y, 1)?;
-            let busy = ctx.deregister(x).expect_err("it has a request pending");
+            let busy = ctx.try_deregister(x).expect_err("it has a request pending");
             let x = busy.1;
             ctx.sync()?;
             let left: Pid = (ctx.pid() + ctx.nprocs() - 1) % ctx.nprocs();
             assert_eq!(ctx.read(&y), [0, round + 100 * left]);
-            ctx.deregister(y).map_err(|(error, _)| error)?;
-            ctx.deregister(x).map_err(|(error, _)| error)?;
+            ctx.deregister(y)?;
+            ctx.deregister(x)?;
         }
         ctx.sync()?;
     }

@@ -143,7 +143,7 @@ case! {
         ctx.write(&mut source).fill(7 + u64::from(me));
         ctx.put(&source, .., next, &target, 0)?;
         let source = ctx.suspended(|ctx| {
-            let (error, source) = ctx.deregister(source).expect_err("its caller's put names it");
+            let (error, source) = ctx.try_deregister(source).expect_err("its caller's put names it");
             refused!(Err::<(), _>(error), Misuse, SlotBusy { .. });
             // The library reads it, too, which makes it not less busy.
             ctx.put(&source, .., next, &library, 0)?;
@@ -151,14 +151,14 @@ case! {
             assert_eq!(ctx.read(&library)[999], 7 + u64::from(left));
             let source = ctx.suspended(|ctx| {
                 ctx.sync()?;
-                let (_, source) = ctx.deregister(source).expect_err("its caller's caller names it");
+                let (_, source) = ctx.try_deregister(source).expect_err("its caller's caller names it");
                 Ok(source)
             })?;
             ctx.sync()?;
-            let (_, source) = ctx.deregister(source).expect_err("its caller's put names it");
+            let (_, source) = ctx.try_deregister(source).expect_err("its caller's put names it");
             Ok(source)
         })?;
-        let (_, source) = ctx.deregister(source).expect_err("a put names it");
+        let (_, source) = ctx.try_deregister(source).expect_err("a put names it");
         ctx.sync()?;
         assert_eq!(ctx.read(&target)[..], [7 + u64::from(left); 1000]);
         assert!(ctx.deregister(source).is_ok());

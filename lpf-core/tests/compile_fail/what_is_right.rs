@@ -18,7 +18,7 @@ fn areas<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
     assert_eq!(sum, 2);
     ctx.raw().put(z.slot(), 0, 0, x.global_slot(), 0, 8)?;
     ctx.sync()?;
-    ctx.deregister(x).map_err(|(error, _)| error)
+    ctx.deregister(x)
 }
 
 fn arrays<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
@@ -56,15 +56,15 @@ fn messages<'s, L: Lpf>(ctx: &mut Context<'s, L>, inbox: InboxSlot) -> Result<()
     let mut channel: Channel<'s, u64> = ctx.open(inbox, 0, 0, 0)?;
     let mut part: Part<'s, u64> = ctx.outbox(1, 1)?.remove(0);
     part[0] = 3;
-    let sent = ctx.send(&mut channel, part, ..).map_err(|(error, _)| error)?;
+    let sent = ctx.send(&mut channel, part, ..)?;
     let [message]: [Message<'s, u64>; 1] = ctx.expect([&mut channel])?;
     let flushed = ctx.flush()?;
     let mut part = sent.part(&flushed).unwrap();
     part[0] += message[0];
     drop(message);
     let landing = ctx.local::<u64>(1)?;
-    let landing = ctx.offer(&mut channel, landing).map_err(|(error, _)| error)?;
-    let sent = ctx.send_landing(&mut channel, part, ..).map_err(|(error, _)| error)?;
+    let landing = ctx.offer(&mut channel, landing)?;
+    let sent = ctx.send_landing(&mut channel, part, ..)?;
     let (area, _) = ctx.land(&mut channel, landing)?;
     assert_eq!(ctx.read(&area)[0], 6);
     drop(sent);

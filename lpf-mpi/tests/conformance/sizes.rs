@@ -41,8 +41,8 @@ lpf_core::program! {
                 let is_right = |(at, &got): (usize, &u8)| got == byte(from, me, at);
                 assert!(part.iter().enumerate().all(is_right), "{bytes} bytes from process {from}");
             }
-            ctx.deregister(out).map_err(|(error, _)| error)?;
-            ctx.deregister(into).map_err(|(error, _)| error)?;
+            ctx.deregister(out)?;
+            ctx.deregister(into)?;
             ctx.sync()?;
         }
         if p == 1 {
@@ -61,7 +61,7 @@ lpf_core::program! {
             let mut part = parts.pop().expect("the one part");
             part[0] = round * 100 + u64::from(me);
             let right = to.as_mut().unwrap_or(&mut from);
-            let sent = ctx.send(right, part, ..1).map_err(|(error, _)| error)?;
+            let sent = ctx.send(right, part, ..1)?;
             let [message] = ctx.expect([&mut from])?;
             assert_eq!(message[0], round * 100 + u64::from(left));
             let flushed = ctx.flush()?;

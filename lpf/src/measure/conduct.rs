@@ -108,8 +108,8 @@ impl<'s> Room<'s> {
             self.bytes = pattern.bytes();
             if let Some(Areas { sources, destinations }) = self.areas.take() {
                 // The old memory is free at the next sync, before there is new.
-                ctx.deregister(sources).map_err(|(error, _)| error)?;
-                ctx.deregister(destinations).map_err(|(error, _)| error)?;
+                ctx.deregister(sources)?;
+                ctx.deregister(destinations)?;
             }
         }
         if pattern.requests() > self.requests {

@@ -21,7 +21,7 @@ case! {
         for number in 1..=10 {
             if ctx.pid() == 0 {
                 part[0] = number;
-                let sent = ctx.send(&mut channel, part, ..).map_err(|(error, _)| error)?;
+                let sent = ctx.send(&mut channel, part, ..)?;
                 let flushed = ctx.flush()?;
                 part = sent.part(&flushed).expect("flushed since");
                 part[0] = 0;
@@ -153,7 +153,7 @@ case! {
         for round in 0..40u64 {
             let mut part = parts.pop().expect("one part");
             part.fill(1000 * round + peer as u64);
-            let sent = ctx.send(channel, part, ..).map_err(|(error, _)| error)?;
+            let sent = ctx.send(channel, part, ..)?;
             let [message] = ctx.expect([channel])?;
             let expected = 1000 * round + u64::from(ctx.pid());
             assert_eq!(*message, [expected; 16]);
@@ -385,7 +385,7 @@ case! {
         for _ in 0..2 {
             // The second finds no credit: the peer has released nothing.
             let part = parts.pop().expect("two parts");
-            ctx.send(&mut channel, part, ..).map_err(|(error, _)| error)?;
+            ctx.send(&mut channel, part, ..)?;
             ctx.sync_with(SyncAttr::Expected(&[]))?;
         }
         let [message] = ctx.expect([&mut channel])?;
@@ -396,7 +396,7 @@ case! {
         let [message] = ctx.expect([&mut channel])?;
         drop(message);
         ctx.flush()?;
-        ctx.close(channel).map_err(|(error, _)| error)?;
+        ctx.close(channel)?;
         ctx.sync()?;
     }
 }

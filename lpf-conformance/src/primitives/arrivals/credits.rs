@@ -131,7 +131,7 @@ case! {
         for round in 0..2 {
             let mut part = parts.pop().expect("two parts");
             part.fill(round);
-            ctx.send(channel, part, ..).map_err(|(error, _)| error)?;
+            ctx.send(channel, part, ..)?;
             let [message] = ctx.expect([channel])?;
             kept.push(message);
         }

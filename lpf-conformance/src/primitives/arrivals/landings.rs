@@ -24,12 +24,12 @@ case! {
         let mut area = ctx.local::<u64>(LEN)?;
         for round in 0..20u64 {
             let left = all[left as usize].as_mut().expect("a channel");
-            let landing = ctx.offer(left, area).map_err(|(error, _)| error)?;
+            let landing = ctx.offer(left, area)?;
             ctx.sync()?;
             let next = all[next as usize].as_mut().expect("a channel");
             let mut part = parts.pop().expect("one part");
             part.fill(100 * round + u64::from(me));
-            let sent = ctx.send_landing(next, part, ..).map_err(|(error, _)| error)?;
+            let sent = ctx.send_landing(next, part, ..)?;
             let left = all[(me + p - 1) as usize % p as usize].as_mut().expect("a channel");
             let (landed, elements) = ctx.land(left, landing)?;
             area = landed;

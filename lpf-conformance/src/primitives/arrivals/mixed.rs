@@ -27,7 +27,7 @@ case! {
                 let mut part = parts.pop().expect("one part");
                 part[0] = call;
                 let to = all[next as usize].as_mut().expect("a channel");
-                let sent = ctx.send(to, part, ..).map_err(|(error, _)| error)?;
+                let sent = ctx.send(to, part, ..)?;
                 let from = all[left as usize].as_mut().expect("a channel");
                 let [message] = ctx.expect([from])?;
                 assert_eq!(message[0], call);
