@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use lpf_core::messages::{self, Environment, Host, Network, Rank, SectionId, Transport};
+use lpf_core::messages::{self, Environment, Host, Messages, Network, Rank, SectionId, Transport};
 use lpf_core::process::Maker;
-use lpf_core::{Args, Cause, Context, Error, Pid, Program, Result, messages::Process};
+use lpf_core::runtime::Process;
+use lpf_core::{Args, Cause, Context, Error, Pid, Program, Result};
 
 use crate::plane::{ControlPlane, Next};
 
@@ -129,7 +130,7 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
     /// *Fatal* if any process of the section failed; all may hook again while they live.
     pub fn hook<F>(&mut self, environment: Environment, args: Args<'_>, f: F) -> Result<()>
     where
-        F: for<'s> FnOnce(&mut Context<'s, Process<T>>, Args<'_>) -> Result<()>,
+        F: for<'s> FnOnce(&mut Context<'s, Process<Messages<T>>>, Args<'_>) -> Result<()>,
     {
         self.here()?;
         let section = self.next_section();

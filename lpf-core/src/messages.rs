@@ -8,6 +8,7 @@ mod blob;
 pub mod code;
 mod contexts;
 pub mod control;
+mod job;
 mod links;
 mod meeting;
 mod memory;
@@ -24,8 +25,9 @@ mod watch;
 mod wire;
 
 pub use control::{Control, Order, SectionId};
+pub use job::{Environment, Host, Network};
 pub use meeting::Way;
-pub use process::{Environment, Host, Network, Process};
+pub use process::Messages;
 pub use sections::{exec, follow, hook};
 pub use traffic::Traffic;
 pub use transport::{Broken, Outcome, Piece, Rank, SharedMemory, Tag, Ticket, Transport};

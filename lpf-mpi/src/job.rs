@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use lpf_control::Job;
 use lpf_control::plane::{Beats, ControlPlane};
 use lpf_control::rendezvous::{By, Meeting, Secret, bind_everywhere, bind_first};
-use lpf_core::messages::{Broken, Process};
+use lpf_core::messages::{Broken, Messages};
+use lpf_core::runtime::Process;
 use lpf_core::{Cause, Error, Result};
 use mpi::topology::Communicator;
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,7 @@ use super::transport::Mpi;
 pub type MpiJob = Job<Mpi<ControlPlane>>;
 
 /// One process of a section on MPI.
-pub type MpiProcess = Process<Mpi<ControlPlane>>;
+pub type MpiProcess = Process<Messages<Mpi<ControlPlane>>>;
 
 impl World {
     /// As [`hook`](Self::hook), for a communicator of rsmpi, the crate `mpi`.

@@ -20,6 +20,8 @@ use lpf_core::runtime::links;
 use lpf_core::{Pid, Slot};
 
 use crate::sync::Ordering;
+pub(crate) use loans::end_loans;
+pub(crate) use receive::{LANDING, arrival, report_aloud, revoke_offers};
 use ring::{Cell, FREE, InboxMemory, Loan, process_of};
 
 /// The links of one process.
@@ -35,7 +37,7 @@ pub(crate) type Removed = Vec<(usize, Arc<InboxMemory>)>;
 /// What a link has in the memory of its two processes. The rings' counts go on from one link to the next; those of the
 /// link begin at 0.
 #[derive(Debug)]
-pub(crate) struct End {
+pub struct End {
     own: Arc<InboxMemory>,
     theirs: Arc<InboxMemory>,
     ring: u32,

@@ -10,7 +10,7 @@ use lpf_core::{Cause, Error, Pid};
 
 use crate::superstep::bits;
 use crate::sync::yield_now;
-use crate::threads::Threads;
+use crate::threads::{Tables, ThreadEngine};
 
 /// Whether a time limit is over. In models time stands still: there it is over at once.
 pub(crate) fn is_over(waited: Duration, limit: Duration) -> bool {
@@ -18,7 +18,8 @@ pub(crate) fn is_over(waited: Duration, limit: Duration) -> bool {
 }
 
 pub(crate) struct LongWait<'a> {
-    process: &'a Threads,
+    engine: &'a ThreadEngine,
+    tables: &'a Tables,
     kind: u32,
     since: Option<Instant>,
     published: bool,
@@ -26,23 +27,22 @@ pub(crate) struct LongWait<'a> {
 
 impl<'a> LongWait<'a> {
     #[inline]
-    pub(crate) fn new(process: &'a Threads, kind: u32) -> Self {
-        LongWait { process, kind, since: None, published: false }
+    pub(crate) fn new(engine: &'a ThreadEngine, tables: &'a Tables, kind: u32) -> Self {
+        LongWait { engine, tables, kind, since: None, published: false }
     }
 
     /// Called whenever the waiter is about to sleep.
     #[cold]
     pub(crate) fn look(&mut self) {
-        let Threads { comm, local, meeting, .. } = self.process;
-        let LocalState { pid, superstep, .. } = local;
-        if let Err(forked) = comm.maker.check(*pid, *superstep) {
+        let ThreadEngine { comm, meeting, .. } = self.engine;
+        if let Err(forked) = self.engine.check_process(&self.tables.local) {
             comm.failure.declare(*meeting, forked);
             return;
         }
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
-        let limit = self.process.comm.environment.timeout;
+        let limit = comm.environment.timeout;
         if waited >= publish_after(limit) && !self.published && !cfg!(loom) {
-            self.process.publish(self.doing());
+            self.engine.publish(self.tables, self.doing());
             self.published = true;
         }
         if let Some(limit) = limit.filter(|&limit| is_over(waited, limit)) {
@@ -53,13 +53,13 @@ impl<'a> LongWait<'a> {
     fn doing(&self) -> Doing {
         match self.kind & bits::CLOSE != 0 {
             true => Doing::Left,
-            false => Doing::FullSync(self.process.local.superstep),
+            false => Doing::FullSync(self.tables.local.superstep),
         }
     }
 
     fn give_up(&self, limit: Duration) {
-        let Threads { comm, local, meeting, epoch, .. } = self.process;
-        let LocalState { pid, superstep, .. } = local;
+        let ThreadEngine { comm, meeting, epoch, .. } = self.engine;
+        let LocalState { pid, superstep, .. } = &self.tables.local;
         if comm.failure.is_set() || comm.failure.decide(*epoch, false) {
             return;
         }
@@ -73,26 +73,26 @@ impl<'a> LongWait<'a> {
         let own = Status { doing: self.doing(), superstep: *superstep, ..Status::default() };
         let processes = if cfg!(loom) { 0 } else { comm.processes() as Pid };
         let last = last_of_chain(*pid, &own, processes, status).unwrap_or(missing);
-        self.process.declare_late(*meeting, last, limit);
+        self.engine.declare_late(&self.tables.local, *meeting, last, limit);
     }
 
     fn has_arrived(&self, who: usize) -> bool {
-        let epoch = self.process.epoch;
-        self.process.comm.barrier.line(who, epoch).has_reached(epoch)
+        let epoch = self.engine.epoch;
+        self.engine.comm.barrier.line(who, epoch).has_reached(epoch)
     }
 
     /// The wait is over, and what was published of it. A process that has left has left for good.
     #[inline]
     pub(crate) fn end(&self) {
         if self.published && self.kind & bits::CLOSE == 0 {
-            self.process.publish(Doing::Computing);
+            self.engine.publish(self.tables, Doing::Computing);
         }
     }
 
     /// Whether this meeting, which is complete, was given up by somebody before anybody departed.
     #[inline]
     pub(crate) fn was_given_up(&self) -> bool {
-        let Threads { comm, epoch, .. } = self.process;
+        let ThreadEngine { comm, epoch, .. } = self.engine;
         if comm.environment.timeout.is_none() || comm.failure.decide(*epoch, true) {
             return false;
         }
@@ -104,13 +104,19 @@ impl<'a> LongWait<'a> {
     }
 }
 
-impl Threads {
+impl ThreadEngine {
     /// Process `late` has not come within `limit`. It is a thread, which cannot be ended: so long as it goes on, the
     /// call that started the section does not return, and its error is not seen. So one line says it at once.
     #[cold]
-    pub(crate) fn declare_late(&self, meeting: u64, late: Pid, limit: Duration) {
+    pub(crate) fn declare_late(
+        &self,
+        local: &LocalState,
+        meeting: u64,
+        late: Pid,
+        limit: Duration,
+    ) {
         let cause = Cause::Late { limit, state: "computing".into() };
-        let error = Error::fatal(late, self.local.superstep, cause);
+        let error = Error::fatal(late, local.superstep, cause);
         if self.comm.failure.declare(meeting, error.clone()) && !cfg!(loom) {
             // Nothing else can be done about a standard error that is closed.
             let _ = writeln!(

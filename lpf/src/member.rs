@@ -9,7 +9,8 @@ use lpf_control::Job;
 use lpf_control::plane::{Beats, ControlPlane};
 use lpf_control::rendezvous::Meeting;
 use lpf_core::machine::{Growth, Parameters};
-use lpf_core::messages::{Environment, Process, Transport, Way};
+use lpf_core::messages::{Environment, Messages, Transport, Way};
+use lpf_core::runtime::Process;
 use lpf_core::settings::Settings;
 use lpf_core::{Args, Context, Error, Lpf, MAX_P, Pid, Program, Result};
 use lpf_tcp::sockets::Sockets;
@@ -245,7 +246,7 @@ impl<T: Transport<Control = ControlPlane>> Member<T> {
     /// while they live.
     pub fn hook<F>(&mut self, mut args: Args<'_>, f: F) -> Result<()>
     where
-        F: for<'s> FnOnce(&mut Context<'s, Process<T>>, Args<'_>) -> Result<()>,
+        F: for<'s> FnOnce(&mut Context<'s, Process<Messages<T>>>, Args<'_>) -> Result<()>,
     {
         let (rank, size) = (self.rank(), self.size());
         let mut f = Some(f);

@@ -18,7 +18,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use super::memory::Memory;
-use super::process::Process;
+use super::process::{Messages, Tables};
 use super::transport::{Rank, Ticket, Transport};
 use super::watch::{Stop, Waiting};
 use crate::Pid;
@@ -45,18 +45,9 @@ pub(super) type Table = links::LinkTable<End>;
 /// An open link.
 type OpenLink = links::OpenLink<End>;
 
-/// The links of one process of a section.
+/// The inboxes of one process, and the words to and from its peers.
 #[derive(Debug)]
-pub(super) struct Links {
-    pub(super) table: Table,
-    rings: Rings,
-    /// Waits that found what they awaited since there was progress on everything.
-    at_once: u32,
-}
-
-/// What the links of one process have in common beside their table: inboxes, and words to and from the peers.
-#[derive(Debug)]
-struct Rings {
+pub(super) struct Rings {
     pid: Pid,
     context: u32,
     members: Box<[Rank]>,
@@ -74,11 +65,20 @@ struct Rings {
     closed: HashMap<Stream, Closed>,
     /// Room for the counts of the section's end, by process.
     awaited: Vec<u16>,
+    /// Waits that found what they awaited since there was progress on everything.
+    at_once: u32,
+}
+
+/// The links of one process with their rings.
+#[derive(Debug)]
+pub(super) struct Links<'a> {
+    pub(super) table: &'a mut Table,
+    pub(super) rings: &'a mut Rings,
 }
 
 /// What a link has of the network.
 #[derive(Debug)]
-pub(super) struct End {
+pub struct End {
     /// The grant of the peer's ring: where that is, plus one, nought where only the network gets there.
     granted: Option<u64>,
     /// Whether this one's ring is the peer's; else who still has it.
@@ -166,9 +166,9 @@ impl links::End for End {
     }
 }
 
-impl Links {
+impl Rings {
     pub(super) fn new(pid: Pid, context: u32, members: Box<[Rank]>) -> Self {
-        let rings = Rings {
+        Rings {
             pid,
             context,
             postbox: Postbox::new(members.len()),
@@ -180,24 +180,48 @@ impl Links {
             ends: false,
             closed: HashMap::new(),
             awaited: Vec::new(),
-        };
-        Links { table: Table::new(pid), rings, at_once: 0 }
-    }
-
-    /// The processes of the section.
-    pub(super) fn members(&self) -> &[Rank] {
-        &self.rings.members
+            at_once: 0,
+        }
     }
 
     /// This process is in the last meeting.
     pub(super) fn end(&mut self) {
-        self.rings.ends = true;
+        self.ends = true;
     }
 
-    /// Registrations are in force.
-    pub(super) fn activate(&mut self) {
-        self.table.activate();
-        self.rings.removed.clear();
+    /// A full sync is over: nobody writes into the inboxes that were deregistered before it.
+    pub(super) fn let_go_of_removed(&mut self) {
+        self.removed.clear();
+    }
+
+    /// Gives everything up. False where the network may still write to users' memory.
+    pub(super) fn close<T: Transport>(&mut self, net: &mut T, table: &mut Table) -> bool {
+        let quiet = table.drain().fold(true, |quiet, link| link.end.give_up(net) & quiet);
+        quiet & self.postbox.close(net)
+    }
+
+    /// Keeps for ever what others write to.
+    pub(super) fn keep(&mut self) {
+        crate::leaked::leak(std::mem::take(&mut self.inboxes));
+        self.postbox.keep();
+    }
+
+    /// Keeps for ever what others write to without the network: the section has failed, and they may not know
+    /// yet.
+    pub(super) fn keep_shared(&mut self) {
+        let Rings { inboxes, removed, .. } = self;
+        removed.extend(inboxes.iter_mut().filter_map(Option::take));
+        removed.retain(Inbox::is_shared);
+        if !removed.is_empty() {
+            crate::leaked::leak(std::mem::take(removed));
+        }
+    }
+}
+
+impl Links<'_> {
+    /// The processes of the section.
+    pub(super) fn members(&self) -> &[Rank] {
+        &self.rings.members
     }
 
     /// Progress on everything: what peers say, what can leave, what must be reported. Never blocks.
@@ -210,7 +234,7 @@ impl Links {
         if !self.table.are_in_use() {
             return Ok(());
         }
-        self.at_once = 0;
+        self.rings.at_once = 0;
         self.hear(net)?;
         let Links { table, rings, .. } = self;
         let call = table.call;
@@ -260,8 +284,8 @@ impl Links {
         local: &LocalState,
         awaited: Awaited<'_>,
     ) -> std::result::Result<(), Stop> {
-        self.at_once += 1;
-        if self.at_once >= AT_ONCE {
+        self.rings.at_once += 1;
+        if self.rings.at_once >= AT_ONCE {
             return self.progress(net, local);
         }
         let Awaited::Messages(messages) = awaited else { return Ok(()) };
@@ -274,32 +298,14 @@ impl Links {
         }
         Ok(())
     }
-
-    /// Gives everything up. False where the network may still write to users' memory.
-    pub(super) fn close<T: Transport>(&mut self, net: &mut T) -> bool {
-        let quiet = self.table.drain().fold(true, |quiet, link| link.end.give_up(net) & quiet);
-        quiet & self.rings.postbox.close(net)
-    }
-
-    /// Keeps for ever what others write to.
-    pub(super) fn keep(&mut self) {
-        crate::leaked::leak(std::mem::take(&mut self.rings.inboxes));
-        self.rings.postbox.keep();
-    }
-
-    /// Keeps for ever what others write to without the network: the section has failed, and they may not know
-    /// yet.
-    pub(super) fn keep_shared(&mut self) {
-        let Rings { inboxes, removed, .. } = &mut self.rings;
-        removed.extend(inboxes.iter_mut().filter_map(Option::take));
-        removed.retain(Inbox::is_shared);
-        if !removed.is_empty() {
-            crate::leaked::leak(std::mem::take(removed));
-        }
-    }
 }
 
 impl End {
+    /// Whether the two ends reach what the other shares.
+    pub(super) fn is_near(&self) -> bool {
+        self.is_near
+    }
+
     fn give_up<T: Transport>(mut self, net: &mut T) -> bool {
         let mut quiet = true;
         for ticket in self.cells.drain(..) {
@@ -322,7 +328,7 @@ impl End {
 /// A process that waits for messages or a flush, as its waits see it.
 struct InExpected<'a> {
     local: &'a LocalState,
-    links: &'a mut Links,
+    links: Links<'a>,
     awaited: Awaited<'a>,
 }
 
@@ -345,7 +351,7 @@ impl Waiting for InExpected<'_> {
 /// A process that waits for a record of the board, as its waits see it.
 struct InConsulting<'a> {
     local: &'a LocalState,
-    links: &'a mut Links,
+    links: Links<'a>,
     wait: Consult<'a>,
 }
 
@@ -369,21 +375,20 @@ impl Waiting for InConsulting<'_> {
     }
 }
 
-impl<T: Transport> Process<T> {
+impl<T: Transport> Messages<T> {
     /// Waits until `found` finds what it looks for on the board.
     pub(super) fn consult_board<R>(
         &mut self,
+        tables: &mut Tables,
         wait: Consult<'_>,
         mut found: impl FnMut() -> Result<Option<R>>,
     ) -> Result<R> {
-        self.alive()?;
-        let network = self.network.clone();
-        let mut shared = network.lock();
-        let Process { local, links, watch, .. } = self;
-        links.table.known.join(links.table.call);
-        let mut what = InConsulting { local, links, wait };
+        let Messages { network, rings, watch, .. } = self;
+        let Tables { local, links: table } = tables;
+        table.known.join(table.call);
+        let mut what = InConsulting { local, links: Links { table, rings }, wait };
         let (mut answer, mut looks) = (None, 0);
-        let waited = watch.wait(&mut shared.net, &mut what, |what, net| {
+        watch.wait(&mut network.lock().net, &mut what, |what, net| {
             match found() {
                 Ok(None) => {}
                 Err(error) if error.is_fatal() => return Err(Stop::Fatal(error)),
@@ -398,25 +403,23 @@ impl<T: Transport> Process<T> {
                 what.links.report_all(net)?;
             }
             Ok(false)
-        });
-        drop(shared);
-        waited.map_err(|error| self.end_with(error))?;
+        })?;
         let answer = answer.transpose()?.flatten();
         answer.ok_or_else(|| unreachable!("the wait ends with an answer or an error"))
     }
 
     /// Waits until `awaited` is there.
-    pub(super) fn wait_for(&mut self, awaited: Awaited<'_>) -> Result<()> {
-        self.alive()?;
-        self.links.table.check(&self.local, awaited)?;
-        let Process { network, local, links, watch, .. } = self;
+    pub(super) fn wait(&mut self, tables: &mut Tables, awaited: Awaited<'_>) -> Result<()> {
+        let Messages { network, rings, watch, .. } = self;
+        let Tables { local, links: table } = tables;
+        table.check(local, awaited)?;
+        let links = Links { table, rings };
         if links.is_flushed(awaited) {
             return Ok(());
         }
-        let mut shared = network.lock();
         let mut what = InExpected { local, links, awaited };
         let mut looks = 0;
-        let waited = watch.wait(&mut shared.net, &mut what, |what, net| {
+        watch.wait(&mut network.lock().net, &mut what, |what, net| {
             // Asked about first: a look at the network ends with what it finds then.
             if what.links.is_there(net, what.local, what.awaited)? {
                 what.links.at_once(net, what.local, what.awaited)?;
@@ -429,19 +432,16 @@ impl<T: Transport> Process<T> {
                 what.links.report_all(net)?;
             }
             Ok(false)
-        });
-        drop(shared);
-        waited.map_err(|error| self.end_with(error))
+        })
     }
 
     /// Progress, and whether the awaited is there.
-    pub(super) fn poll_for(&mut self, awaited: Awaited<'_>) -> Result<bool> {
-        self.alive()?;
-        self.links.table.check(&self.local, awaited)?;
-        let network = self.network.clone();
-        let mut shared = network.lock();
-        let Process { local, links, watch, .. } = self;
-        let net = &mut shared.net;
+    pub(super) fn poll_for(&mut self, tables: &mut Tables, awaited: Awaited<'_>) -> Result<bool> {
+        let Messages { network, rings, watch, .. } = self;
+        let Tables { local, links: table } = tables;
+        table.check(local, awaited)?;
+        let net = &mut network.lock().net;
+        let mut links = Links { table, rings };
         let polled = net.progress().map_err(Stop::Broken).and_then(|()| {
             links.progress(net, local)?;
             let is_there = links.is_there(net, local, awaited)?;
@@ -451,33 +451,10 @@ impl<T: Transport> Process<T> {
             }
             Ok(is_there)
         });
-        let there = match polled {
-            Ok(there) => there,
-            Err(stop) => {
-                let error = watch.stopped(net.control(), local.superstep, stop);
-                return Err(self.die(net, error));
-            }
-        };
-        if !there && let Some(report) = self.watch.failure(net.control()) {
-            return Err(self.die(net, report));
+        match polled {
+            Ok(true) => Ok(true),
+            Ok(false) => watch.failure(net.control()).map_or(Ok(false), Err),
+            Err(stop) => Err(watch.stopped(net.control(), local.superstep, stop)),
         }
-        Ok(there)
-    }
-
-    /// Before a full sync or the end of a section: everything leaves, every release is reported.
-    pub(super) fn settle_links(&mut self) -> Result<()> {
-        if !self.links.table.are_open() {
-            return Ok(());
-        }
-        self.expect_messages(&[])?;
-        {
-            let network = self.network.clone();
-            let mut shared = network.lock();
-            if let Err(broken) = self.links.report_all(&mut shared.net) {
-                let error = self.watch.stopped(shared.net.control(), self.local.superstep, broken);
-                return Err(self.die(&mut shared.net, error));
-            }
-        }
-        self.wait_for(Awaited::Flushed)
     }
 }

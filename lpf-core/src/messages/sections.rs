@@ -8,17 +8,16 @@ use super::blob::{Bad, Incoming, Outgoing};
 use super::code::CodePlace;
 use super::contexts::Contexts;
 use super::control::{Control, Order, SectionId};
+use super::job::{Environment, Host, Network, Shared};
 use super::meeting::nonsense;
-use super::process::{Environment, Host, Membership, Network, Process, Shared};
+use super::process::{Membership, Messages, enter};
 use super::tags;
 use super::transport::{Rank, Transport};
 use super::watch::{Stop, Waiting, Watch};
 use crate::args::{Args, Symbol};
-use crate::attr::SyncAttr;
 use crate::error::{Cause, Error, Result};
-use crate::lpf::{Leaving, Lpf};
 use crate::program::Program;
-use crate::runtime::Purpose;
+use crate::runtime::{LocalState, Process};
 use crate::wait::Patience;
 use crate::waits::Status;
 use crate::{Pid, run_section};
@@ -36,10 +35,13 @@ struct Start {
 }
 
 /// What a serving process calls.
-type Serve<T> = fn(Process<T>, &[Symbol]) -> Result<()>;
+type Serve<T> = fn(Process<Messages<T>>, &[Symbol]) -> Result<()>;
 
 /// Runs a program as one process of a section.
-fn serve<T: Transport, P: Program>(process: Process<T>, symbols: &[Symbol]) -> Result<()> {
+fn serve<T: Transport, P: Program>(
+    process: Process<Messages<T>>,
+    symbols: &[Symbol],
+) -> Result<()> {
     const { assert!(size_of::<P>() == 0, "a program travels by name: what it needs is in Args") };
     // SAFETY: a value without size is read from any place that is aligned, and a program may be copied:
     // whoever gave the order had a value of it.
@@ -99,7 +101,7 @@ pub fn follow<T: Transport>(network: &Network<T>, host: Host, order: Order) -> R
         Ok(found) => found,
         Err(text) => return Err(fail(Error::fatal(pid, 0, Cause::Setting(text)))),
     };
-    let process = Process::new(network.clone(), Arc::new(start.environment), host, membership);
+    let process = enter(network.clone(), Arc::new(start.environment), host, membership);
     let process = match process {
         Ok(process) => process,
         Err(error) => {
@@ -131,7 +133,7 @@ pub fn hook<T, F>(
 ) -> Result<()>
 where
     T: Transport,
-    F: for<'s> FnOnce(&mut crate::Context<'s, Process<T>>, Args<'_>) -> Result<()>,
+    F: for<'s> FnOnce(&mut crate::Context<'s, Process<Messages<T>>>, Args<'_>) -> Result<()>,
 {
     let (rank, size) = network.with(|net| (net.rank(), net.size()));
     let members: Box<[Rank]> = (0..size).collect();
@@ -142,7 +144,7 @@ where
     let process = agreed.and_then(|Agreed { context, environment }| {
         let (pid, free) = (rank, Vec::new());
         let membership = Membership { section, members, pid, context, free, keeps_report: false };
-        let process = Process::new(network.clone(), Arc::new(environment), host, membership);
+        let process = enter(network.clone(), Arc::new(environment), host, membership);
         process.map_err(|error| {
             let cause = Cause::Returned { message: error.to_string() };
             let error = Error::fatal(rank, 0, cause);
@@ -278,7 +280,7 @@ pub fn exec<T: Transport, P: Program>(
         free: mine,
         keeps_report: true,
     };
-    let process = Process::new(network.clone(), environment.clone(), host, membership);
+    let process = enter(network.clone(), environment.clone(), host, membership);
     let process = process.inspect_err(|error| {
         network.with(|net| {
             if others > 0 {
@@ -338,126 +340,44 @@ impl SectionId {
     }
 }
 
-impl<T: Transport> Process<T> {
+impl<T: Transport> Messages<T> {
     pub(super) fn begin_section<P: Program>(
         &mut self,
+        local: &LocalState,
         procs: Pid,
         program: P,
         args: Args<'_>,
     ) -> Result<()> {
-        self.alive()?;
         self.sections += 1;
-        let section = self.watch.section.child(self.sections, Some(self.local.pid));
-        let (network, free) = (self.network.clone(), self.free.clone());
-        exec(&network, &self.environment, self.host, section, procs, &free, program, args)
+        let section = self.watch.section.child(self.sections, Some(local.pid));
+        let Messages { network, environment, host, free, .. } = self;
+        exec(network, environment, *host, section, procs, free, program, args)
     }
 
-    /// Meets the others and gives this process of the inner context.
-    pub(super) fn enter_rehook(&mut self) -> Result<Self> {
-        self.alive()?;
-        let network = self.network.clone();
-        let mut shared = network.lock();
-        // Nobody asks for it before this process comes back.
-        let reported = self
-            .links
-            .report_all(&mut shared.net)
-            .map_err(|stop| self.watch.stopped(shared.net.control(), self.local.superstep, stop));
-        let met =
-            reported.and_then(|()| self.meet(&mut shared, Purpose::Rehook, SyncAttr::Default));
-        let met = met.and_then(|_| self.end_meeting(&mut shared.net));
-        if let Err(error) = met {
-            return Err(self.die(&mut shared.net, error));
-        }
+    /// This process of the inner context, after the meeting.
+    pub(super) fn enter_inner(&mut self, local: &LocalState) -> Result<Process<Self>> {
         let context = self.all.context;
         if context == Contexts::NONE {
-            let error = Error::fatal(0, self.local.superstep, used_up());
-            let report = shared.net.control().declare(self.watch.section, error);
-            return Err(self.die(&mut shared.net, report));
+            return Err(Error::fatal(0, local.superstep, used_up()));
         }
-        drop(shared);
         self.rehooks += 1;
         let section = self.watch.section.child(self.rehooks, None);
         let membership = Membership {
             section,
             members: self.watch.members.clone(),
-            pid: self.local.pid,
+            pid: local.pid,
             context,
             free: self.free.clone(),
             keeps_report: false,
         };
-        Process::new(network, self.environment.clone(), self.host, membership).inspect_err(
-            |error| {
-                let cause = Cause::Returned { message: error.to_string() };
-                let error = Error::fatal(self.local.pid, 0, cause);
-                self.network.with(|net| {
-                    net.control().declare(section, error);
-                    net.control().leave(section);
-                });
-            },
-        )
-    }
-
-    /// Flush and closing meeting, or the news of a failure.
-    pub(super) fn leave_section(&mut self, how: Leaving) -> Result<()> {
-        if let Some(forked) = self.forked() {
-            self.left = true;
-            return Err(forked);
-        }
-        let result = self.leave_as(how);
-        self.left = true;
-        let network = self.network.clone();
-        let mut shared = network.lock();
-        if self.dead.is_none() {
-            self.quiet &= self.links.close(&mut shared.net);
-            self.quiet &= self.meeting.close(&mut shared.net);
-            self.keep_unless_quiet();
-        }
-        shared.net.forget(self.context);
-        if !self.keeps_report {
-            shared.net.control().leave(self.watch.section);
-        }
-        result
-    }
-
-    fn leave_as(&mut self, how: Leaving) -> Result<()> {
-        self.alive()?;
-        match self.local.failure_of(how) {
-            None => self.close_section(),
-            Some(error) => Err(self.fail_section(error)),
-        }
-    }
-
-    fn close_section(&mut self) -> Result<()> {
-        self.settle_links()?;
-        self.local.report_leaks();
-        let network = self.network.clone();
-        let mut shared = network.lock();
-        let ended = self.count_messages(&mut shared).and_then(|()| {
-            self.links.end();
-            self.meet(&mut shared, Purpose::Close, SyncAttr::Default)?;
-            // Nobody is met again: some may have left already.
-            self.send_off(&mut shared.net)
-        });
-        ended.map_err(|error| self.die(&mut shared.net, error))
-    }
-
-    /// All that was sent was awaited, or the section fails, which all learn of when they meet once more.
-    fn count_messages(&mut self, shared: &mut Shared<T>) -> Result<()> {
-        if !self.links.table.are_in_use() {
-            return Ok(());
-        }
-        self.meet(shared, Purpose::Count, SyncAttr::Default)?;
-        self.end_meeting(&mut shared.net)
-    }
-}
-
-impl<T: Transport> Drop for Process<T> {
-    /// A process that was never left (its making failed half-way) must not keep others waiting.
-    fn drop(&mut self) {
-        if !self.left {
-            let cause = Cause::Returned { message: "it was dropped".into() };
-            let error = Error::fatal(self.pid(), self.superstep(), cause);
-            let _ = self.leave_section(Leaving::Failed(error));
-        }
+        let inner = enter(self.network.clone(), self.environment.clone(), self.host, membership);
+        inner.inspect_err(|error| {
+            let cause = Cause::Returned { message: error.to_string() };
+            let error = Error::fatal(local.pid, 0, cause);
+            self.network.with(|net| {
+                net.control().declare(section, error);
+                net.control().leave(section);
+            });
+        })
     }
 }

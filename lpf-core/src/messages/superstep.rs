@@ -19,13 +19,11 @@ mod compose;
 mod data;
 mod runs;
 
-use std::sync::atomic::Ordering;
-
 use super::contexts::Contexts;
-use super::control::Control;
-use super::links::Links;
+use super::job::Shared;
+use super::links::{Links, Rings};
 use super::meeting::{Allowed, Meeting, Room};
-use super::process::{Process, Shared};
+use super::process::{Messages, Tables};
 use super::transport::{Piece, Transport};
 use super::watch::Waiting;
 use super::wire::{Summary, flags};
@@ -34,7 +32,7 @@ use crate::arrivals::left_unread;
 use crate::attr::SyncAttr;
 use crate::error::{Error, Result};
 use crate::request::List;
-use crate::runtime::{self, LocalState, Purpose, mismatch};
+use crate::runtime::{self, Announced, LocalState, Purpose, mismatch};
 use crate::waits::{Doing, Status};
 use answers::Answers;
 use checked::Told;
@@ -95,7 +93,7 @@ impl Scratch {
         Ok((room, Answers::new(nprocs, eager, requests)?, Long::new(nprocs, requests)?))
     }
 
-    fn apply(&mut self) {
+    pub(super) fn apply(&mut self) {
         if let Some((room, answers, long)) = self.next.take() {
             (self.room, self.answers, self.long) = (room, answers, long);
         }
@@ -137,7 +135,7 @@ impl runtime::Room for Larger<'_> {
 /// A process in a full sync, a rehook or at its end, as its waits see it.
 pub(super) struct InMeeting<'a> {
     pub(super) local: &'a LocalState,
-    pub(super) links: &'a mut Links,
+    pub(super) links: Links<'a>,
     pub(super) kind: Purpose,
     pub(super) missing: Pid,
 }
@@ -179,55 +177,34 @@ impl Waiting for InMeeting<'_> {
     }
 }
 
-impl<T: Transport> Process<T> {
-    /// A full sync.
-    pub(super) fn full_sync(&mut self, attr: SyncAttr<'_>) -> Result<()> {
-        self.alive()?;
-        self.settle_links()?;
-        let network = self.network.clone();
-        let mut shared = network.lock();
-        let result = self.phases(&mut shared, attr);
-        result.map_err(|error| self.die(&mut shared.net, error))
+impl<'a> InMeeting<'a> {
+    pub(super) fn new(tables: &'a mut Tables, rings: &'a mut Rings, kind: Purpose) -> Self {
+        let Tables { local, links: table } = tables;
+        let missing = local.pid;
+        InMeeting { local, links: Links { table, rings }, kind, missing }
     }
+}
 
-    fn phases(&mut self, shared: &mut Shared<T>, attr: SyncAttr<'_>) -> Result<()> {
-        self.meet(shared, Purpose::Sync, attr)?;
-        let net = &mut shared.net;
-        if self.local.is_checked() {
-            self.check_superstep(net)?;
-        }
+impl<T: Transport> Messages<T> {
+    /// Phases 2 to 4, after the meeting.
+    pub(super) fn phases(&mut self, tables: &mut Tables) -> Result<()> {
+        let network = self.network.clone();
+        let net = &mut network.lock().net;
         let flags = self.all.flags;
-        if flags & flags::REGISTERED != 0 {
-            self.compare_registrations(net)?;
-        }
         if flags & flags::MORE != 0 {
-            self.exchange(net, flags & flags::CONFLICTS != 0)?;
+            self.exchange(net, tables, flags & flags::CONFLICTS != 0)?;
         } else if flags & flags::REQUESTS != 0 {
-            self.apply_short_puts(net)?;
+            self.apply_short_puts(&tables.local)?;
         }
-        self.end_meeting(net)?;
-        self.local.settle();
+        self.send_off(net, tables)?;
         self.scratch.told.clear();
-        if flags & (flags::REGISTERED | flags::RESIZED) != 0 {
-            let resized = flags & flags::RESIZED != 0;
-            self.local.apply(resized, usize::try_from(self.all.requests).unwrap_or(usize::MAX));
-            if resized {
-                self.scratch.apply();
-            }
-            self.links.activate();
-        }
-        if self.all.agrees_on_abandoned() {
-            self.local.forget_abandoned();
-        }
-        self.local.superstep += 1;
-        self.watch.supersteps.store(self.local.superstep, Ordering::Relaxed);
-        Ok(())
+        self.finish(net, &tables.local)
     }
 
     /// Waits until this process's messages have left.
-    pub(super) fn send_off(&mut self, net: &mut T) -> Result<()> {
-        let Process { local, links, meeting, watch, .. } = self;
-        let mut what = InMeeting { local, links, kind: Purpose::Sync, missing: local.pid };
+    pub(super) fn send_off(&mut self, net: &mut T, tables: &mut Tables) -> Result<()> {
+        let Messages { rings, meeting, watch, .. } = self;
+        let mut what = InMeeting::new(tables, rings, Purpose::Sync);
         watch.wait(net, &mut what, |what, net| {
             let left = meeting.have_left(net)?;
             if !left {
@@ -239,66 +216,71 @@ impl<T: Transport> Process<T> {
     }
 
     /// Ends a meeting, and gets ready for the one after the next.
-    pub(super) fn end_meeting(&mut self, net: &mut T) -> Result<()> {
-        self.send_off(net)?;
-        self.meeting.finish(net, &self.watch, self.local.superstep)
+    pub(super) fn finish(&mut self, net: &mut T, local: &LocalState) -> Result<()> {
+        self.meeting.finish(net, &self.watch, local.superstep)
     }
 
     /// Meets the others: everybody came for the same, or the section fails.
-    pub(super) fn meet(
+    pub(super) fn meet_for(
         &mut self,
-        shared: &mut Shared<T>,
+        tables: &mut Tables,
         kind: Purpose,
         attr: SyncAttr<'_>,
-    ) -> Result<()> {
-        let is_all = self.compose(kind);
-        let registrations = self.local.registrations();
-        let mine = &mut self.all;
-        *mine = Summary::of(self.local.pid, kind);
-        if kind == Purpose::Rehook && self.local.pid == 0 {
-            mine.context = shared.contexts.give().unwrap_or(Contexts::NONE);
+    ) -> Result<Announced> {
+        let network = self.network.clone();
+        let Shared { net, contexts } = &mut *network.lock();
+        let is_all = self.compose(&mut tables.local, kind);
+        let Messages { rings, meeting, scratch, watch, traffic, all, .. } = self;
+        let local = &tables.local;
+        let registrations = local.registrations();
+        *all = Summary::of(local.pid, kind);
+        if kind == Purpose::Rehook && local.pid == 0 {
+            all.context = contexts.give().unwrap_or(Contexts::NONE);
         }
-        mine.requests = self.local.wanted_requests() as u64;
-        (mine.lowest, mine.highest) = (registrations, registrations);
-        mine.abandoned = [self.local.slots.abandoned(); 2];
+        all.requests = local.wanted_requests() as u64;
+        (all.lowest, all.highest) = (registrations, registrations);
+        all.abandoned = [local.slots.abandoned(); 2];
         let flag = |is_so, flag| if is_so { flag } else { 0 };
-        mine.flags = flag(kind == Purpose::Sync && self.local.queue.used() > 0, flags::REQUESTS)
+        all.flags = flag(kind == Purpose::Sync && local.queue.used() > 0, flags::REQUESTS)
             | flag(!is_all, flags::MORE)
-            | flag(self.local.changes.registered, flags::REGISTERED)
-            | flag(self.local.changes.resized, flags::RESIZED)
+            | flag(local.changes.registered, flags::REGISTERED)
+            | flag(local.changes.resized, flags::RESIZED)
             | flag(!matches!(attr, SyncAttr::NoConflict), flags::CONFLICTS);
-        let Process { local, links, meeting, scratch, watch, traffic, all, .. } = self;
         let free = local.queue.capacity().saturating_sub(local.queue.used());
+        let mut what = InMeeting::new(tables, rings, kind);
         let awaited;
         let allowed = match kind {
             Purpose::Count => {
-                awaited = links.count(&mut scratch.room.requests);
+                awaited = what.links.count(&mut scratch.room.requests);
                 Allowed::Messages(&awaited)
             }
             _ => Allowed::Requests(free),
         };
-        let mut what = InMeeting { local, links, kind, missing: 0 };
+        if kind == Purpose::Close {
+            what.links.rings.end();
+        }
+        what.missing = 0;
         let before = meeting.sent();
-        meeting.meet(&mut shared.net, watch, &mut what, &mut scratch.room, all, allowed)?;
+        meeting.meet(net, watch, &mut what, &mut scratch.room, all, allowed)?;
         let sent = meeting.sent() - before;
         match kind {
             Purpose::Sync => traffic.meta += sent,
             _ => traffic.barrier += sent,
         }
+        let local = &tables.local;
         if all.kinds.iter().filter(|&&pid| pid != Pid::MAX).count() > 1 {
-            let kinds = self.all.kinds;
-            let first = |kind| Some(kinds[kind as usize]).filter(|&pid| pid != Pid::MAX);
-            let error = mismatch(self.local.superstep, first);
-            return Err(shared.net.control().declare(self.watch.section, error));
+            let first = |kind| Some(all.kinds[kind as usize]).filter(|&pid| pid != Pid::MAX);
+            return Err(mismatch(local.superstep, first));
         }
-        Ok(())
-    }
-
-    /// Whether all processes registered the same.
-    fn compare_registrations(&self, net: &T) -> Result<()> {
-        let (lowest, highest) = (self.all.lowest, self.all.highest);
-        self.local
-            .compare_registrations(lowest, highest)
-            .map_err(|error| net.control().declare(self.watch.section, error))
+        let announced = |is_so, bit| if is_so { bit } else { 0 };
+        Ok(Announced(
+            announced(all.flags & flags::REGISTERED != 0, Announced::REGISTERED)
+                | announced(all.flags & flags::RESIZED != 0, Announced::RESIZED)
+                | announced(all.agrees_on_abandoned(), Announced::ABANDONED)
+                | announced(
+                    all.flags & (flags::REQUESTS | flags::MORE) != 0 || local.is_checked(),
+                    Announced::ENGINE,
+                ),
+        ))
     }
 }

@@ -404,6 +404,7 @@ fn nobody_is_asked_twice_in_a_round() {
 const MAY_PAUSE: &[(&str, &str)] = &[
     ("lpf/src/claim.rs", "a name that its dead holder still has, five times at most"),
     ("lpf-control/src/plane/helper.rs", "the helper thread"),
+    ("lpf-core/src/runtime/process.rs", "post, which looks once"),
     ("lpf-core/src/wait.rs", "the pauses of all waits"),
     ("lpf-core/src/messages/watch.rs", "the one wait between processes"),
     ("lpf-core/src/messages/links/near.rs", "a peer is between two stores"),

@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use lpf_core::runtime::LocalState;
 use lpf_core::waits::{ASK_AFTER, Doing, Suspicion, Want, last_of_chain, publish_after};
 use lpf_core::{Error, Pid, Result};
 
 use crate::long_wait::is_over;
-use crate::threads::Threads;
+use crate::threads::{Tables, ThreadEngine};
 
 /// What one wait remembers of its questions.
 #[derive(Debug, Default)]
@@ -21,67 +22,62 @@ impl Asking {
     /// Called after each sleep of the wait.
     pub(super) fn look(
         &mut self,
-        process: &mut Threads,
-        wants: &dyn Fn(&Threads) -> Vec<Want>,
+        engine: &ThreadEngine,
+        tables: &Tables,
+        wants: &dyn Fn(&Tables) -> Vec<Want>,
     ) -> Result<()> {
-        process.check_process()?;
+        engine.check_process(&tables.local)?;
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
-        let limit = process.comm.environment.timeout;
+        let limit = engine.comm.environment.timeout;
         if waited >= publish_after(limit) && !self.published {
-            process.publish(Doing::Waiting(wants(process)));
+            engine.publish(tables, Doing::Waiting(wants(tables)));
             self.published = true;
         }
         if let Some(limit) = limit.filter(|&limit| is_over(waited, limit)) {
-            process.publish(Doing::Waiting(wants(process)));
-            return Err(process.late(&wants(process), limit));
+            engine.publish(tables, Doing::Waiting(wants(tables)));
+            return Err(engine.late(&tables.local, &wants(tables), limit));
         }
         if waited < self.asked + ASK_AFTER {
             return Ok(());
         }
         self.asked = waited;
         // What came meanwhile is no longer wanted.
-        process.publish(Doing::Waiting(wants(process)));
-        let comm = process.comm.clone();
-        let own = comm.peers[process.local.pid as usize].lock_status().clone();
+        engine.publish(tables, Doing::Waiting(wants(tables)));
+        let (comm, local) = (&engine.comm, &tables.local);
+        let own = engine.peer(local).lock_status().clone();
         let fetch = |pid: Pid| Some(comm.peers[pid as usize].lock_status().clone());
-        match self.suspicion.diagnose(process.local.pid, &own, fetch) {
+        match self.suspicion.diagnose(local.pid, &own, fetch) {
             None => Ok(()),
-            Some(fault) => {
-                let error = Error::fatal(fault.process, process.local.superstep, fault.cause);
-                Err(process.fail_before(process.meeting + 1, error))
-            }
+            Some(fault) => Err(Error::fatal(fault.process, local.superstep, fault.cause)),
         }
     }
-}
 
-impl Asking {
     /// The wait is over, and what was published of it.
     #[inline]
-    pub(super) fn end(&self, process: &Threads) {
+    pub(super) fn end(&self, engine: &ThreadEngine, tables: &Tables) {
         if self.published {
-            process.publish(Doing::Computing);
+            engine.publish(tables, Doing::Computing);
         }
     }
 }
 
-impl Threads {
+impl ThreadEngine {
     /// The wait has taken longer than `LPF_TIMEOUT`.
     #[cold]
-    fn late(&mut self, wants: &[Want], limit: Duration) -> Error {
-        let missing = wants.first().map_or(self.local.pid, Want::awaited);
+    fn late(&self, local: &LocalState, wants: &[Want], limit: Duration) -> Error {
+        let missing = wants.first().map_or(local.pid, Want::awaited);
         let status = |of: Pid| Some(self.comm.peers[of as usize].lock_status().clone());
-        let own = status(self.local.pid).unwrap_or_default();
-        let last =
-            last_of_chain(self.local.pid, &own, self.local.nprocs, status).unwrap_or(missing);
-        self.declare_late(self.meeting + 1, last, limit);
-        self.die()
+        let own = status(local.pid).unwrap_or_default();
+        let last = last_of_chain(local.pid, &own, local.nprocs, status).unwrap_or(missing);
+        self.declare_late(local, self.meeting + 1, last, limit);
+        self.report(local)
     }
 
     /// Says what this process is in, for those who ask.
     #[cold]
-    pub(crate) fn publish(&self, doing: Doing) {
-        let mut status = self.links.status(&self.local);
+    pub(crate) fn publish(&self, tables: &Tables, doing: Doing) {
+        let mut status = tables.links.status(&tables.local);
         status.doing = doing;
-        *self.own_peer().lock_status() = status;
+        *self.peer(&tables.local).lock_status() = status;
     }
 }

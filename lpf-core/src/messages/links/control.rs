@@ -82,7 +82,7 @@ impl Postbox {
     }
 }
 
-impl Links {
+impl Links<'_> {
     /// Takes what peers have said.
     pub(super) fn hear<T: Transport>(&mut self, net: &mut T) -> Result<(), Stop> {
         for from in 0..self.rings.members.len() {

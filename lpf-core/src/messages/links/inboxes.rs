@@ -1,12 +1,12 @@
 //! Inboxes, and links made and given up.
 
 use super::super::memory::Memory;
-use super::super::process::Process;
+use super::super::process::{Messages, Tables};
 use super::super::tags;
 use super::super::transport::{Piece, Rank, Transport};
 use super::super::watch::Stop;
 use super::near::NearRing;
-use super::{Arrived, End, Links, Table};
+use super::{Arrived, End, Links, Rings, Table};
 use crate::Pid;
 use crate::arrivals::{InboxShape, InboxSlot, Link, not_awaited};
 use crate::error::{Error, Result};
@@ -125,9 +125,14 @@ impl Inbox {
     }
 }
 
-impl<T: Transport> Process<T> {
-    pub(in super::super) fn add_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot> {
-        let Process { local, links: Links { table, rings, .. }, .. } = self;
+impl<T: Transport> Messages<T> {
+    pub(in super::super) fn new_inbox(
+        &mut self,
+        tables: &mut Tables,
+        shape: InboxShape,
+    ) -> Result<InboxSlot> {
+        let rings = &mut self.rings;
+        let Tables { local, links: table } = tables;
         Table::check_shape(local, shape)?;
         let count = rings.count.saturating_add(shape.rings);
         let room = tags::RINGS.min(self.ring_limit);
@@ -145,29 +150,16 @@ impl<T: Transport> Process<T> {
         Ok(table.add_inbox(local, shape))
     }
 
-    pub(in super::super) fn remove_inbox(&mut self, inbox: InboxSlot) -> Result<()> {
-        let Links { table, rings, .. } = &mut self.links;
-        table.remove_inbox(&mut self.local, inbox)?;
-        let removed = rings.inboxes[inbox.number()].take();
-        if !self.quiet {
-            // The network may still write into a cell of it: of a message that nobody awaited.
-            crate::leaked::leak(removed);
-        } else if removed.as_ref().is_some_and(Inbox::is_shared) {
-            // So may a process that has not closed its link yet: all have before the next full sync.
-            rings.removed.extend(removed);
-        }
-        Ok(())
-    }
-
     pub(in super::super) fn open_link(
         &mut self,
+        tables: &mut Tables,
         inbox: InboxSlot,
         ring: u32,
         peer: Pid,
         peer_ring: u32,
     ) -> Result<Link> {
-        self.alive()?;
-        let Process { local, network, links: Links { table, rings, .. }, .. } = self;
+        let Messages { network, rings, .. } = self;
+        let Tables { local, links: table } = &mut *tables;
         let shape = table.may_open(local, inbox, ring, peer, peer_ring)?;
         if table.iter().any(|link| link.inbox == inbox.number() && link.ring == ring) {
             return Err(Table::ring_is_taken(local, inbox, ring));
@@ -193,29 +185,24 @@ impl<T: Transport> Process<T> {
             offers: VecDeque::with_capacity(window),
         });
         rings.take_early(table.get_mut(local, link)?);
-        self.poke()?;
+        self.poke(tables)?;
         Ok(link)
     }
 
     /// Progress on the links, as after every call that others may wait for.
-    fn poke(&mut self) -> Result<()> {
-        let network = self.network.clone();
-        let mut shared = network.lock();
-        let Process { local, links, .. } = self;
-        let stop = match links.progress(&mut shared.net, local) {
-            Ok(()) => return Ok(()),
-            Err(stop) => stop,
-        };
-        let report = self.watch.stopped(shared.net.control(), self.local.superstep, stop);
-        Err(self.die(&mut shared.net, report))
+    fn poke(&mut self, tables: &mut Tables) -> Result<()> {
+        let Messages { network, rings, watch, .. } = self;
+        let Tables { local, links: table } = tables;
+        let net = &mut network.lock().net;
+        let progress = Links { table, rings }.progress(net, local);
+        progress.map_err(|stop| watch.stopped(net.control(), local.superstep, stop))
     }
 
-    pub(in super::super) fn close_link(&mut self, link: Link) -> Result<()> {
-        self.poke()?;
-        let network = self.network.clone();
-        let mut shared = network.lock();
-        let net = &mut shared.net;
-        let (local, Links { table, rings, .. }) = (&self.local, &mut self.links);
+    pub(in super::super) fn close_link(&mut self, tables: &mut Tables, link: Link) -> Result<()> {
+        self.poke(tables)?;
+        let Messages { network, rings, watch, quiet, .. } = self;
+        let Tables { local, links: table } = tables;
+        let net = &mut network.lock().net;
         let open = table.may_close(local, link)?;
         let message = open.incoming.seen;
         let more = match rings.head(net, open, message) {
@@ -228,11 +215,21 @@ impl<T: Transport> Process<T> {
         };
         let told =
             more.and_then(|()| rings.report(net, open)).and_then(|()| rings.tell_closed(net, open));
-        let kept = table.remove(link).is_none_or(|open| open.end.give_up(net));
-        self.quiet &= kept;
-        told.map_err(|stop| {
-            let report = self.watch.stopped(net.control(), self.local.superstep, stop);
-            self.die(net, report)
-        })
+        *quiet &= table.remove(link).is_none_or(|open| open.end.give_up(net));
+        told.map_err(|stop| watch.stopped(net.control(), local.superstep, stop))
+    }
+}
+
+impl Rings {
+    /// Keeps the memory of an inbox that was deregistered until nobody writes to it.
+    pub(in super::super) fn remove(&mut self, inbox: InboxSlot, is_quiet: bool) {
+        let removed = self.inboxes[inbox.number()].take();
+        if !is_quiet {
+            // The network may still write into a cell of it: of a message that nobody awaited.
+            crate::leaked::leak(removed);
+        } else if removed.as_ref().is_some_and(Inbox::is_shared) {
+            // So may a process that has not closed its link yet: all have before the next full sync.
+            self.removed.extend(removed);
+        }
     }
 }

@@ -1,69 +1,30 @@
 //! The receiver's side: what is awaited, what has come, what is released, where landings go.
 
 use super::super::meeting::nonsense;
-use super::super::process::Process;
+use super::super::process::{Messages, Tables};
 use super::super::tags;
 use super::super::transport::{Piece, Transport};
 use super::super::watch::Stop;
 use super::send::{LANDED, finish_sends};
 use super::{Arrived, Links, Offer, OpenLink, Rings};
-use crate::arrivals::{Arrival, Call, Expect, Link};
+use crate::arrivals::{Arrival, Call, Link};
 use crate::error::{Cause, Error, Result};
 use crate::lpf::Awaited;
 use crate::runtime::LocalState;
 use crate::slot::Slot;
 
-impl<T: Transport> Process<T> {
-    /// Releases what finished waits were for and nobody holds, and adds what this one awaits.
-    pub(in super::super) fn expect_messages(&mut self, messages: &[Expect]) -> Result<()> {
-        self.alive()?;
-        self.links.table.expect(&self.local, messages, |_| {})
-    }
-
-    pub(in super::super) fn arrived(&self, link: Link, nth: u64) -> Result<Arrival> {
-        let Links { table, rings, .. } = &self.links;
-        let open = table.readable(&self.local, link, nth)?;
-        let Arrived { bytes, landing } =
-            open.end.arrived[(nth % u64::from(open.shape.window)) as usize];
-        let (data, offer) = match landing {
-            Some((offer, address)) => (address.cast_const(), offer),
-            None => {
-                let inbox = || rings.inboxes[open.inbox].as_ref();
-                let cell = match &open.end.here {
-                    Some(ring) => Some(ring.data(nth, bytes)),
-                    None => inbox().map(|inbox| inbox.cell(open.ring, nth)[1].base),
-                };
-                (cell.unwrap_or(std::ptr::null_mut()).cast_const(), 0)
-            }
-        };
-        Ok(Arrival { data, bytes, landed: landing.is_some(), offer })
-    }
-
-    pub(in super::super) fn landing_pays_from_on(&self, link: Link) -> Result<usize> {
-        let open = self.links.table.get(&self.local, link)?;
-        Ok(if open.end.is_near { usize::MAX } else { open.shape.cell_bytes.saturating_add(1) })
-    }
-
-    pub(in super::super) fn longest_part_on(&self, link: Link) -> Result<usize> {
-        Ok(self.links.table.get(&self.local, link)?.shape.cell_bytes)
-    }
-
-    pub(in super::super) fn awaited_on(&self, link: Link) -> Result<u64> {
-        Ok(self.links.table.get(&self.local, link)?.incoming.awaited)
-    }
-
+impl<T: Transport> Messages<T> {
     pub(in super::super) fn offer_on(
         &mut self,
+        tables: &mut Tables,
         link: Link,
         slot: Slot,
         offset: usize,
         bytes: usize,
     ) -> Result<u64> {
-        self.alive()?;
-        let network = self.network.clone();
-        let mut shared = network.lock();
-        let net = &mut shared.net;
-        let Process { local, links: Links { table, rings, .. }, .. } = self;
+        let Messages { network, rings, watch, .. } = self;
+        let Tables { local, links: table } = tables;
+        let net = &mut network.lock().net;
         let (open, number, address) = table.offer(local, link, slot, offset, bytes)?;
         let inbox = rings.inboxes[open.inbox].as_ref();
         let ring = inbox.map_or(0, |inbox| inbox.first_ring + open.ring);
@@ -77,14 +38,32 @@ impl<T: Transport> Process<T> {
             open.end.offers.push_back(Offer { address, ticket, done: false });
             rings.tell_offer(net, open, bytes)
         });
-        told.map(|()| number).map_err(|stop| {
-            let error = self.watch.stopped(net.control(), self.local.superstep, stop);
-            self.die(net, error)
-        })
+        let stopped = |stop| watch.stopped(net.control(), local.superstep, stop);
+        told.map(|()| number).map_err(stopped)
     }
 }
 
-impl Links {
+impl Rings {
+    /// A message that was awaited and is not released.
+    pub(in super::super) fn arrival(&self, open: &OpenLink, nth: u64) -> Arrival {
+        let Arrived { bytes, landing } =
+            open.end.arrived[(nth % u64::from(open.shape.window)) as usize];
+        let (data, offer) = match landing {
+            Some((offer, address)) => (address.cast_const(), offer),
+            None => {
+                let inbox = || self.inboxes[open.inbox].as_ref();
+                let cell = match &open.end.here {
+                    Some(ring) => Some(ring.data(nth, bytes)),
+                    None => inbox().map(|inbox| inbox.cell(open.ring, nth)[1].base),
+                };
+                (cell.unwrap_or(std::ptr::null_mut()).cast_const(), 0)
+            }
+        };
+        Arrival { data, bytes, landed: landing.is_some(), offer }
+    }
+}
+
+impl Links<'_> {
     /// Whether the awaited is there; what has come of messages is told to their owner then.
     pub(super) fn is_there<T: Transport>(
         &mut self,

@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use super::super::meeting::nonsense;
-use super::super::process::Process;
+use super::super::process::{Messages, Tables};
 use super::super::tags;
 use super::super::transport::{Piece, Transport};
 use super::super::watch::Stop;
@@ -21,37 +21,35 @@ pub(super) const LANDED: u64 = 1 << 63;
 /// A message up to here is copied, and its source free at once.
 const COPIED: usize = 1 << 10;
 
-impl<T: Transport> Process<T> {
+impl<T: Transport> Messages<T> {
     /// Queues a put on a link and lets it leave if it can.
     pub(in super::super) fn put_on(
         &mut self,
+        tables: &mut Tables,
         link: Link,
         src: Slot,
         offset: usize,
         bytes: usize,
         travel: Travel,
     ) -> Result<()> {
-        self.alive()?;
-        let Process { network, local, links, watch, .. } = self;
+        let Messages { network, rings, watch, .. } = self;
+        let Tables { local, links: table } = tables;
         let longest_part = |shape: InboxShape| shape.cell_bytes;
-        let put = links.table.put(local, link, src, offset, bytes, travel, longest_part);
+        let put = table.put(local, link, src, offset, bytes, travel, longest_part);
         let (open, put) = put?;
         open.queue.push(put);
-        let mut shared = network.lock();
-        let net = &mut shared.net;
+        let net = &mut network.lock().net;
+        let mut links = Links { table, rings };
         let sent = links.send_on(net, local, link).and_then(|all| match all {
             true => Ok(true),
             // What it waits for may have come.
             false => links.hear(net).and_then(|()| links.send_on(net, local, link)),
         });
-        let Err(stop) = sent else { return Ok(()) };
-        let error = watch.stopped(net.control(), local.superstep, stop);
-        drop(shared);
-        Err(self.end_with(error))
+        sent.map(drop).map_err(|stop| watch.stopped(net.control(), local.superstep, stop))
     }
 }
 
-impl Links {
+impl Links<'_> {
     fn send_on<T: Transport>(
         &mut self,
         net: &mut T,

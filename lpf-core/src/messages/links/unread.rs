@@ -21,7 +21,7 @@ impl Rings {
     }
 }
 
-impl Links {
+impl Links<'_> {
     /// Messages sent to each process and awaited of each, in the whole section, modulo 2^16: so that even the
     /// sum of what all send to one is not too large. Two that differ do so by less: by what is in cells.
     pub(in super::super) fn count(&mut self, sent: &mut [u32]) -> Vec<u16> {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::super::blob::{Bad, Incoming, Outgoing};
 use super::super::control::Control;
 use super::super::meeting::nonsense;
-use super::super::process::Process;
+use super::super::process::{Messages, Tables};
 use super::super::tags;
 use super::super::transport::Transport;
 use super::super::watch::Stop;
@@ -23,20 +23,23 @@ pub(super) struct Told {
     calls: Vec<Registration>,
 }
 
-impl<T: Transport> Process<T> {
+impl<T: Transport> Messages<T> {
     /// Reads and writes of the same bytes, and registrations that differ: after the meeting, when
     /// nobody queues or registers.
-    pub(super) fn check_superstep(&mut self, net: &mut T) -> Result<()> {
-        let told = self.tell_everybody(net)?;
+    pub(in super::super) fn check_requests(&mut self, tables: &mut Tables) -> Result<()> {
+        let told = self.tell_everybody(tables)?;
         let all = told.iter().map(|told| (&told.requests[..], &told.calls[..]));
-        let found = self.local.check_superstep(all);
+        let found = tables.local.check_superstep(all);
         self.scratch.told = told;
-        found.map_err(|error| net.control().declare(self.watch.section, error))
+        found
     }
 
     /// Exchanges what all processes have tracked.
-    fn tell_everybody(&mut self, net: &mut T) -> Result<Vec<Told>> {
-        let Process { local, links, watch, context, .. } = self;
+    fn tell_everybody(&mut self, tables: &mut Tables) -> Result<Vec<Told>> {
+        let Messages { network, rings, watch, context, .. } = self;
+        let net = &mut network.lock().net;
+        let local = &tables.local;
+        let pid = local.pid as usize;
         let own = local.checks().map(|checks| {
             let checks = checks.lock();
             Told {
@@ -50,13 +53,14 @@ impl<T: Transport> Process<T> {
         let superstep = local.superstep;
         let members = watch.members.clone();
         let mut coming = Vec::new();
-        let others = (0..members.len()).filter(|&other| other != local.pid as usize);
+        let others = (0..members.len()).filter(|&other| other != pid);
         let begun = others.clone().try_for_each(|other| {
             out.send(net, members[other], tag)?;
             coming.push(Incoming::post(net, members[other], tag)?);
             Ok(())
         });
-        let mut what = InMeeting { local, links, kind: Purpose::Sync, missing: 0 };
+        let mut what = InMeeting::new(tables, rings, Purpose::Sync);
+        what.missing = 0;
         let waited = match begun {
             Err(stop) => Err(watch.stopped(net.control(), superstep, stop)),
             Ok(()) => watch.wait(net, &mut what, |what, net| {
@@ -81,7 +85,7 @@ impl<T: Transport> Process<T> {
             all[from] = postcard::from_bytes(&one.into_bytes())
                 .map_err(|_| net.control().declare(watch.section, nonsense(from as Pid)))?;
         }
-        all[local.pid as usize] = own;
+        all[pid] = own;
         Ok(all)
     }
 }

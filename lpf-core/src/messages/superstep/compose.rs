@@ -1,22 +1,22 @@
 //! Phase 1: requests become units, grouped by target.
 
-use super::super::process::Process;
+use super::super::process::Messages;
 use super::super::transport::Transport;
 use super::super::wire::{Opening, SHORT, flags_of, unit, words_of, write_words};
 use super::Lists;
 use super::runs::{self, Places};
 use crate::request::{List, Request, Run, Way};
-use crate::runtime::Purpose;
+use crate::runtime::{LocalState, Purpose};
 
 /// A longer request still travels with the meta-data, where it fits the first part of the message.
 const MEDIUM: usize = 1 << 10;
 
-impl<T: Transport> Process<T> {
+impl<T: Transport> Messages<T> {
     /// Packs this process's units for every process, itself included. Whether that is all of them: where
     /// there is a get, or a put whose bytes do not travel in its unit, more is to be exchanged.
-    pub(super) fn compose(&mut self, kind: Purpose) -> bool {
+    pub(super) fn compose(&mut self, local: &mut LocalState, kind: Purpose) -> bool {
         let eager = self.meeting.eager();
-        let Process { local, scratch, .. } = self;
+        let scratch = &mut self.scratch;
         let (room, queue) = (&mut scratch.room, &mut local.queue);
         room.out.clear();
         if kind != Purpose::Sync || queue.used() == 0 {

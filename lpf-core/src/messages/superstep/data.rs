@@ -8,9 +8,8 @@
 
 use std::ops::Range;
 
-use super::super::control::Control;
 use super::super::meeting::{Meeting, Room, nonsense};
-use super::super::process::Process;
+use super::super::process::{Messages, Tables};
 use super::super::tags;
 use super::super::tickets::Tickets;
 use super::super::transport::{Piece, Rank, Transport};
@@ -189,14 +188,19 @@ impl Named<'_> {
     }
 }
 
-impl<T: Transport> Process<T> {
+impl<T: Transport> Messages<T> {
     /// Everything between the meeting and the end of a superstep that has requests; `resolve`: writes may
     /// conflict.
-    pub(super) fn exchange(&mut self, net: &mut T, resolve: bool) -> Result<()> {
-        if let Err(error) = self.list_long_messages(resolve) {
-            return Err(net.control().declare(self.watch.section, error));
-        }
-        let Process { local, links, meeting, scratch, watch, context, traffic, .. } = self;
+    pub(super) fn exchange(
+        &mut self,
+        net: &mut T,
+        tables: &mut Tables,
+        resolve: bool,
+    ) -> Result<()> {
+        self.list_long_messages(&tables.local, resolve)?;
+        let Messages { rings, meeting, scratch, watch, context, traffic, .. } = self;
+        let mut what = InMeeting::new(tables, rings, Purpose::Sync);
+        let local = what.local;
         let (room, answers, long) = (&scratch.room, &mut scratch.answers, &mut scratch.long);
         let told = &scratch.told[..];
         let pairs = Pairs { local, meeting, room, told, resolve, context: *context };
@@ -210,7 +214,6 @@ impl<T: Transport> Process<T> {
             }
         }
         pairs.copy_own(long);
-        let mut what = InMeeting { local, links, kind: Purpose::Sync, missing: local.pid };
         watch.wait(net, &mut what, |what, net| {
             what.links.progress(net, what.local)?;
             while let Some(from) = answers.next(net)? {
@@ -228,23 +231,21 @@ impl<T: Transport> Process<T> {
         })?;
         traffic.meta += answers.sent;
         traffic.data += long.sent;
-        let applied = pairs.apply_short(&scratch.lists, answers, long);
-        applied.map_err(|error| net.control().declare(watch.section, error))
+        pairs.apply_short(&scratch.lists, answers, long)
     }
 
     /// All that is left to do where everybody's requests are short puts.
-    pub(super) fn apply_short_puts(&mut self, net: &T) -> Result<()> {
-        let Process { local, meeting, scratch, .. } = self;
-        let applied = (0..local.nprocs).try_for_each(|other| {
+    pub(super) fn apply_short_puts(&self, local: &LocalState) -> Result<()> {
+        let Messages { meeting, scratch, .. } = self;
+        (0..local.nprocs).try_for_each(|other| {
             Named { local, told: &scratch.told, from: other }
                 .apply(meeting.units(other, &scratch.room))
-        });
-        applied.map_err(|error| net.control().declare(self.watch.section, error))
+        })
     }
 
     /// Checks what others name here, and lists what is long.
-    fn list_long_messages(&mut self, resolve: bool) -> Result<()> {
-        let Process { local, meeting, scratch, .. } = self;
+    fn list_long_messages(&mut self, local: &LocalState, resolve: bool) -> Result<()> {
+        let Messages { meeting, scratch, .. } = self;
         let (room, long) = (&scratch.room, &mut scratch.long);
         long.incoming.clear();
         long.outgoing.clear();
