@@ -80,7 +80,13 @@ pub fn join(mut world: World, by: By, beats: Beats, within: Duration) -> Result<
     meeting.listener = listener;
     let control = meeting.join_without_streams().map_err(Error::from)?.control;
     let switch = world.switch();
-    control.on_death(move |rank, reason| switch.throw(format!("process {rank} died: {reason}")));
+    control.on_death(move |dead, reason| {
+        let is_first = switch.reason().is_none();
+        switch.throw(format!("process {dead} died: {reason}"));
+        if is_first {
+            switch.end_if_stuck(rank);
+        }
+    });
     Ok(Job::new(world.network(control).map_err(refused)?, hosts.own))
 }
 
