@@ -56,7 +56,7 @@ tests() {
         core) CARGO_TARGET_DIR="$target_root/mutations/plain" \
             cargo test --locked -p lpf-core --lib "$@" ;;
         messages) CARGO_TARGET_DIR="$target_root/mutations/plain" \
-            cargo test --locked -p lpf-core --test messages "$@" ;;
+            cargo test --locked -p lpf-messages --test messages "$@" ;;
         algorithms) CARGO_TARGET_DIR="$target_root/mutations/plain" \
             cargo test --locked -p lpf-collectives --lib "$@" ;;
         mpi) CARGO_TARGET_DIR="$target_root/mutations/mpi" \

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use crate::Pid;
 use crate::error::{Error, Result};
-use crate::messages::Way;
 use crate::process::PerProcess;
 
+mod exchange;
 mod launched;
 
+pub use exchange::Exchange;
 pub use launched::{Launched, by_mpi_launcher};
 
 /// Where a setting's value comes from.
@@ -92,8 +93,8 @@ pub struct Settings {
     pub copy: Setting<String>,
     /// `LPF_TABLE`: the folder of machine tables.
     pub table: Setting<Option<String>>,
-    /// `LPF_EXCHANGE`: how processes exchange what they have for each other; `None`: the cheaper way.
-    pub exchange: Setting<Option<Way>>,
+    /// `LPF_EXCHANGE`: how processes exchange what they have for each other; `None`: the cheaper algorithm.
+    pub exchange: Setting<Option<Exchange>>,
     /// `LPF_HEARTBEAT`: off where processes stop in a debugger.
     pub heartbeat: Setting<bool>,
     /// `LPF_SEAL_DATA`: whether data between processes is sealed if the job has a secret.
@@ -313,8 +314,8 @@ impl Settings {
                 None,
                 |text| match text {
                     "auto" => Some(None),
-                    "direct" => Some(Some(Way::Direct)),
-                    "bruck" => Some(Some(Way::Bruck)),
+                    "direct" => Some(Some(Exchange::Direct)),
+                    "bruck" => Some(Some(Exchange::Bruck)),
                     _ => None,
                 },
                 "auto, direct or bruck",

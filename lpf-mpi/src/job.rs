@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use lpf_control::Job;
 use lpf_control::plane::{Beats, ControlPlane};
 use lpf_control::rendezvous::{By, Meeting, Secret, bind_everywhere, bind_first};
-use lpf_core::messages::{Broken, Messages};
 use lpf_core::runtime::Process;
 use lpf_core::{Cause, Error, Result};
+use lpf_messages::{Broken, Messages};
 use mpi::topology::Communicator;
 use serde::{Deserialize, Serialize};
 

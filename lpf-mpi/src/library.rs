@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use lpf_core::messages::{Broken, Outcome, Rank};
 use lpf_core::process::Maker;
+use lpf_messages::{Broken, Outcome, Rank};
 use mpi::ffi;
 
 /// How long an error of MPI's waits for a better reason.

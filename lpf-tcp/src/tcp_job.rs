@@ -4,10 +4,10 @@ use lpf_control::Job;
 use lpf_control::connection::Stream;
 use lpf_control::plane::ControlPlane;
 use lpf_control::rendezvous::Joined;
-use lpf_core::messages::{Host, Messages};
 use lpf_core::runtime::Process;
 use lpf_core::settings::cores;
 use lpf_core::{Cause, Error, Result};
+use lpf_messages::{Host, Messages};
 
 use crate::sockets::Sockets;
 

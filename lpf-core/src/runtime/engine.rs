@@ -8,10 +8,10 @@ use crate::board::Board;
 use crate::error::{Error, Result};
 use crate::lpf::Awaited;
 use crate::machine::Machine;
-use crate::messages::Traffic;
 use crate::process::Maker;
 use crate::program::Program;
 use crate::slot::Slot;
+use crate::traffic::Traffic;
 use crate::waits::Consult;
 use crate::{Args, Pid};
 

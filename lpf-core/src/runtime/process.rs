@@ -10,10 +10,10 @@ use crate::context::{Context, SharedMemory};
 use crate::error::{AtCaller, Cause, Error, Result};
 use crate::lpf::{Awaited, Leaving, Links, Lpf, Runtime};
 use crate::machine::Machine;
-use crate::messages::Traffic;
 use crate::program::Program;
 use crate::request::Way;
 use crate::slot::{GlobalSlot, LocalSlot, Registrant, Slot};
+use crate::traffic::Traffic;
 use crate::waits::Consult;
 use crate::{Args, Pid, run_section};
 

@@ -406,8 +406,8 @@ const MAY_PAUSE: &[(&str, &str)] = &[
     ("lpf-control/src/plane/helper.rs", "the helper thread"),
     ("lpf-core/src/runtime/process.rs", "post, which looks once"),
     ("lpf-core/src/wait.rs", "the pauses of all waits"),
-    ("lpf-core/src/messages/watch.rs", "the one wait between processes"),
-    ("lpf-core/src/messages/links/near.rs", "a peer is between two stores"),
+    ("lpf-messages/src/watch.rs", "the one wait between processes"),
+    ("lpf-messages/src/links/near.rs", "a peer is between two stores"),
     ("lpf-mpi/src/bells.rs", "the sleep of the one wait"),
     ("lpf-mpi/src/library.rs", "MPI begins or ends"),
     ("lpf-mpi/src/network.rs", "the sleep of the one wait"),
@@ -450,7 +450,7 @@ fn no_loop_waits_outside_the_wait_that_publishes_itself() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
     let mut files = Vec::new();
     for package in
-        ["lpf-core", "lpf-collectives", "lpf-pthreads", "lpf-control", "lpf-tcp", "lpf-mpi", "lpf"]
+        ["lpf-core", "lpf-messages", "lpf-collectives", "lpf-pthreads", "lpf-control", "lpf-tcp", "lpf-mpi", "lpf"]
     {
         sources(&root.join(package).join("src"), &mut files);
     }
