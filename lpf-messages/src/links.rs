@@ -15,20 +15,19 @@ mod send;
 mod unread;
 
 use std::collections::{HashMap, VecDeque};
-use std::time::Duration;
 
 use super::memory::Memory;
 use super::process::{Messages, Tables};
 use super::transport::{Rank, Ticket, Transport};
-use super::watch::{Stop, Waiting};
+use super::watch::Stop;
 use control::{Early, Postbox};
 use inboxes::Inbox;
 use lpf_core::Awaited;
 use lpf_core::Pid;
 use lpf_core::error::Result;
-use lpf_core::runtime::{LocalState, links};
+use lpf_core::runtime::{ForBoard, ForLinks, LocalState, links};
 use lpf_core::slot::Slot;
-use lpf_core::waits::{Consult, Doing, Status, Stream, Want};
+use lpf_core::waits::{Consult, Stream};
 use near::NearRing;
 use send::finish_sends;
 
@@ -184,6 +183,12 @@ impl Rings {
         }
     }
 
+    /// The links with these rings, and the process's other table.
+    #[inline]
+    pub(super) fn of<'a>(&'a mut self, tables: &'a mut Tables) -> (Links<'a>, &'a LocalState) {
+        (Links { table: &mut tables.links, rings: self }, &tables.local)
+    }
+
     /// This process is in the last meeting.
     pub(super) fn end(&mut self) {
         self.ends = true;
@@ -325,56 +330,6 @@ impl End {
     }
 }
 
-/// A process that waits for messages or a flush, as its waits see it.
-struct InExpected<'a> {
-    local: &'a LocalState,
-    links: Links<'a>,
-    awaited: Awaited<'a>,
-}
-
-impl Waiting for InExpected<'_> {
-    fn status(&self) -> Status {
-        let mut status = self.links.table.status(self.local);
-        status.doing = Doing::Waiting(self.links.table.wants(self.awaited));
-        status
-    }
-
-    fn missing(&self) -> Pid {
-        self.links.table.wants(self.awaited).first().map_or(self.local.pid, Want::awaited)
-    }
-
-    fn superstep(&self) -> u64 {
-        self.local.superstep
-    }
-}
-
-/// A process that waits for a record of the board, as its waits see it.
-struct InConsulting<'a> {
-    local: &'a LocalState,
-    links: Links<'a>,
-    wait: Consult<'a>,
-}
-
-impl Waiting for InConsulting<'_> {
-    fn status(&self) -> Status {
-        let mut status = self.links.table.status(self.local);
-        status.doing = Doing::Waiting(self.wait.wants(self.links.table.call, &status));
-        status
-    }
-
-    fn missing(&self) -> Pid {
-        self.wait.from
-    }
-
-    fn look_every(&self) -> Duration {
-        self.wait.look_every
-    }
-
-    fn superstep(&self) -> u64 {
-        self.local.superstep
-    }
-}
-
 impl<T: Transport> Messages<T> {
     /// Waits until `found` finds what it looks for on the board.
     pub(super) fn consult_board<R>(
@@ -384,9 +339,8 @@ impl<T: Transport> Messages<T> {
         mut found: impl FnMut() -> Result<Option<R>>,
     ) -> Result<R> {
         let Messages { network, rings, watch, .. } = self;
-        let Tables { local, links: table } = tables;
-        table.known.join(table.call);
-        let mut what = InConsulting { local, links: Links { table, rings }, wait };
+        tables.links.known.join(tables.links.call);
+        let mut what = ForBoard { tables, wait };
         let (mut answer, mut looks) = (None, 0);
         watch.wait(&mut network.lock().net, &mut what, |what, net| {
             match found() {
@@ -397,10 +351,11 @@ impl<T: Transport> Messages<T> {
                     return Ok(true);
                 }
             }
-            what.links.progress(net, what.local)?;
+            let (mut links, local) = rings.of(what.tables);
+            links.progress(net, local)?;
             looks += 1;
             if looks >= SHORT_WAIT {
-                what.links.report_all(net)?;
+                links.report_all(net)?;
             }
             Ok(false)
         })?;
@@ -411,25 +366,23 @@ impl<T: Transport> Messages<T> {
     /// Waits until `awaited` is there.
     pub(super) fn wait(&mut self, tables: &mut Tables, awaited: Awaited<'_>) -> Result<()> {
         let Messages { network, rings, watch, .. } = self;
-        let Tables { local, links: table } = tables;
-        table.check(local, awaited)?;
-        let links = Links { table, rings };
-        if links.is_flushed(awaited) {
+        tables.links.check(&tables.local, awaited)?;
+        if rings.of(tables).0.is_flushed(awaited) {
             return Ok(());
         }
-        let mut what = InExpected { local, links, awaited };
         let mut looks = 0;
-        watch.wait(&mut network.lock().net, &mut what, |what, net| {
+        watch.wait(&mut network.lock().net, &mut ForLinks { tables, awaited }, |what, net| {
+            let (mut links, local) = rings.of(what.tables);
             // Asked about first: a look at the network ends with what it finds then.
-            if what.links.is_there(net, what.local, what.awaited)? {
-                what.links.at_once(net, what.local, what.awaited)?;
+            if links.is_there(net, local, awaited)? {
+                links.at_once(net, local, awaited)?;
                 return Ok(true);
             }
-            what.links.progress(net, what.local)?;
+            links.progress(net, local)?;
             // A report is owed to whoever may wait for it while this process does, but is a message more.
             looks += 1;
             if looks >= SHORT_WAIT {
-                what.links.report_all(net)?;
+                links.report_all(net)?;
             }
             Ok(false)
         })

@@ -25,7 +25,6 @@ use super::links::{Links, Rings};
 use super::meeting::{Allowed, Meeting, Room};
 use super::process::{Messages, Tables};
 use super::transport::{Piece, Transport};
-use super::watch::Waiting;
 use super::wire::{Summary, flags};
 use answers::Answers;
 use checked::Told;
@@ -35,8 +34,8 @@ use lpf_core::arrivals::left_unread;
 use lpf_core::attr::SyncAttr;
 use lpf_core::error::{Error, Result};
 use lpf_core::request::List;
-use lpf_core::runtime::{self, Announced, LocalState, Purpose, mismatch};
-use lpf_core::waits::{Doing, Status};
+use lpf_core::runtime::{self, Announced, LocalState, Purpose, Waiting, mismatch};
+use lpf_core::waits::Status;
 
 /// What a superstep works with; all of it reserved beforehand.
 #[derive(Debug)]
@@ -160,12 +159,7 @@ impl InMeeting<'_> {
 
 impl Waiting for InMeeting<'_> {
     fn status(&self) -> Status {
-        let mut status = self.links.table.status(self.local);
-        status.doing = match self.kind {
-            Purpose::Count | Purpose::Close => Doing::Left,
-            _ => Doing::FullSync(self.local.superstep),
-        };
-        status
+        runtime::status_at(self.local, self.links.table, self.kind)
     }
 
     fn missing(&self) -> Pid {

@@ -8,8 +8,9 @@ use super::control::{Control, SectionId};
 use super::transport::{Broken, Rank, Transport};
 use lpf_core::Pid;
 use lpf_core::error::{Cause, Error, Result};
-use lpf_core::wait::{LONGEST_SLEEP, Patience, Step, Waiter};
-use lpf_core::waits::{KNOWN_AFTER, Status, last_of_chain, publish_after};
+use lpf_core::runtime::{Medium, Waiting, wait};
+use lpf_core::wait::{Patience, Step};
+use lpf_core::waits::Status;
 
 /// The section as its waits see it.
 #[derive(Debug)]
@@ -21,31 +22,10 @@ pub(super) struct Watch {
     pub(super) timeout: Option<Duration>,
     /// The control plane's count of failures when it was last asked.
     seen: u64,
+    /// The clock begins.
+    began: Instant,
     /// Supersteps done, as the control plane sees them.
     pub(super) supersteps: Arc<AtomicU64>,
-}
-
-/// What a wait is, for those who ask who waits for what, and for the report when it is late.
-pub(super) trait Waiting {
-    /// What this process is doing now, with its counts.
-    fn status(&self) -> Status;
-
-    /// A process that has not done what is awaited.
-    fn missing(&self) -> Pid;
-
-    /// The longest sleep between two looks.
-    fn look_every(&self) -> Duration {
-        LONGEST_SLEEP
-    }
-
-    /// The superstep, for the report of a failure.
-    fn superstep(&self) -> u64;
-
-    /// Whether a failure ends this wait at once. One in a later superstep does not: who failed there has
-    /// left this superstep, so everybody has come to it, and what is awaited is on its way.
-    fn is_concerned_by(&self, report: &Error) -> bool {
-        report.superstep().is_none_or(|failed| failed <= self.superstep())
-    }
 }
 
 impl Watch {
@@ -63,6 +43,7 @@ impl Watch {
             patience,
             timeout,
             seen: u64::MAX,
+            began: Instant::now(),
             supersteps: Arc::default(),
         }
     }
@@ -71,15 +52,6 @@ impl Watch {
     pub(super) fn pid_of(&self, rank: Rank) -> Pid {
         let at = self.members.iter().position(|&member| member == rank);
         at.map_or(self.pid, |pid| pid as Pid)
-    }
-
-    /// The process that the others wait for, and that waits for none itself.
-    #[cold]
-    fn latest<T: Transport, W: Waiting>(&self, net: &T, what: &W) -> Pid {
-        let statuses = net.control().statuses(self.section);
-        let fetch = |pid: Pid| statuses.get(pid as usize).cloned().flatten();
-        let last = last_of_chain(self.pid, &what.status(), self.members.len() as Pid, fetch);
-        last.unwrap_or_else(|| what.missing())
     }
 
     /// The report that ends the section, if there is one. One load if nothing has happened.
@@ -124,41 +96,66 @@ impl Watch {
         what: &mut W,
         mut done: impl FnMut(&mut W, &mut T) -> std::result::Result<bool, Stop>,
     ) -> Result<()> {
-        let mut waiter = Waiter::new(self.patience);
-        let mut long = Long::default();
-        loop {
-            net.look_again();
-            match done(what, net) {
-                Ok(true) => {
-                    waiter.learn();
-                    if long.published {
-                        let mut status = what.status();
-                        status.doing = lpf_core::waits::Doing::Computing;
-                        net.control().publish(self.section, status);
-                    }
-                    // What has come may be what a peer that failed in this superstep left of it.
-                    return match self.failure(net.control()) {
-                        Some(report) if what.is_concerned_by(&report) => Err(report),
-                        _ => Ok(()),
-                    };
-                }
-                Ok(false) => {}
-                Err(stop) => return Err(self.stopped(net.control(), what.superstep(), stop)),
-            }
-            if let Some(report) = self.failure(net.control())
-                && (what.is_concerned_by(&report) || long.grace_is_over())
-            {
-                return Err(report);
-            }
-            match waiter.step() {
-                // A look at the network is pause enough.
-                Step::Spin => {}
-                Step::Yield => std::thread::yield_now(),
-                Step::Sleep(time) => {
-                    net.idle(time.min(what.look_every()));
-                    long.look(self, net, what)?;
-                }
-            }
+        let mut medium = OnNetwork { watch: self, net };
+        wait(&mut medium, what, |what, OnNetwork { watch, net }| {
+            let superstep = what.superstep();
+            done(what, net).map_err(|stop| watch.stopped(net.control(), superstep, stop))
+        })
+    }
+}
+
+/// A process that waits for the network.
+struct OnNetwork<'a, T> {
+    watch: &'a mut Watch,
+    net: &'a mut T,
+}
+
+impl<T: Transport> Medium for OnNetwork<'_, T> {
+    /// The control plane asks.
+    const ASKS: bool = false;
+
+    fn process(&self) -> (Pid, Pid) {
+        (self.watch.pid, self.watch.members.len() as Pid)
+    }
+
+    fn patience(&self) -> Patience {
+        self.watch.patience
+    }
+
+    fn limit(&self) -> Option<Duration> {
+        self.watch.timeout
+    }
+
+    fn now(&self) -> Duration {
+        self.watch.began.elapsed()
+    }
+
+    #[inline]
+    fn look_again(&mut self) {
+        self.net.look_again();
+    }
+
+    #[inline]
+    fn failure(&mut self) -> Option<Error> {
+        self.watch.failure(self.net.control())
+    }
+
+    fn publish(&mut self, status: Status) {
+        self.net.control().publish(self.watch.section, status);
+    }
+
+    fn statuses(&self) -> impl FnMut(Pid) -> Option<Status> {
+        let statuses = self.net.control().statuses(self.watch.section);
+        move |pid| statuses.get(pid as usize).cloned().flatten()
+    }
+
+    #[inline]
+    fn pause(&mut self, step: Step) {
+        match step {
+            // A look at the network is pause enough.
+            Step::Spin => {}
+            Step::Yield => std::thread::yield_now(),
+            Step::Sleep(time) => self.net.idle(time),
         }
     }
 }
@@ -180,42 +177,5 @@ impl From<Broken> for Stop {
 impl From<Error> for Stop {
     fn from(error: Error) -> Self {
         Stop::Fatal(error)
-    }
-}
-
-/// How long a wait goes on after a failure that does not concern it.
-const GRACE: Duration = Duration::from_millis(250);
-
-#[derive(Default)]
-struct Long {
-    failed: Option<Instant>,
-    since: Option<Instant>,
-    published: bool,
-    again: Duration,
-}
-
-impl Long {
-    #[cold]
-    fn grace_is_over(&mut self) -> bool {
-        self.failed.get_or_insert_with(Instant::now).elapsed() >= GRACE
-    }
-
-    /// Called after each sleep.
-    #[cold]
-    fn look<T: Transport, W: Waiting>(&mut self, watch: &Watch, net: &T, what: &W) -> Result<()> {
-        let waited = self.since.get_or_insert_with(Instant::now).elapsed();
-        let publish_after = publish_after(watch.timeout);
-        if waited >= publish_after && waited >= self.again {
-            // Again from time to time: what came meanwhile is no longer wanted.
-            net.control().publish(watch.section, what.status());
-            self.published = true;
-            self.again = waited + publish_after;
-        }
-        if let Some(limit) = watch.timeout.filter(|&limit| waited >= limit + KNOWN_AFTER) {
-            let cause = Cause::Late { limit, state: "computing".into() };
-            let error = Error::fatal(watch.latest(net, what), what.superstep(), cause);
-            return Err(net.control().declare(watch.section, error));
-        }
-        Ok(())
     }
 }

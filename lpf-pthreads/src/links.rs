@@ -4,7 +4,6 @@
 //! The rules (credits, releases, what waits for what) are those of `lpf_core::arrivals`; the memory
 //! is [`ring`].
 
-mod asking;
 mod loans;
 mod open;
 mod receive;

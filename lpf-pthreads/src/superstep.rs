@@ -20,7 +20,7 @@ use lpf_core::runtime::{Announced, LocalState, Purpose, mismatch};
 use lpf_core::{Error, Pid, Result};
 
 use crate::barrier::Watch;
-use crate::long_wait::LongWait;
+use crate::long_wait::InMeeting;
 use crate::threads::{Tables, ThreadEngine};
 
 /// What a process announces at a meeting: exactly one of the kinds, and the bits of [`Announced`].
@@ -91,7 +91,7 @@ impl ThreadEngine {
         self.meeting += 1;
         let (comm, pid) = (&*self.comm, tables.local.pid as usize);
         let watch = Watch::Meeting(&comm.failure, self.meeting);
-        let mut long = LongWait::new(self, tables, mine);
+        let mut long = InMeeting::new(self, tables, mine);
         let met = comm.barrier.meet(pid, self.epoch, mine, watch, &mut || long.look());
         match met {
             Ok(all) if !long.was_given_up() => {

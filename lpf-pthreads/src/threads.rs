@@ -1,5 +1,6 @@
 //! The backend object: one process of a section on threads, and its engine.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -74,6 +75,22 @@ impl ThreadEngine {
     pub(crate) fn report(&self, local: &LocalState) -> Error {
         let unknown = || local.misuse(Cause::Protocol("the section failed".into()));
         self.comm.failure.report().unwrap_or_else(unknown)
+    }
+
+    /// Makes it known that this process does not come to `meeting`. A process that is late is a thread, which cannot be
+    /// ended: so long as it goes on, the call that started the section does not return, and its error is not seen. So one
+    /// line says it at once.
+    #[cold]
+    pub(crate) fn declare_for(&self, meeting: u64, error: Error) {
+        let is_late = matches!(error.cause(), Cause::Late { .. });
+        if self.comm.failure.declare(meeting, error.clone()) && is_late && !cfg!(loom) {
+            // Nothing else can be done about a standard error that is closed.
+            let _ = writeln!(
+                std::io::stderr(),
+                "lpf: {error}; the section ends when this process returns"
+            );
+        }
+        self.comm.ring_all();
     }
 
     /// An error in a child that was forked from this process: none of the others is there.
@@ -174,8 +191,7 @@ unsafe impl Engine for ThreadEngine {
     }
 
     fn declare(&mut self, local: &LocalState, error: Error) -> Error {
-        self.comm.failure.declare(self.meeting + 1, error);
-        self.comm.ring_all();
+        self.declare_for(self.meeting + 1, error);
         self.report(local)
     }
 

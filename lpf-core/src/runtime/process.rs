@@ -21,9 +21,9 @@ use crate::{Args, Pid, run_section};
 #[derive(Debug)]
 pub struct Process<E: Engine> {
     /// What core keeps of it.
-    pub tables: Tables<E::End>,
+    tables: Tables<E::End>,
     /// What moves its bytes.
-    pub engine: E,
+    engine: E,
     /// Set by the first fatal error of this context.
     dead: Option<Error>,
     /// Whether no process counts on it: it has not entered its section, or has left it.
@@ -50,6 +50,12 @@ impl<E: Engine> Process<E> {
     pub fn enter(mut self) -> Self {
         self.is_outside = false;
         self
+    }
+
+    /// Both parts, for models of an engine.
+    #[cfg(loom)]
+    pub fn parts(&mut self) -> (&mut Tables<E::End>, &mut E) {
+        (&mut self.tables, &mut self.engine)
     }
 
     #[inline]

@@ -30,11 +30,12 @@ use super::super::memory::Memory;
 use super::super::superstep::InMeeting;
 use super::super::tags;
 use super::super::transport::{Broken, Piece, Ticket, Transport};
-use super::super::watch::{Stop, Waiting, Watch};
+use super::super::watch::{Stop, Watch};
 use super::super::wire::{Head, Reader, Summary};
 use super::{Allowed, COPIED, Refused, Room, nonsense};
 use lpf_core::Pid;
 use lpf_core::error::{Cause, Error, Result};
+use lpf_core::runtime::Waiting;
 
 /// First parts of messages.
 const EAGER: usize = 4 << 10;

@@ -15,11 +15,12 @@ use super::super::tags;
 use super::super::tickets::Tickets;
 use super::super::transport::{Broken, Piece, Rank, Ticket, Transport};
 use super::super::turns::Turns;
-use super::super::watch::{Stop, Waiting, Watch};
+use super::super::watch::{Stop, Watch};
 use super::super::wire::{Head, News, Opening, Reader, Summary};
 use super::{Allowed, COPIED, Refused, Room, nonsense};
 use lpf_core::Pid;
 use lpf_core::error::{Error, Result};
+use lpf_core::runtime::Waiting;
 
 /// First parts of messages: this much in all, divided among the processes.
 const EAGER_IN_ALL: usize = 64 << 10;

@@ -26,15 +26,16 @@ fn pair_at_a_counter_and_one() -> Shape {
 /// A superstep in which everybody copies from everybody.
 fn superstep(process: &mut Threads, memory: &Memory) -> Result<()> {
     let mine = bits::SYNC | bits::SECOND;
-    let met = process.engine.meet_with(&process.tables, mine);
+    let (tables, engine) = process.parts();
+    let met = engine.meet_with(tables, mine);
     let all = met.map_err(|error| process.fail(error))?;
     assert_eq!(all, bits::SYNC | bits::SECOND);
     (0..process.nprocs()).for_each(|who| {
         memory.read(who);
     });
-    let engine = &mut process.engine;
+    let (tables, engine) = process.parts();
     engine.epoch = engine.epoch.wrapping_add(1);
-    let (pid, epoch) = (process.tables.local.pid as usize, engine.epoch);
+    let (pid, epoch) = (tables.local.pid as usize, engine.epoch);
     let met = engine.comm.barrier.meet(pid, epoch, 0, Watch::Bound, &mut || {});
     assert_eq!(met.ok(), Some(0));
     Ok(())
@@ -103,7 +104,7 @@ fn one_finds_an_error(processes: Pid, shape: Shape, preemptions: usize) {
     explore(preemptions, move || {
         let comm = section(processes, &shape, None);
         let results = run(&comm, move |process| {
-            let local = &mut process.tables.local;
+            let local = &mut process.parts().0.local;
             let requests = local.queue.reserve(4, 0).unwrap();
             local.queue.set_capacity(4, 0, requests);
             if local.pid == local.nprocs - 1 {

@@ -50,7 +50,7 @@ fn among(
         }
         let process = process.clone();
         run(&comm, move |threads| {
-            let Tables { local, links } = &mut threads.tables;
+            let Tables { local, links } = threads.parts().0;
             links.add_inbox(local, shape);
             links.activate();
             process(threads);
@@ -64,19 +64,21 @@ fn open(threads: &mut Threads, peer: u32) -> Link {
 }
 
 fn register(threads: &mut Threads) -> Slot {
-    threads.tables.local.slots.reserve(4, 0).unwrap();
-    threads.tables.local.slots.set_capacity(4, 0);
+    threads.parts().0.local.slots.reserve(4, 0).unwrap();
+    threads.parts().0.local.slots.set_capacity(4, 0);
     register_at(threads, WORDS.as_ptr().cast_mut().cast(), size_of_val(&WORDS))
 }
 
 fn register_at(threads: &mut Threads, place: *mut u8, bytes: usize) -> Slot {
-    threads.tables.local.slots.register_local(place, bytes, Registrant::Caller, 0).unwrap().into()
+    let slots = &mut threads.parts().0.local.slots;
+    slots.register_local(place, bytes, Registrant::Caller, 0).unwrap().into()
 }
 
 /// One look of a wait: progress, and whether the awaited is there. Unlike a poll it reports releases only where it is
 /// time.
 fn look(process: &mut Threads, awaited: Awaited<'_>) -> lpf_core::Result<bool> {
-    let looked = process.engine.poll_links(&mut process.tables, awaited);
+    let (tables, engine) = process.parts();
+    let looked = engine.poll_links(tables, awaited);
     looked.map_err(|error| process.fail(error))
 }
 
