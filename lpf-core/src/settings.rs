@@ -89,8 +89,6 @@ pub struct Settings {
     pub probe: Setting<Option<Duration>>,
     /// `LPF_BACKEND`: which backend runs programs.
     pub backend: Setting<String>,
-    /// `LPF_COPY`: how large copies are made: auto, memcpy or stream.
-    pub copy: Setting<String>,
     /// `LPF_TABLE`: the folder of machine tables.
     pub table: Setting<Option<String>>,
     /// `LPF_EXCHANGE`: how processes exchange what they have for each other; `None`: the cheaper algorithm.
@@ -106,7 +104,7 @@ pub struct Settings {
 
 /// Every variable that a part of LPF reads: those of [`Settings`], and behind them those by which
 /// processes that a launcher started find each other.
-pub const NAMES: [&str; 19] = [
+pub const NAMES: [&str; 18] = [
     "LPF_PROCS",
     "LPF_BACKEND",
     "LPF_PIN",
@@ -115,7 +113,6 @@ pub const NAMES: [&str; 19] = [
     "LPF_STRICT",
     "LPF_TIMEOUT",
     "LPF_PROBE",
-    "LPF_COPY",
     "LPF_TABLE",
     "LPF_EXCHANGE",
     "LPF_HEARTBEAT",
@@ -293,13 +290,6 @@ impl Settings {
                 "threads".into(),
                 |text| (!text.is_empty()).then(|| text.into()),
                 "threads, tcp or mpi",
-            ),
-            copy: noted(
-                &mut wrong,
-                "LPF_COPY",
-                "auto".into(),
-                |text| matches!(text, "auto" | "memcpy" | "stream").then(|| text.into()),
-                "auto, memcpy or stream",
             ),
             table: noted(
                 &mut wrong,

@@ -45,7 +45,7 @@ pub(crate) struct ProbeRow {
 }
 
 /// What a g below r means.
-const BELOW_R: &str = "a g below r is noise, or an exchange copies past the caches (see LPF_COPY), unlike the memcpy of r";
+const BELOW_R: &str = "a g below r is noise";
 
 impl ProbeRow {
     fn new(backend: &'static str, p: Pid, host: &str, row: &Row, common: &[String]) -> Self {
