@@ -82,6 +82,7 @@ macro_rules! collectives {
                 sums_are_the_same_bits_on_every_call_and_at_every_member,
                 of_equal_values_the_lowest_position_is_named,
                 operators_do_what_they_say,
+                arrays_and_pairs_are_combined_element_by_element,
             ]
             extremes: [
                 nan_and_signed_zeros_have_one_rule_in_every_algorithm,
