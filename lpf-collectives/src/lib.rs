@@ -29,6 +29,7 @@ mod shared;
 mod signature;
 #[cfg(test)]
 mod simulate;
+mod staging;
 mod ways;
 
 pub use calls::RawOperator;

@@ -20,6 +20,7 @@ mod order;
 mod pending;
 mod random;
 mod raw;
+mod slices;
 mod trees;
 mod values;
 
@@ -41,6 +42,7 @@ pub mod cases {
     pub use super::pending::*;
     pub use super::random::*;
     pub use super::raw::*;
+    pub use super::slices::*;
     pub use super::trees::*;
     pub use super::values::*;
 }
@@ -76,6 +78,12 @@ macro_rules! collectives {
             ]
             raw: [
                 raw_calls_give_what_typed_ones_give,
+            ]
+            slices: [
+                slices_give_what_a_sequential_program_gives,
+                slices_leave_requests_and_slots_alone,
+                slices_of_many_calls_take_the_memory_of_one,
+                misuse_of_slices_is_found_at_the_call_and_has_no_effect,
             ]
             order: [
                 operands_keep_the_order_of_their_members,
@@ -189,6 +197,7 @@ mod tests {
             include_str!("collectives/pending.rs"),
             include_str!("collectives/random.rs"),
             include_str!("collectives/raw.rs"),
+            include_str!("collectives/slices.rs"),
             include_str!("collectives/trees.rs"),
             include_str!("collectives/values.rs"),
         ];
