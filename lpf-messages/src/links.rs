@@ -75,7 +75,7 @@ pub(super) struct Links<'a> {
     pub(super) rings: &'a mut Rings,
 }
 
-/// What a link has of the network.
+/// The part of a link that the network needs.
 #[derive(Debug)]
 pub struct End {
     /// The grant of the peer's ring: where that is, plus one, nought where only the network gets there.

@@ -33,7 +33,7 @@ pub(crate) type OpenLink = links::OpenLink<End>;
 /// send into them.
 pub(crate) type Removed = Vec<(usize, Arc<InboxMemory>)>;
 
-/// What a link has in the memory of its two processes. The rings' counts go on from one link to the next; those of the
+/// The part of a link in the memory of its two processes. The rings' counts go on from one link to the next; those of the
 /// link begin at 0.
 #[derive(Debug)]
 pub struct End {

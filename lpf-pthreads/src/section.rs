@@ -86,7 +86,7 @@ where
     }
 }
 
-/// What a rehook needs before the processes meet: a refusal must not be met.
+/// The memory of a rehook, which a process gets before the barrier: after a refusal it does not arrive there.
 #[derive(Debug)]
 pub struct Prepared {
     parity: usize,

@@ -24,7 +24,7 @@ pub struct Tables<E> {
     pub links: LinkTable<E>,
 }
 
-/// What the processes at a barrier have announced, one bit each, of all of them together.
+/// The announcements of all processes at a barrier together, one bit for each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announced(pub u32);
 
@@ -54,17 +54,17 @@ impl Announced {
 /// The promises of [`Lpf`](crate::Lpf), in what concerns memory:
 /// - only requests, puts on links and offers lead to reads and writes of other processes' memory, within ranges that were
 ///   checked against slots of that time;
-/// - requests are carried out between [`meet`](Self::meet) and the return of [`complete`](Self::complete), and none is
-///   after a meeting that failed;
-/// - what a link still reads or may write is reported by [`End`] and [`wait_for`](Self::wait_for);
+/// - requests are carried out between the barrier and the return of [`complete`](Self::complete), and none is
+///   after a barrier that failed;
+/// - [`End`] and [`wait_for`](Self::wait_for) report the memory that a link still reads or may write;
 /// - after [`give_up`](Self::give_up) and [`leave`](Self::leave) no other process touches this process's memory, or
 ///   [`memory_is_quiet`](Self::memory_is_quiet) is false.
 pub unsafe trait Engine: Send + Sized {
-    /// What a link has of this engine.
+    /// The part of a link that this engine keeps.
     type End: End + std::fmt::Debug + Send;
     /// The registers beside the context.
     type Board: Board;
-    /// What a rehook needs before the processes meet, so that a refusal is not met.
+    /// The memory of a rehook, which a process gets before its barrier: after a refusal it does not arrive there.
     type Prepared;
 
     // Facts.

@@ -18,8 +18,8 @@ use crate::waits::{
 
 /// What a wait needs of the engine.
 pub trait Medium {
-    /// Whether the wait itself asks the awaited processes. Else somebody else does for all waits that are published: the
-    /// control plane.
+    /// Whether the wait itself asks the awaited processes. Between processes the control plane asks, for all waits that are
+    /// published.
     const ASKS: bool;
 
     /// This process, and how many there are.
@@ -51,9 +51,9 @@ pub trait Medium {
     fn pause(&mut self, step: Step);
 }
 
-/// What a wait is for.
+/// The purpose of a wait.
 pub trait Waiting {
-    /// What this process is doing now, with its counts.
+    /// The activity of this process now, with its counts.
     fn status(&self) -> Status;
 
     /// A process that has not done what is awaited.
@@ -68,13 +68,13 @@ pub trait Waiting {
     }
 
     /// Whether a failure ends this wait at once. One in a later superstep does not: the process that failed there has
-    /// left this superstep, so all have come to it, and what is awaited is on its way.
+    /// left this superstep, so all processes have reached it, and the awaited messages are on their way.
     fn is_concerned_by(&self, report: &Error) -> bool {
         report.superstep().is_none_or(|failed| failed <= self.superstep())
     }
 }
 
-/// Waits until `done` finds that what is awaited has arrived.
+/// Waits until `done` is true.
 ///
 /// # Errors
 /// Those of `done`; *fatal* if the section fails, or the wait is hopeless or too long.
@@ -115,7 +115,7 @@ pub fn wait<M: Medium, W: Waiting>(
 /// How long a wait goes on after a failure that does not concern it.
 const GRACE: Duration = Duration::from_millis(250);
 
-/// What a wait remembers that has become long.
+/// The memory of a wait that has become long.
 #[derive(Debug, Default)]
 pub struct LongWait {
     failed: Option<Duration>,
