@@ -130,6 +130,7 @@ impl ThreadEngine {
     }
 
     /// Phases 2 to 4 after the first meeting.
+    #[inline]
     pub(crate) fn phases(&mut self, tables: &mut Tables, found: Result<()>) -> Result<()> {
         let all = self.all;
         let result = found.and_then(|()| self.execute(&mut tables.local));

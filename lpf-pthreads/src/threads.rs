@@ -170,6 +170,7 @@ unsafe impl Engine for ThreadEngine {
         self.comm.agrees_on_abandoned(local)
     }
 
+    #[inline]
     fn complete(
         &mut self,
         tables: &mut Tables,

@@ -127,10 +127,12 @@ impl<E: Engine> Process<E> {
     }
 
     /// Phases 2 to 4, after the barrier.
+    #[inline]
     fn complete(&mut self, announced: Announced) -> Result<()> {
         let Process { tables, engine, .. } = self;
         let changes = announced.has(Announced::REGISTERED | Announced::RESIZED);
-        let found = compare(tables, engine, announced);
+        let may_differ = announced.has(Announced::REGISTERED) || tables.local.is_checked();
+        let found = if may_differ { compare(tables, engine, announced) } else { Ok(()) };
         // Now, because others may announce more as soon as they have left this superstep.
         let requests = if changes { engine.agreed_requests() } else { 0 };
         let forgets =
@@ -213,6 +215,7 @@ impl<E: Engine> Process<E> {
 
 /// What all processes have announced fits together: in checked mode requests and registrations with their places, else
 /// registrations.
+#[cold]
 fn compare<E: Engine>(
     tables: &mut Tables<E::End>,
     engine: &mut E,

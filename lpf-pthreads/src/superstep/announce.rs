@@ -28,6 +28,7 @@ impl ThreadEngine {
         self.announce_all(local)
     }
 
+    #[inline]
     fn announce_all(&mut self, local: &mut LocalState) -> u32 {
         let mut mine = bits::SYNC;
         if local.changes.any() {

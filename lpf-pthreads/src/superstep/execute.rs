@@ -13,6 +13,7 @@ use crate::threads::ThreadEngine;
 
 impl ThreadEngine {
     /// Phases 2 and 3: everything aimed at this process's memory, one request after another.
+    #[inline]
     pub(super) fn execute(&self, local: &mut LocalState) -> Result<()> {
         let mut load = Load::new(local.pid, if self.sent_payload { 0 } else { local.queue.used() });
         if self.all & bits::PAYLOAD != 0 {
