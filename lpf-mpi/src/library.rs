@@ -372,3 +372,17 @@ pub(crate) fn no_request() -> Request {
     // SAFETY: a constant of the library's.
     unsafe { ffi::RSMPI_REQUEST_NULL }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_does_not_return_is_stuck_and_one_that_has_is_not() {
+        let switch = OffSwitch::default();
+        let call = Call::begin(&switch.0);
+        assert!(switch.is_stuck());
+        drop(call);
+        assert!(!switch.is_stuck());
+    }
+}
