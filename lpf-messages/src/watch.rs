@@ -88,7 +88,8 @@ impl Watch {
     /// Waits until `done` says so.
     ///
     /// # Errors
-    /// The section's failure, a broken connection, or that the wait was too long.
+    /// The section's failure, a broken connection, or that the wait was too long: declared, because there is no process yet
+    /// that would do it while a hook begins.
     #[inline]
     pub(super) fn wait<T: Transport, W: Waiting>(
         &mut self,
@@ -101,6 +102,7 @@ impl Watch {
             let superstep = what.superstep();
             done(what, net).map_err(|stop| watch.stopped(net.control(), superstep, stop))
         })
+        .map_err(|error| net.control().declare(self.section, error))
     }
 }
 
