@@ -20,6 +20,8 @@ pub(crate) struct OnThread<'a> {
     /// In a meeting, the status of the processes that have arrived at it: the barrier knows better than what they have
     /// published.
     arrived: Option<Status>,
+    /// Whether others ring when the awaited arrives: they do not for a record of the board.
+    is_announced: bool,
     /// Whether others are sure to ring, once they have been asked to; and how often they have before this look.
     is_rung: Option<bool>,
     rings: u32,
@@ -27,7 +29,12 @@ pub(crate) struct OnThread<'a> {
 
 impl<'a> OnThread<'a> {
     pub(crate) fn new(engine: &'a ThreadEngine, pid: Pid) -> Self {
-        OnThread { engine, pid, arrived: None, is_rung: None, rings: 0 }
+        OnThread { engine, pid, arrived: None, is_announced: true, is_rung: None, rings: 0 }
+    }
+
+    /// For a record of the board, which no process rings for: it is looked for again and again.
+    pub(crate) fn at_board(engine: &'a ThreadEngine, pid: Pid) -> Self {
+        OnThread { arrived: None, is_announced: false, ..Self::new(engine, pid) }
     }
 
     /// Whether it is about to sleep, so that all releases have to be reported: their sender may be what the awaited
@@ -97,6 +104,7 @@ impl Medium for OnThread<'_> {
             Step::Spin => std::hint::spin_loop(),
             Step::Yield => yield_now(),
             Step::Sleep(time) => match self.is_rung {
+                None if !self.is_announced => self.is_rung = Some(false),
                 None => {
                     self.bell().asleep.store(1, Ordering::SeqCst);
                     self.is_rung = Some(futex::barrier_everywhere());
@@ -119,11 +127,17 @@ impl Drop for OnThread<'_> {
     }
 }
 
-/// A process that waits in a meeting.
-pub(crate) struct InMeeting<'a> {
+/// A meeting that a process waits in.
+#[derive(Clone, Copy)]
+struct Meeting<'a> {
     engine: &'a ThreadEngine,
     tables: &'a Tables,
     purpose: Purpose,
+}
+
+/// A process that waits in a meeting.
+pub(crate) struct InMeeting<'a> {
+    at: Meeting<'a>,
     long: LongWait,
 }
 
@@ -131,43 +145,36 @@ impl<'a> InMeeting<'a> {
     #[inline]
     pub(crate) fn new(engine: &'a ThreadEngine, tables: &'a Tables, kind: u32) -> Self {
         let purpose = if kind & bits::CLOSE != 0 { Purpose::Close } else { Purpose::Sync };
-        InMeeting { engine, tables, purpose, long: LongWait::default() }
-    }
-
-    fn medium(&self) -> OnThread<'a> {
-        let arrived = Some(Status { counts: Default::default(), ..self.status() });
-        OnThread { arrived, ..OnThread::new(self.engine, self.tables.local.pid) }
+        InMeeting { at: Meeting { engine, tables, purpose }, long: LongWait::default() }
     }
 
     /// Called whenever the waiter is about to sleep.
     #[cold]
     pub(crate) fn look(&mut self) {
-        let mut medium = self.medium();
-        let mut long = std::mem::take(&mut self.long);
-        let looked = long.look(&mut medium, self);
-        self.long = long;
-        let ThreadEngine { comm, meeting, epoch, .. } = self.engine;
+        let looked = self.long.look(&mut self.at.medium(), &self.at);
+        let engine = self.at.engine;
+        let ThreadEngine { comm, meeting, epoch, .. } = engine;
         // All take one decision about a meeting that may become complete at this very moment.
         if let Err(late) = looked
             && !comm.failure.is_set()
             && !comm.failure.decide(*epoch, false)
         {
-            self.engine.declare_for(*meeting, late);
+            engine.declare_for(*meeting, late);
         }
     }
 
     /// The wait is over. What was published of a process that has left stays: it has left for good.
     #[inline]
     pub(crate) fn end(&self) {
-        if self.long.is_published() && self.purpose != Purpose::Close {
-            self.long.end(&mut self.medium(), self);
+        if self.long.is_published() && self.at.purpose != Purpose::Close {
+            self.long.end(&mut self.at.medium(), &self.at);
         }
     }
 
     /// Whether this meeting, which is complete, was given up by somebody before anybody departed.
     #[inline]
     pub(crate) fn was_given_up(&self) -> bool {
-        let ThreadEngine { comm, epoch, .. } = self.engine;
+        let ThreadEngine { comm, epoch, .. } = self.at.engine;
         if comm.environment.timeout.is_none() || comm.failure.decide(*epoch, true) {
             return false;
         }
@@ -179,7 +186,14 @@ impl<'a> InMeeting<'a> {
     }
 }
 
-impl Waiting for InMeeting<'_> {
+impl<'a> Meeting<'a> {
+    fn medium(self) -> OnThread<'a> {
+        let arrived = Some(Status { counts: Default::default(), ..self.status() });
+        OnThread { arrived, ..OnThread::new(self.engine, self.tables.local.pid) }
+    }
+}
+
+impl Waiting for Meeting<'_> {
     fn status(&self) -> Status {
         status_at(&self.tables.local, &self.tables.links, self.purpose)
     }

@@ -72,7 +72,7 @@ impl ThreadEngine {
         mut found: impl FnMut() -> Result<Option<R>>,
     ) -> Result<R> {
         tables.links.known.join(tables.links.call);
-        let mut medium = OnThread::new(self, tables.local.pid);
+        let mut medium = OnThread::at_board(self, tables.local.pid);
         let mut answer = None;
         wait(&mut medium, &mut ForBoard { tables, wait: consult }, |what, medium| {
             match found() {
