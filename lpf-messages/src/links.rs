@@ -194,7 +194,7 @@ impl Rings {
         self.ends = true;
     }
 
-    /// A full sync is over: nobody writes into the inboxes that were deregistered before it.
+    /// A full sync is over: no process writes into the inboxes that were deregistered before it.
     pub(super) fn let_go_of_removed(&mut self) {
         self.removed.clear();
     }

@@ -79,7 +79,7 @@ impl<E: Engine> Process<E> {
         result.map_err(|error| if error.is_fatal() { self.die_of(error) } else { error })
     }
 
-    /// Ends this process's part of the section, which fails: from here on nobody touches its memory, or
+    /// Ends this process's part of the section, which fails: from here on no other process touches its memory, or
     /// [`memory_is_quiet`](Runtime::memory_is_quiet) is false. Returns the failure of the section.
     #[cold]
     fn die_of(&mut self, error: Error) -> Error {
@@ -178,7 +178,7 @@ impl<E: Engine> Process<E> {
     fn enter_rehook(&mut self) -> Result<Self> {
         self.alive()?;
         let prepared = self.engine.prepare_rehook(&self.tables.local)?;
-        // Nobody asks for it before this process comes back.
+        // No wait in the inner section would report them, and a sender may need them.
         self.report_releases()?;
         self.meet(Purpose::Rehook, SyncAttr::Default)?;
         let Process { tables, engine, .. } = self;

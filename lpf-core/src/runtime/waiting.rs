@@ -151,7 +151,7 @@ impl LongWait {
         let limit = medium.limit();
         let publish_after = publish_after(limit);
         if waited >= publish_after && waited >= self.again {
-            // Again from time to time: what has arrived meanwhile is no longer wanted.
+            // Again from time to time: messages that have arrived meanwhile are no longer wanted.
             medium.publish(what.status());
             self.is_published = true;
             self.again = waited + publish_after;

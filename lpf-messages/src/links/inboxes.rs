@@ -221,11 +221,11 @@ impl<T: Transport> Messages<T> {
 }
 
 impl Rings {
-    /// Keeps the memory of an inbox that was deregistered until nobody writes to it.
+    /// Keeps the memory of a deregistered inbox until no process writes to it.
     pub(in super::super) fn remove(&mut self, inbox: InboxSlot, is_quiet: bool) {
         let removed = self.inboxes[inbox.number()].take();
         if !is_quiet {
-            // The network may still write into a cell of it: of a message that nobody awaited.
+            // The network may still write a message that was not awaited into one of its cells.
             lpf_core::leaked::leak(removed);
         } else if removed.as_ref().is_some_and(Inbox::is_shared) {
             // So may a process that has not closed its link yet: all have before the next full sync.
