@@ -5,7 +5,7 @@ source "$(dirname "$0")/common.sh"
 source ci/sanitizer.sh
 # allocator_may_return_null: refused memory is an error to be tested, not the end.
 export ASAN_OPTIONS="allocator_may_return_null=1 ${ASAN_OPTIONS:-}"
-crates=(lpf-core lpf-collectives lpf-pthreads lpf-control lpf-tcp)
+crates=(lpf-core lpf-messages lpf-collectives lpf-pthreads lpf-control lpf-tcp)
 packages=("${crates[@]/#/--package=}")
 tests=()
 for test in $(printf '%s/tests/* ' "${crates[@]}"); do
@@ -20,9 +20,9 @@ for test in $(printf '%s/tests/* ' "${crates[@]}"); do
 done
 # --cfg asan: bounds on time are wider, see lpf-conformance/src/verdict.rs.
 under_asan() { sanitized asan "-Zsanitizer=address --cfg asan" "$@"; }
-# The suites of lpf-tcp are those of the protocol, which lpf-core/tests runs in one process: the conformance suite alone, as
+# The suites of lpf-tcp are those of the protocol, which lpf-messages/tests runs in one process: the conformance suite alone, as
 # the collectives would take a quarter of an hour there under the sanitizer.
-suite() { under_asan -p lpf-core -p lpf-collectives -p lpf-pthreads --test "$@"; }
+suite() { under_asan -p lpf-messages -p lpf-collectives -p lpf-pthreads --test "$@"; }
 # The network on MPI. The search for leaks is left out: MPI keeps much, and the stories about giving up leave memory to
 # it on purpose. Open MPI's files are in a folder of this check: ci/mpi.sh, which may run beside, looks for what its own
 # jobs leave.

@@ -39,7 +39,7 @@ else
     beside suites lpf-tcp:{collectives,conformance}
     # Long vectors are computed there as they are elsewhere, in minutes.
     # shellcheck disable=SC2046 # words
-    beside suite lpf-core messages -- \
+    beside suite lpf-messages messages -- \
         $(printf -- '--skip collectives::%s ' long_sums sums_ vectors_longer every_algorithm elements_of)
 fi
 all_well

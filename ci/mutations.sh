@@ -16,6 +16,7 @@
 #                                      algorithms   unit tests of lpf-collectives
 #                                      mpi          unit tests of lpf-mpi, with an MPI
 #                                      control      unit tests of lpf-control
+#                                      protocol     unit tests of lpf-messages
 #                                      network      unit tests of lpf-tcp
 # The mutated tree has to compile, and at least one of the tests has to fail, within a time limit: a
 # test that only hangs has found nothing. The outcome is written as a table to
@@ -56,7 +57,9 @@ tests() {
         core) CARGO_TARGET_DIR="$target_root/mutations/plain" \
             cargo test --locked -p lpf-core --lib "$@" ;;
         messages) CARGO_TARGET_DIR="$target_root/mutations/plain" \
-            cargo test --locked -p lpf-core --test messages "$@" ;;
+            cargo test --locked -p lpf-messages --test messages "$@" ;;
+        protocol) CARGO_TARGET_DIR="$target_root/mutations/plain" \
+            cargo test --locked -p lpf-messages --lib "$@" ;;
         algorithms) CARGO_TARGET_DIR="$target_root/mutations/plain" \
             cargo test --locked -p lpf-collectives --lib "$@" ;;
         mpi) CARGO_TARGET_DIR="$target_root/mutations/mpi" \

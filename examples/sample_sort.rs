@@ -1,39 +1,49 @@
 //! Sorts 1000 keys per process, the shuffled numbers from 0 on, by regular sampling.
 
+use lpf::collectives::Collectives;
 use lpf::{Context, Lpf, Result};
 
-/// Sorts n keys of every process; process s gets the s-th part of all keys, in order.
-fn sample_sort<L: Lpf>(ctx: &mut Context<'_, L>, mut own: Vec<u64>) -> Result<Vec<u64>> {
-    let (s, p, n) = (ctx.pid() as usize, ctx.nprocs() as usize, own.len());
-    own.sort_unstable();
-    ctx.resize(6, 2 * p).and_then(|()| ctx.sync())?;
-    let (mut keys, mut sample, mut all) = (ctx.area(n)?, ctx.local(p)?, ctx.area::<u64>(p * p)?);
-    let (mut cuts, parts) = (ctx.local::<usize>(p + 1)?, ctx.area(2 * p)?);
-    ctx.sync()?;
-    ctx.write(&mut keys).copy_from_slice(&own);
-    ctx.write(&mut sample).iter_mut().enumerate().for_each(|(i, key)| *key = own[i * n / p]);
-    (0..p).try_for_each(|to| ctx.put(&sample, .., to as u32, &all, s * p))?;
-    ctx.sync()?;
-    let (samples, cut) = ctx.access((&mut all, &mut cuts)); // part t is cut[t] to cut[t + 1]
+/// Sorts the keys of all processes; process s gets the s-th part of them, in order.
+fn sample_sort<'s, L: Lpf>(
+    ctx: &mut Context<'s, L>,
+    all: &mut Collectives<'s>,
+    mut keys: Vec<u64>,
+) -> Result<Vec<u64>> {
+    let (p, n) = (all.len(), keys.len());
+    keys.sort_unstable();
+
+    // Every process takes p keys at equal distances, and gets those of all.
+    let sample: Vec<u64> = (0..p).map(|i| keys[i * n / p]).collect();
+    let mut samples = all.allgather_vec(ctx, &sample)?;
     samples.sort_unstable();
-    (1..=p).for_each(|t| cut[t] = own.partition_point(|&k| t == p || k < samples[t * p]));
-    (0..p).try_for_each(|to| ctx.put(&cuts, to..to + 2, to as u32, &parts, 2 * s))?;
-    ctx.sync()?;
-    let (parts, mut at) = (ctx.read(&parts).to_vec(), 0);
-    let mut sorted = ctx.local(parts.chunks(2).map(|cut| cut[1] - cut[0]).sum())?;
-    for (process, cut) in (0..).zip(parts.chunks(2)) {
-        ctx.get(process, &keys, cut[0]..cut[1], &sorted, at)?;
-        at += cut[1] - cut[0];
+
+    // Part t goes to process t: the keys from the splitter before it up to its own.
+    let mut parts = Vec::new();
+    let mut rest = keys.as_slice();
+    for t in 1..p {
+        let splitter = samples[t * p];
+        let (part, behind) = rest.split_at(rest.partition_point(|&key| key < splitter));
+        parts.push(part);
+        rest = behind;
     }
-    ctx.sync()?;
-    ctx.write(&mut sorted).sort_unstable();
-    Ok(ctx.read(&sorted).to_vec())
+    parts.push(rest);
+
+    let mut sorted = all.exchange(ctx, &parts)?.concat();
+    sorted.sort_unstable();
+    Ok(sorted)
 }
-lpf::program! { fn Sort(ctx, _args) {
-    let (first, all) = (1000 * u64::from(ctx.pid()), 1000 * u64::from(ctx.nprocs()));
-    let keys = (first..first + 1000).map(|i| i * 7919 % all).collect();
-    sample_sort(ctx, keys).map(|part| println!("{} to {}", part[0], part[part.len() - 1]))
-} }
+
+lpf::program! {
+    fn Sort(ctx, _args) {
+        let mut all = Collectives::new(ctx)?;
+        let first = 1000 * u64::from(ctx.pid());
+        let total = 1000 * u64::from(ctx.nprocs());
+        let keys = (first..first + 1000).map(|i| i * 7919 % total).collect();
+        let part = sample_sort(ctx, &mut all, keys)?;
+        println!("{} to {}", part[0], part[part.len() - 1]);
+        Ok(())
+    }
+}
 
 fn main() -> Result<()> {
     lpf::run(Sort)

@@ -198,7 +198,6 @@ fn settings_shown(settings: Settings, backend_shown: SettingShown) -> Vec<Settin
         timeout,
         probe,
         backend: _,
-        copy,
         table,
         exchange,
         heartbeat,
@@ -223,7 +222,6 @@ fn settings_shown(settings: Settings, backend_shown: SettingShown) -> Vec<Settin
         one("LPF_STRICT", strict, |on| on_off(*on)),
         one("LPF_TIMEOUT", timeout, duration),
         one("LPF_PROBE", probe, duration),
-        one("LPF_COPY", copy, Clone::clone),
         one("LPF_TABLE", table, |folder| match folder {
             Some(folder) => folder.clone(),
             None => "the user's data folder".into(),

@@ -13,7 +13,7 @@ mod outside;
 use lpf::machine::Growth;
 use lpf::measure::task::{Perform, Task, Watch, perform};
 use lpf::measure::unchecked;
-use lpf::messages::Way;
+use lpf::settings::Exchange;
 use lpf::settings::{Launched, Settings, by_mpi_launcher};
 use lpf::threads::Config;
 use lpf::{Args, Pid};
@@ -168,7 +168,7 @@ impl Place {
 
     /// Has tasks be performed by processes that exchange what they have for each other in this way; false
     /// where that is not up to this command.
-    pub(crate) fn exchange_by(&mut self, way: Way) -> bool {
+    pub(crate) fn exchange_by(&mut self, way: Exchange) -> bool {
         let At::Outside(jobs) = &mut self.at else { return false };
         jobs.exchange_by(Some(way));
         true
@@ -176,7 +176,7 @@ impl Place {
 
     /// Leaves it to the processes again, or stays with the way chosen last; what processes of another way
     /// there are end.
-    pub(crate) fn settle_exchange(&mut self, way: Option<Way>) {
+    pub(crate) fn settle_exchange(&mut self, way: Option<Exchange>) {
         if let At::Outside(jobs) = &mut self.at {
             jobs.exchange_by(way);
             jobs.end_others();
@@ -218,10 +218,10 @@ impl Beside {
 }
 
 /// As `LPF_EXCHANGE` has it.
-pub(crate) fn way_name(way: Way) -> &'static str {
+pub(crate) fn way_name(way: Exchange) -> &'static str {
     match way {
-        Way::Direct => "direct",
-        Way::Bruck => "bruck",
+        Exchange::Direct => "direct",
+        Exchange::Bruck => "bruck",
     }
 }
 

@@ -413,7 +413,7 @@ fn info_shows_what_it_can_beside_settings_that_are_wrong() {
     let place = Place::new("wrong");
     let wrong = |format: &[&str]| {
         let mut command = place.command(&with(&["info"], format));
-        command.env("LPF_PROCS", "3").env("LPF_PIN", "sideways").env("LPF_COPY", "fast");
+        command.env("LPF_PROCS", "3").env("LPF_PIN", "sideways").env("LPF_EXCHANGE", "ring");
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(2));
         let said = "lpf: LPF_PIN is \"sideways\"; it has to be none, compact, scatter or auto\n";
@@ -425,7 +425,7 @@ fn info_shows_what_it_can_beside_settings_that_are_wrong() {
     for line in [
         "LPF_PROCS 3 environment",
         "LPF_PIN \"sideways\"; it has to be none, compact, scatter or auto environment",
-        "LPF_COPY \"fast\"; it has to be auto, memcpy or stream environment",
+        "LPF_EXCHANGE \"ring\"; it has to be auto, direct or bruck environment",
         "LPF_STRICT off default",
     ] {
         let is_line = |text: &str| text.split_whitespace().eq(line.split_whitespace());
@@ -435,7 +435,7 @@ fn info_shows_what_it_can_beside_settings_that_are_wrong() {
     let settings = shown["settings"].as_array().unwrap();
     let is_wrong = |setting: &&Value| setting["problem"] != Value::Null;
     let values = settings.iter().filter(is_wrong).map(|setting| &setting["value"]);
-    assert_eq!(values.collect::<Vec<_>>(), ["sideways", "fast"]);
+    assert_eq!(values.collect::<Vec<_>>(), ["sideways", "ring"]);
 }
 
 #[test]
@@ -916,7 +916,6 @@ fn wrong_arguments_and_settings_give_one_sentence_and_status_2() {
         ("LPF_TIMEOUT", "soon", "a number of seconds below 1e9, or off"),
         ("LPF_PROBE", "-1", "a number of seconds below 1e9, or off"),
         ("LPF_PROBE", "", "a number of seconds below 1e9, or off"),
-        ("LPF_COPY", "fast", "auto, memcpy or stream"),
         ("LPF_TABLE", "", "the name of a folder"),
         ("LPF_EXCHANGE", "ring", "auto, direct or bruck"),
         ("LPF_HEARTBEAT", "slow", "on or off"),

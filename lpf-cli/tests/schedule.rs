@@ -160,7 +160,7 @@ fn the_bench_of_schedulers_has_a_row_for_each() {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
     let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(rows.len(), 2 * 2 * 3, "{text}");
+    assert_eq!(rows.len(), 2 * 2 * 2, "{text}");
     for row in rows {
         for field in
             ["P", "N", "median_ns", "min_ns", "transfers", "ns_per_transfer", "bytes_per_cell"]

@@ -5,6 +5,7 @@ mod blocks;
 mod by_arrival;
 mod pattern;
 mod raw;
+mod vectors;
 
 pub use raw::RawOperator;
 
@@ -545,7 +546,7 @@ impl<'s> Collectives<'s> {
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
         let x = self.inside(ctx, x.view())?;
-        let block = self.block(ctx, x)?;
+        let block = self.block(ctx, x.len)?;
         let y = self.as_long(ctx, y.view(), block)?;
         let combine = &mut combining::<T, _>(operator);
         let operator = RawOperator::of(operator, combine);

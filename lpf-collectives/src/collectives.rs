@@ -21,6 +21,7 @@ use crate::run::{Buffers, Call, expected, leave};
 use crate::schedule::Schedule;
 use crate::schedule_cache::ScheduleCache;
 use crate::shared::{LINE, Place, Shared, TAIL};
+use crate::staging::Staging;
 
 /// The room that the collectives of a context reserve, once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,9 +75,10 @@ impl Settings {
     pub fn needs(&self, nprocs: Pid) -> Needs {
         let cells = (nprocs as usize + self.group_members as usize) * self.window as usize;
         let cells = cells.saturating_mul(self.cell_bytes.saturating_add(192));
+        let own = self.scratch(nprocs).saturating_add(Staging::least(nprocs));
         // Of a round of full supersteps: a put to and from everybody, and of stamps.
         let requests = 2 * nprocs as usize + 4;
-        Needs { slots: 1, requests, bytes: cells.saturating_add(self.scratch(nprocs)) }
+        Needs { slots: 2, requests, bytes: cells.saturating_add(own) }
     }
 
     /// Half of the least is kept for what a member has to have on lines of its own.
@@ -96,7 +98,7 @@ impl Settings {
 /// wait for it. Groups do not wait for each other.
 ///
 /// Make one for a section. When all processes have dropped the object and the groups made from it, the next full sync
-/// gives back its scratch and the slot of that. Its cells and its reservation stay until the section ends. Functions
+/// gives back its scratch and its slots. Its cells and its reservation stay until the section ends. Functions
 /// take it with the section's lifetime: `all: &mut Collectives<'s>` beside `ctx: &mut Context<'s, L>`.
 ///
 /// ```
@@ -115,6 +117,7 @@ impl Settings {
 pub struct Collectives<'s> {
     pub(crate) group: Group,
     pub(crate) shared: Rc<RefCell<Shared>>,
+    pub(crate) staging: Rc<RefCell<Staging<'s>>>,
     pub(crate) preferences: Preferences,
     pub(crate) choices: Choices,
     pub(crate) schedules: ScheduleCache,
@@ -161,6 +164,7 @@ impl<'s> Collectives<'s> {
         ctx.sync()?;
         let scratch_bytes = settings.scratch(nprocs);
         let scratch = ctx.area::<u8>(scratch_bytes)?;
+        let staging = Staging::new(ctx)?;
         let refused = |bytes| {
             let cause = Cause::OutOfMemory { what: "a schedule".into(), bytes };
             Error::mitigable(ctx.pid(), ctx.superstep(), cause)
@@ -180,6 +184,7 @@ impl<'s> Collectives<'s> {
         Ok(Collectives {
             group: Group::new(members, me, id, firsts, false),
             shared: Rc::new(RefCell::new(shared)),
+            staging: Rc::new(RefCell::new(staging)),
             preferences: Preferences::default(),
             choices: Choices::default(),
             schedules: ScheduleCache::new(),
@@ -281,6 +286,7 @@ impl<'s> Collectives<'s> {
         Ok(Some(Collectives {
             group: Group::new(members, me, id, rings, barriers),
             shared: self.shared.clone(),
+            staging: self.staging.clone(),
             preferences: self.preferences,
             choices: Choices::default(),
             schedules: ScheduleCache::new(),

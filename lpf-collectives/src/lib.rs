@@ -29,6 +29,7 @@ mod shared;
 mod signature;
 #[cfg(test)]
 mod simulate;
+mod staging;
 mod ways;
 
 pub use calls::RawOperator;
@@ -39,7 +40,8 @@ pub use memory::{Source, Target};
 #[doc(hidden)]
 pub use memory::{View, sealed};
 pub use operators::{
-    And, At, AtValue, Max, MaxAt, Min, MinAt, Operator, Or, Product, Sum, Xor, combine_ns_per_byte,
+    And, At, AtValue, Max, MaxAt, Min, MinAt, Operator, Or, Pair, Product, Sum, Xor,
+    combine_ns_per_byte,
 };
 pub use preferences::{Mode, Preferences};
 pub use shared::Place;

@@ -28,7 +28,7 @@ pub struct View {
     message = "`{Self}` is not memory that a collective can read",
     label = "expected `&area`, or `(&area, range)` for some of its elements",
     note = "make an area with `ctx.area(len)?` or `ctx.local(len)?`, and copy elements into it with `ctx.write`",
-    note = "a single element needs no area: `allreduce_value`, `scan_value` and `exscan_value` take it as it is"
+    note = "no area is needed for a single element (`allreduce_value`, `scan_value`) nor for a slice (`allreduce_vec`, `exchange`)"
 )]
 pub trait Source<'s>: sealed::Sealed {
     /// The element type.
@@ -42,7 +42,7 @@ pub trait Source<'s>: sealed::Sealed {
     message = "`{Self}` is not memory that a collective can write",
     label = "expected `&mut area`, or `(&mut area, range)` for some of its elements",
     note = "make an area with `ctx.area(len)?` or `ctx.local(len)?`, and copy elements into it with `ctx.write`",
-    note = "a single element needs no area: `allreduce_value`, `scan_value` and `exscan_value` take it as it is"
+    note = "no area is needed for a single element (`allreduce_value`, `scan_value`) nor for a slice (`allreduce_vec`, `exchange`)"
 )]
 pub trait Target<'s>: sealed::Sealed {
     /// The element type.

@@ -29,7 +29,7 @@ use bytemuck::Pod;
     message = "`{Self}` does not combine elements of type `{T}`",
     label = "expected an operator on `{T}`",
     note = "an operator is a value of a type with `impl Operator<{T}>`, which also gives the identity; a closure is not an operator",
-    note = "`Sum`, `Product`, `Min` and `Max` combine numbers, `And`, `Or` and `Xor` integers, `MinAt` and `MaxAt` elements of type `At`"
+    note = "`Sum`, `Product`, `Min` and `Max` combine numbers, `And`, `Or` and `Xor` integers, `MinAt` and `MaxAt` elements of type `At`; all of them also arrays of these"
 )]
 pub trait Operator<T: Pod> {
     /// Whether `a · b` is `b · a`: then there are more and faster algorithms. If not, operands keep the order
@@ -215,6 +215,88 @@ macro_rules! operator {
         })*
     };
 }
+
+/// Two values of any types: the element that a pair of operators combines, such as `(Sum, Max)`, each operator its own
+/// value. `Sum` and the other built-in operators combine both values. For three values, nest: `Pair(a, Pair(b, c))` and
+/// `(Sum, (Min, Max))`. It has no padding, so its fields are not aligned: copy them out, `let Pair(sum, greatest) = both`.
+///
+/// ```
+/// use lpf_collectives::{Max, Operator, Pair, Sum};
+///
+/// let Pair(sum, greatest) = (Sum, Max).combine(Pair(0.5, 3_u8), Pair(1.0, 2));
+/// assert_eq!((sum, greatest), (1.5, 3));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C, packed)]
+pub struct Pair<A: Copy, B: Copy>(pub A, pub B);
+
+// SAFETY: both fields are `Zeroable`.
+unsafe impl<A: Pod, B: Pod> bytemuck::Zeroable for Pair<A, B> {}
+// SAFETY: both fields are `Pod`, and a packed struct has no padding. It is `Copy` and `'static`, as they are.
+unsafe impl<A: Pod, B: Pod> Pod for Pair<A, B> {}
+
+impl<A: Pod, B: Pod, F: Operator<A>, G: Operator<B>> Operator<Pair<A, B>> for (F, G) {
+    fn commutes(&self) -> bool {
+        self.0.commutes() && self.1.commutes()
+    }
+
+    #[inline(always)]
+    fn identity(&self) -> Pair<A, B> {
+        Pair(self.0.identity(), self.1.identity())
+    }
+
+    #[inline(always)]
+    fn combine(&self, Pair(a, b): Pair<A, B>, Pair(c, d): Pair<A, B>) -> Pair<A, B> {
+        Pair(self.0.combine(a, c), self.1.combine(b, d))
+    }
+}
+
+/// On arrays, element by element, and on both values of a pair.
+macro_rules! element_wise {
+    ($($name:ident),*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<T: Pod, const N: usize> Operator<[T; N]> for $name
+        where
+            $name: Operator<T>,
+        {
+            fn commutes(&self) -> bool {
+                true
+            }
+
+            #[inline(always)]
+            fn identity(&self) -> [T; N] {
+                [self.identity(); N]
+            }
+
+            #[inline(always)]
+            fn combine(&self, left: [T; N], right: [T; N]) -> [T; N] {
+                std::array::from_fn(|nth| self.combine(left[nth], right[nth]))
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<A: Pod, B: Pod> Operator<Pair<A, B>> for $name
+        where
+            $name: Operator<A> + Operator<B>,
+        {
+            fn commutes(&self) -> bool {
+                true
+            }
+
+            #[inline(always)]
+            fn identity(&self) -> Pair<A, B> {
+                ($name, $name).identity()
+            }
+
+            #[inline(always)]
+            fn combine(&self, left: Pair<A, B>, right: Pair<A, B>) -> Pair<A, B> {
+                ($name, $name).combine(left, right)
+            }
+        }
+    )*};
+}
+
+element_wise!(Sum, Product, Min, Max, And, Or, Xor, MinAt, MaxAt);
 
 macro_rules! integers {
     ($($type:ty),*) => {$(

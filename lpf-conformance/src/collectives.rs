@@ -20,6 +20,7 @@ mod order;
 mod pending;
 mod random;
 mod raw;
+mod slices;
 mod trees;
 mod values;
 
@@ -41,6 +42,7 @@ pub mod cases {
     pub use super::pending::*;
     pub use super::random::*;
     pub use super::raw::*;
+    pub use super::slices::*;
     pub use super::trees::*;
     pub use super::values::*;
 }
@@ -77,11 +79,18 @@ macro_rules! collectives {
             raw: [
                 raw_calls_give_what_typed_ones_give,
             ]
+            slices: [
+                slices_give_what_a_sequential_program_gives,
+                slices_leave_requests_and_slots_alone,
+                slices_of_many_calls_take_the_memory_of_one,
+                misuse_of_slices_is_found_at_the_call_and_has_no_effect,
+            ]
             order: [
                 operands_keep_the_order_of_their_members,
                 sums_are_the_same_bits_on_every_call_and_at_every_member,
                 of_equal_values_the_lowest_position_is_named,
                 operators_do_what_they_say,
+                arrays_and_pairs_are_combined_element_by_element,
             ]
             extremes: [
                 nan_and_signed_zeros_have_one_rule_in_every_algorithm,
@@ -188,6 +197,7 @@ mod tests {
             include_str!("collectives/pending.rs"),
             include_str!("collectives/random.rs"),
             include_str!("collectives/raw.rs"),
+            include_str!("collectives/slices.rs"),
             include_str!("collectives/trees.rs"),
             include_str!("collectives/values.rs"),
         ];

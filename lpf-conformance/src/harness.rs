@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lpf_core::machine::{Growth, Parameters};
-use lpf_core::messages::{Environment, Way};
+use lpf_core::settings::Exchange;
 use lpf_core::{Args, Pid, Program, Result};
+use lpf_messages::Environment;
 
 /// The processes that the largest cases need.
 pub const PROCS: Pid = 8;
@@ -23,7 +24,7 @@ pub struct Mode {
 
 impl Mode {
     /// The same for a section between processes, with the first exchange made in one way.
-    pub fn between_processes(self, exchange: Way) -> Environment {
+    pub fn between_processes(self, exchange: Exchange) -> Environment {
         Environment {
             check: self.check,
             strict: self.strict,

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use lpf_core::board::{Board, Record, Topic};
-use lpf_core::messages::{Control, Order, Rank, SectionId};
 use lpf_core::waits::Status;
 use lpf_core::{Error, Pid, Result};
+use lpf_messages::{Control, Order, Rank, SectionId};
 
 /// A control plane that nobody asks: the network does not.
 #[derive(Clone, Copy, Debug)]

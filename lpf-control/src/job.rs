@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use lpf_core::messages::{self, Environment, Host, Network, Rank, SectionId, Transport};
 use lpf_core::process::Maker;
-use lpf_core::{Args, Cause, Context, Error, Pid, Program, Result, messages::Process};
+use lpf_core::runtime::Process;
+use lpf_core::{Args, Cause, Context, Error, Pid, Program, Result};
+use lpf_messages::{self, Environment, Host, Messages, Network, Rank, SectionId, Transport};
 
 use crate::plane::{ControlPlane, Next};
 
@@ -103,7 +104,7 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
         self.here()?;
         let section = self.next_section();
         let free: Vec<Rank> = (1..self.size()).collect();
-        self.noted(messages::exec(
+        self.noted(lpf_messages::exec(
             &self.network,
             environment,
             self.host,
@@ -129,11 +130,11 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
     /// *Fatal* if any process of the section failed; all may hook again while they live.
     pub fn hook<F>(&mut self, environment: Environment, args: Args<'_>, f: F) -> Result<()>
     where
-        F: for<'s> FnOnce(&mut Context<'s, Process<T>>, Args<'_>) -> Result<()>,
+        F: for<'s> FnOnce(&mut Context<'s, Process<Messages<T>>>, Args<'_>) -> Result<()>,
     {
         self.here()?;
         let section = self.next_section();
-        self.noted(messages::hook(&self.network, environment, self.host, section, args, f))
+        self.noted(lpf_messages::hook(&self.network, environment, self.host, section, args, f))
     }
 
     /// Begins sections as process 0 orders, until it says that the job is over: then it is time to
@@ -155,7 +156,8 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
                 // What went wrong in a section is in its report, which process 0 returns. Who cannot even
                 // begin it is of no use to the job, and its user has to know.
                 Next::Begin(order) => {
-                    let begun = self.noted(messages::follow(&self.network, self.host, order))?;
+                    let begun =
+                        self.noted(lpf_messages::follow(&self.network, self.host, order))?;
                     late = self.noted(begun).err().and_then(late_0);
                 }
                 Next::Finished => return Ok(()),

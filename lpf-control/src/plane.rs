@@ -78,10 +78,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-use lpf_core::messages::{Control, Order, Rank, SectionId};
 use lpf_core::process::Maker;
 use lpf_core::waits::Status;
 use lpf_core::{Cause, Error, Pid, Result};
+use lpf_messages::{Control, Order, Rank, SectionId};
 use mio::{Poll, Token, Waker};
 
 use crate::connection::wire::Wire;

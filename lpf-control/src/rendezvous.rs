@@ -67,8 +67,8 @@ pub use words::By;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-use lpf_core::messages::Rank;
 use lpf_core::settings;
+use lpf_messages::Rank;
 
 use crate::connection::Stream;
 use crate::files;

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use lpf_conformance::{allowed, assert_in_time};
-use lpf_core::messages::Rank;
+use lpf_messages::Rank;
 use nix::sys::resource::Resource::RLIMIT_NOFILE;
 
 use lpf_control::connection::Stream;

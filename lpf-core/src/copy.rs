@@ -2,14 +2,8 @@
 //!
 //! A superstep may by mistake read and write the same bytes. Its result is then unspecified, but
 //! nothing else may happen. So copies between processes never go through Rust references. They are plain
-//! moves up to 16 bytes, the C library's `memmove` above, and streaming stores if a measurement shows that they are
-//! faster. Built with `--cfg tsan` the copy is made of relaxed atomic words, so that
-//! ThreadSanitizer reports races of the protocol and not those of a program's mistake.
-
-#[cfg_attr(any(tsan, loom), allow(dead_code))] // the copy below takes its place
-mod streaming;
-
-pub use streaming::{Streaming, streaming_choice};
+//! moves up to 16 bytes, and the C library's `memmove` above. Built with `--cfg tsan` the copy is made of relaxed
+//! atomic words, so that ThreadSanitizer reports races of the protocol and not those of a program's mistake.
 
 /// Copies `bytes` bytes; the areas may overlap, and another thread may race with it.
 ///
@@ -24,10 +18,8 @@ pub unsafe fn copy(src: *const u8, dst: *mut u8, bytes: usize) {
         #[cfg(not(any(tsan, loom)))]
         if bytes <= 16 {
             small(src, dst, bytes)
-        } else if bytes < streaming::SMALLEST {
-            libc::memmove(dst.cast(), src.cast(), bytes);
         } else {
-            streaming::copy(src, dst, bytes)
+            libc::memmove(dst.cast(), src.cast(), bytes);
         }
     }
 }
@@ -117,20 +109,6 @@ mod tests {
                     assert_eq!(ours, reference, "{bytes} bytes shifted by {shift}");
                 }
             }
-        }
-    }
-
-    #[test]
-    fn a_streaming_copy_moves_the_same_bytes() {
-        let bytes = streaming::SMALLEST + 12_345;
-        let src: Vec<u8> = (0..bytes).map(|i| ((i * 7) >> 3) as u8).collect();
-        for offset in [0, 1, 63] {
-            let mut dst = vec![0u8; bytes];
-            // SAFETY: both ranges lie in their vectors.
-            unsafe {
-                streaming::stream(src.as_ptr(), dst.as_mut_ptr().add(offset), bytes - offset)
-            };
-            assert_eq!(dst[offset..], src[..bytes - offset]);
         }
     }
 }

@@ -11,7 +11,7 @@ struct Leaked {
 unsafe impl Send for Leaked {}
 
 /// Leaks a value. It stays reachable, so that tools that search for lost memory do not report it.
-pub(crate) fn leak<T: 'static>(value: T) {
+pub fn leak<T: 'static>(value: T) {
     static LEAKED: Mutex<Vec<Leaked>> = Mutex::new(Vec::new());
     let leaked = Leaked { _value: Box::new(value) };
     LEAKED.lock().unwrap_or_else(PoisonError::into_inner).push(leaked);

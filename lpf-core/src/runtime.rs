@@ -3,9 +3,15 @@
 //! For those who write a backend. Users hold a [`Context`](crate::Context).
 
 mod agreement;
+mod engine;
 pub mod links;
 mod local_state;
 mod marks;
+mod process;
+mod waiting;
 
 pub use agreement::{Purpose, Registrations, mismatch};
+pub use engine::{Announced, Engine, SharedMemoryEngine, Tables};
 pub use local_state::{LocalState, Remote, Room};
+pub use process::Process;
+pub use waiting::{ForBoard, ForLinks, LongWait, Medium, Waiting, status_at, wait};

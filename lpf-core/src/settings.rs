@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use crate::Pid;
 use crate::error::{Error, Result};
-use crate::messages::Way;
 use crate::process::PerProcess;
 
+mod exchange;
 mod launched;
 
+pub use exchange::Exchange;
 pub use launched::{Launched, by_mpi_launcher};
 
 /// Where a setting's value comes from.
@@ -88,12 +89,10 @@ pub struct Settings {
     pub probe: Setting<Option<Duration>>,
     /// `LPF_BACKEND`: which backend runs programs.
     pub backend: Setting<String>,
-    /// `LPF_COPY`: how large copies are made: auto, memcpy or stream.
-    pub copy: Setting<String>,
     /// `LPF_TABLE`: the folder of machine tables.
     pub table: Setting<Option<String>>,
-    /// `LPF_EXCHANGE`: how processes exchange what they have for each other; `None`: the cheaper way.
-    pub exchange: Setting<Option<Way>>,
+    /// `LPF_EXCHANGE`: how processes exchange what they have for each other; `None`: the cheaper algorithm.
+    pub exchange: Setting<Option<Exchange>>,
     /// `LPF_HEARTBEAT`: off where processes stop in a debugger.
     pub heartbeat: Setting<bool>,
     /// `LPF_SEAL_DATA`: whether data between processes is sealed if the job has a secret.
@@ -105,7 +104,7 @@ pub struct Settings {
 
 /// Every variable that a part of LPF reads: those of [`Settings`], and behind them those by which
 /// processes that a launcher started find each other.
-pub const NAMES: [&str; 19] = [
+pub const NAMES: [&str; 18] = [
     "LPF_PROCS",
     "LPF_BACKEND",
     "LPF_PIN",
@@ -114,7 +113,6 @@ pub const NAMES: [&str; 19] = [
     "LPF_STRICT",
     "LPF_TIMEOUT",
     "LPF_PROBE",
-    "LPF_COPY",
     "LPF_TABLE",
     "LPF_EXCHANGE",
     "LPF_HEARTBEAT",
@@ -293,13 +291,6 @@ impl Settings {
                 |text| (!text.is_empty()).then(|| text.into()),
                 "threads, tcp or mpi",
             ),
-            copy: noted(
-                &mut wrong,
-                "LPF_COPY",
-                "auto".into(),
-                |text| matches!(text, "auto" | "memcpy" | "stream").then(|| text.into()),
-                "auto, memcpy or stream",
-            ),
             table: noted(
                 &mut wrong,
                 "LPF_TABLE",
@@ -313,8 +304,8 @@ impl Settings {
                 None,
                 |text| match text {
                     "auto" => Some(None),
-                    "direct" => Some(Some(Way::Direct)),
-                    "bruck" => Some(Some(Way::Bruck)),
+                    "direct" => Some(Some(Exchange::Direct)),
+                    "bruck" => Some(Some(Exchange::Bruck)),
                     _ => None,
                 },
                 "auto, direct or bruck",

@@ -14,7 +14,7 @@ use std::ffi::{c_int, c_void};
 use std::hint::black_box;
 use std::time::Instant;
 
-use lpf_core::messages::{Piece, Transport};
+use lpf_messages::{Piece, Transport};
 use lpf_mpi::World;
 use mpi::ffi;
 use support::{Net, PATIENCE, finish, new_network, pattern, receive, send, tag};

@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lpf_core::messages::SharedMemory;
 use lpf_core::process::Maker;
+use lpf_messages::SharedMemory;
 
 use super::near::{Mapping, PAGE};
 

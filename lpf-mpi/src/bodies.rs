@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
-use lpf_core::messages::{Outcome, Piece, Rank};
+use lpf_messages::{Outcome, Piece, Rank};
 use mpi::ffi;
 
 use super::library::{Datatype, Library, Request, byte};

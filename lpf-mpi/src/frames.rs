@@ -20,7 +20,7 @@
 
 use std::collections::VecDeque;
 
-use lpf_core::messages::{Outcome, Piece, Rank, Tag};
+use lpf_messages::{Outcome, Piece, Rank, Tag};
 
 use super::bodies::Buffer;
 use super::library::{Library, Request, byte};

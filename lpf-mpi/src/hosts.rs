@@ -1,7 +1,7 @@
 //! Which processes share a host, and its cores.
 
-use lpf_core::messages::Host;
 use lpf_core::settings::cores;
+use lpf_messages::Host;
 
 /// The processes by host.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use lpf_control::Job;
 use lpf_control::plane::{Beats, ControlPlane};
 use lpf_control::rendezvous::{By, Meeting, Secret, bind_everywhere, bind_first};
-use lpf_core::messages::{Broken, Process};
+use lpf_core::runtime::Process;
 use lpf_core::{Cause, Error, Result};
+use lpf_messages::{Broken, Messages};
 use mpi::topology::Communicator;
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +21,7 @@ use super::transport::Mpi;
 pub type MpiJob = Job<Mpi<ControlPlane>>;
 
 /// One process of a section on MPI.
-pub type MpiProcess = Process<Mpi<ControlPlane>>;
+pub type MpiProcess = Process<Messages<Mpi<ControlPlane>>>;
 
 impl World {
     /// As [`hook`](Self::hook), for a communicator of rsmpi, the crate `mpi`.
@@ -79,7 +80,13 @@ pub fn join(mut world: World, by: By, beats: Beats, within: Duration) -> Result<
     meeting.listener = listener;
     let control = meeting.join_without_streams().map_err(Error::from)?.control;
     let switch = world.switch();
-    control.on_death(move |rank, reason| switch.throw(format!("process {rank} died: {reason}")));
+    control.on_death(move |dead, reason| {
+        let is_first = switch.reason().is_none();
+        switch.throw(format!("process {dead} died: {reason}"));
+        if is_first {
+            switch.end_if_stuck(rank);
+        }
+    });
     Ok(Job::new(world.network(control).map_err(refused)?, hosts.own))
 }
 

@@ -1,4 +1,4 @@
-//! LPF on MPI: the network that the message-passing protocol of `lpf_core::messages` runs on.
+//! LPF on MPI: the network that the message-passing protocol of `lpf_messages` runs on.
 //!
 //! Without the feature `mpi` this crate is empty, so that a workspace with it builds where there is
 //! no MPI.
@@ -7,7 +7,7 @@
 #![cfg_attr(not(feature = "mpi"), doc = "```ignore")]
 //! use std::time::Duration;
 //!
-//! use lpf_core::messages::{Control, Network, Outcome};
+//! use lpf_messages::{Control, Network, Outcome};
 //! use lpf_mpi::{Mpi, World};
 //!
 //! fn join<C: Control>(plane: impl Fn(u32, &[u8]) -> C) -> Outcome<Network<Mpi<C>>> {

@@ -2,17 +2,22 @@
 //! first and the last ones, every return code looked at.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::io::Write;
 use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use lpf_core::messages::{Broken, Outcome, Rank};
 use lpf_core::process::Maker;
+use lpf_messages::{Broken, Outcome, Rank};
 use mpi::ffi;
 
 /// How long an error of MPI's waits for a better reason.
 const EXPLAINED: Duration = Duration::from_millis(100);
+
+/// How long a call of MPI's that is under way at a death may still take.
+const STUCK: Duration = Duration::from_secs(2);
 
 pub(crate) type Request = ffi::MPI_Request;
 pub(crate) type Datatype = ffi::MPI_Datatype;
@@ -25,18 +30,84 @@ pub type Comm = ffi::MPI_Comm;
 /// process. The first thread that learns of the death throws the switch, for example that of the control plane. Every
 /// call on the network is an error from then on.
 #[derive(Clone, Debug, Default)]
-pub struct OffSwitch(Arc<OnceLock<String>>);
+pub struct OffSwitch(Arc<Switch>);
+
+#[derive(Debug, Default)]
+struct Switch {
+    reason: OnceLock<String>,
+    /// Calls of MPI's begun and ended: odd while a thread is inside one. They follow each other, so that no two threads
+    /// write at once.
+    calls: AtomicU64,
+}
 
 impl OffSwitch {
     /// No call of MPI begins after this returns, except by a thread that is inside the network. The
     /// first reason stands.
     pub fn throw(&self, reason: impl Into<String>) {
-        let _ = self.0.set(reason.into());
+        let _ = self.0.reason.set(reason.into());
     }
 
     /// Why MPI is not called any more.
     pub fn reason(&self) -> Option<&str> {
-        self.0.get().map(String::as_str)
+        self.0.reason.get().map(String::as_str)
+    }
+
+    /// Ends this process, which is process `rank`, if a call of MPI's that was under way when the switch was thrown does
+    /// not return within 2 s. Open MPI 4.1.4 has been seen to loop without end in `MPI_Test` after the connection to a
+    /// killed process was reset. No error can leave such a call, and the process would never end.
+    pub fn end_if_stuck(&self, rank: Rank) {
+        let switch = self.clone();
+        let watch = move || {
+            if switch.is_stuck() {
+                let reason = switch.reason().unwrap_or_default();
+                let seconds = STUCK.as_secs();
+                // Nothing else can be done about a standard error that is closed.
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "lpf: process {rank} ends: {reason}, and MPI has not returned from a call for {seconds} s since"
+                );
+                // SAFETY: a number alone. What runs at a regular exit would call MPI.
+                unsafe { libc::_exit(1) };
+            }
+        };
+        // Without a thread the process is as badly off as without this call.
+        let _ = thread::Builder::new().name("lpf-mpi-end".into()).spawn(watch);
+    }
+
+    /// Waits until no call is under way, or the same one for [`STUCK`]. After the switch few calls follow.
+    fn is_stuck(&self) -> bool {
+        loop {
+            let before = self.0.calls.load(Ordering::Relaxed);
+            thread::sleep(STUCK);
+            if self.0.calls.load(Ordering::Relaxed) == before {
+                return !before.is_multiple_of(2);
+            }
+        }
+    }
+}
+
+/// A call of MPI's that is under way.
+struct Call<'a>(&'a Switch);
+
+impl<'a> Call<'a> {
+    #[inline]
+    fn begin(switch: &'a Switch) -> Self {
+        let call = Call(switch);
+        call.count();
+        call
+    }
+
+    #[inline]
+    fn count(&self) {
+        let calls = &self.0.calls;
+        calls.store(calls.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Call<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.count();
     }
 }
 
@@ -90,10 +161,16 @@ impl Library {
         &self.switch
     }
 
+    /// To be held during a call of MPI's that makes progress: in these it may loop after a death.
+    #[inline]
+    fn call(&self) -> Call<'_> {
+        Call::begin(&self.switch.0)
+    }
+
     /// Whether this thread may call MPI now.
     #[inline]
     pub(crate) fn may_call(&self) -> Outcome<()> {
-        if self.switch.0.get().is_none() && self.only.is_none() && self.is_here() {
+        if self.switch.reason().is_none() && self.only.is_none() && self.is_here() {
             return Ok(());
         }
         self.why_not()
@@ -159,6 +236,7 @@ impl Library {
     ) -> Outcome<Request> {
         let (mut request, comm) = (no_request(), self.comm);
         let (base, count, to_rank) = (base.cast::<c_void>(), count as c_int, to as c_int);
+        let _call = self.call();
         // SAFETY: the caller's promise; the communicator is ours.
         let (code, call) = unsafe {
             match waits {
@@ -187,6 +265,7 @@ impl Library {
         tag: c_int,
     ) -> Outcome<Request> {
         let mut request = no_request();
+        let _call = self.call();
         // SAFETY: the caller's promise; the communicator is ours.
         let code = unsafe {
             let (base, count) = (base.cast::<c_void>(), count as c_int);
@@ -221,6 +300,7 @@ impl Library {
     /// As [`standing_receive`](Self::standing_receive); the request is one, and not under way.
     #[inline]
     pub(crate) unsafe fn start(&self, request: &mut Request) -> Outcome<()> {
+        let _call = self.call();
         // SAFETY: the caller's promise.
         let code = unsafe { ffi::MPI_Start(request) };
         self.judge(code, "MPI_Start", None)
@@ -230,6 +310,7 @@ impl Library {
     #[inline]
     pub(crate) fn is_complete(&self, request: &mut Request, peer: Option<Rank>) -> Outcome<bool> {
         let mut done = 0;
+        let _call = self.call();
         // SAFETY: the request is of a call of ours; it is no request any more when it is complete.
         let code = unsafe { ffi::MPI_Test(request, &mut done, ffi::RSMPI_STATUS_IGNORE) };
         self.judge(code, "MPI_Test", peer).map(|()| done != 0)
@@ -239,6 +320,7 @@ impl Library {
     #[inline]
     pub(crate) fn came(&self, request: &mut Request) -> Outcome<Option<Came>> {
         let (mut done, mut status) = (0, MaybeUninit::<ffi::MPI_Status>::zeroed());
+        let _call = self.call();
         // SAFETY: the request is of a call of ours; the status is room for one.
         let code = unsafe { ffi::MPI_Test(request, &mut done, status.as_mut_ptr()) };
         self.judge(code, "MPI_Test", None)?;
@@ -257,6 +339,7 @@ impl Library {
 
     /// Asks for the end of a receive; it is complete soon afterwards, cancelled or not.
     pub(crate) fn cancel(&self, request: &mut Request) -> Outcome<()> {
+        let _call = self.call();
         // SAFETY: the request is of a receive of ours that is under way.
         let code = unsafe { ffi::MPI_Cancel(request) };
         self.judge(code, "MPI_Cancel", None)
@@ -288,4 +371,18 @@ pub(crate) fn byte() -> Datatype {
 pub(crate) fn no_request() -> Request {
     // SAFETY: a constant of the library's.
     unsafe { ffi::RSMPI_REQUEST_NULL }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_does_not_return_is_stuck_and_one_that_has_is_not() {
+        let switch = OffSwitch::default();
+        let call = Call::begin(&switch.0);
+        assert!(switch.is_stuck());
+        drop(call);
+        assert!(!switch.is_stuck());
+    }
 }

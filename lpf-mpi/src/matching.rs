@@ -6,8 +6,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use lpf_core::messages::network::{Chain, Forgotten, Slab};
-use lpf_core::messages::{Piece, Rank, Tag};
+use lpf_messages::network::{Chain, Forgotten, Slab};
+use lpf_messages::{Piece, Rank, Tag};
 
 use super::bodies::{Buffer, Given};
 use super::library::Request;

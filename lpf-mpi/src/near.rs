@@ -15,8 +15,8 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lpf_core::messages::network::{RingReceiver, RingSender};
-use lpf_core::messages::{Piece, Rank, SharedMemory};
+use lpf_messages::network::{RingReceiver, RingSender};
+use lpf_messages::{Piece, Rank, SharedMemory};
 
 use super::arena::Arena;
 use super::bells::{self, Bells};

@@ -5,8 +5,8 @@ mod parts;
 
 use std::time::{Duration, Instant};
 
-use lpf_core::messages::network::Pace;
-use lpf_core::messages::{Broken, Outcome, Piece, Rank, Tag, Ticket};
+use lpf_messages::network::Pace;
+use lpf_messages::{Broken, Outcome, Piece, Rank, Tag, Ticket};
 
 use super::bodies::{Buffers, Cut, Given, Layout, Sinks, Way, in_buffer};
 use super::frames::{self, Frame, HEADER, Incoming, LONGEST_WHOLE, Outgoing};
@@ -239,7 +239,7 @@ impl Network {
     }
 
     /// # Safety
-    /// As [`Transport::send`](lpf_core::messages::Transport::send).
+    /// As [`Transport::send`](lpf_messages::Transport::send).
     pub(crate) unsafe fn send(&mut self, to: Rank, tag: Tag, pieces: &[Piece]) -> Outcome<Ticket> {
         self.may_use(to)?;
         let bytes = total(pieces).ok_or_else(too_long)?;
@@ -326,7 +326,7 @@ impl Network {
     }
 
     /// # Safety
-    /// As [`Transport::receive`](lpf_core::messages::Transport::receive).
+    /// As [`Transport::receive`](lpf_messages::Transport::receive).
     pub(crate) unsafe fn receive(
         &mut self,
         from: Rank,

@@ -1,6 +1,6 @@
 //! The memory of a message: pieces, one behind the other.
 
-use lpf_core::messages::Piece;
+use lpf_messages::Piece;
 
 /// Bytes of all pieces, if a number can say it.
 pub(crate) fn total(pieces: &[Piece]) -> Option<usize> {

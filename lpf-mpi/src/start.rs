@@ -5,7 +5,7 @@ use std::ptr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lpf_core::messages::{Broken, Outcome, Rank};
+use lpf_messages::{Broken, Outcome, Rank};
 use mpi::ffi;
 
 use super::library::{Comm, Library, check, no_request};

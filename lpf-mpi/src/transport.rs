@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use lpf_core::messages::{Control, Outcome, Piece, Rank, SharedMemory, Tag, Ticket, Transport};
 use lpf_core::wait::Patience;
+use lpf_messages::{Control, Outcome, Piece, Rank, SharedMemory, Tag, Ticket, Transport};
 
 use super::library::OffSwitch;
 use super::network::Network;

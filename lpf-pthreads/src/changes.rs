@@ -3,27 +3,27 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use lpf_core::runtime::{LocalState, Registrations, Room};
-use lpf_core::{Error, Pid, Result};
+use lpf_core::{Error, Result};
 
 use crate::comm::{Comm, Rows};
 use crate::memory;
 use crate::superstep::bits;
-use crate::threads::Threads;
+use crate::threads::ThreadEngine;
 
 /// The most that a reserved slot takes.
 const BYTES_PER_SLOT: usize = 64;
 
-impl Threads {
+impl ThreadEngine {
     /// What the first meeting has to know about registrations and resizes.
-    pub(crate) fn announce_changes(&mut self) -> u32 {
-        let peer = self.own_peer();
+    pub(crate) fn announce_changes(&self, local: &LocalState) -> u32 {
+        let peer = self.peer(local);
         let mut bits = bits::SECOND;
-        if self.local.changes.resized {
-            peer.wanted_requests.store(self.local.wanted_requests(), Relaxed);
+        if local.changes.resized {
+            peer.wanted_requests.store(local.wanted_requests(), Relaxed);
             bits |= bits::RESIZED;
         }
-        if self.local.changes.registered {
-            let Registrations { calls, hash, .. } = self.local.registrations();
+        if local.changes.registered {
+            let Registrations { calls, hash, .. } = local.registrations();
             peer.registrations.store(calls, Relaxed);
             peer.registration_hash.store(hash, Relaxed);
             bits |= bits::REGISTERED;
@@ -31,59 +31,36 @@ impl Threads {
         bits
     }
 
-    /// Whether all processes registered the same; and the capacity that they agree on. Between the
-    /// two meetings of a sync: after it, others may already ask for another.
-    pub(crate) fn compare_changes(&mut self, all: u32) -> Result<()> {
-        let wanted = self.comm.peers.iter().map(|peer| peer.wanted_requests.load(Relaxed));
-        self.agreed_requests = wanted.min().unwrap_or(0);
-        if all & bits::REGISTERED == 0 {
-            return Ok(());
-        }
-        let shown = |pid: Pid| {
-            let peer = &self.comm.peers[pid as usize];
-            let hash = peer.registration_hash.load(Relaxed);
-            Registrations { hash, calls: peer.registrations.load(Relaxed), pid }
-        };
-        let first = shown(0);
-        (1..self.local.nprocs)
-            .try_for_each(|other| self.local.compare_registrations(first, shown(other)))
-    }
-
     /// Shows a word for the slots that this process has abandoned. It is compared in this sync, and in each later one
     /// in which any process shows another word.
     #[cold]
-    pub(crate) fn announce_abandoned(&mut self) -> u32 {
-        let peer = self.own_peer();
-        peer.abandoned.store(self.local.slots.abandoned(), Relaxed);
-        self.local.slots.announced();
+    pub(crate) fn announce_abandoned(&self, local: &mut LocalState) -> u32 {
+        self.peer(local).abandoned.store(local.slots.abandoned(), Relaxed);
+        local.slots.announced();
         bits::SECOND | bits::ABANDONED
     }
+}
 
-    /// Whether all processes have abandoned the same slots, and any. Between the two meetings of a sync: after it,
-    /// others may already show another word.
+/// What all show, between the two meetings of a sync: after it, others may already show something else.
+impl Comm {
+    pub(crate) fn agreed_requests(&self) -> usize {
+        let wanted = self.peers.iter().map(|peer| peer.wanted_requests.load(Relaxed));
+        wanted.min().unwrap_or(0)
+    }
+
+    pub(crate) fn registrations(&self) -> impl Iterator<Item = Registrations> {
+        (0..).zip(&self.peers).map(|(pid, peer)| Registrations {
+            hash: peer.registration_hash.load(Relaxed),
+            calls: peer.registrations.load(Relaxed),
+            pid,
+        })
+    }
+
     #[cold]
-    pub(crate) fn agrees_on_abandoned(&self) -> bool {
+    pub(crate) fn agrees_on_abandoned(&self, local: &LocalState) -> bool {
         // 0 also if a library works in this process: requests that it suspended may name the slots.
-        let own = self.local.slots.abandoned();
-        own != 0 && self.comm.peers.iter().all(|peer| peer.abandoned.load(Relaxed) == own)
-    }
-
-    /// Deregisters the slots that all processes have abandoned, at the end of the full sync in which they agreed.
-    #[cold]
-    pub(crate) fn forget_abandoned(&mut self) {
-        self.own_peer().abandoned.store(0, Relaxed);
-        self.local.forget_abandoned();
-    }
-
-    /// Activates registrations and resizes at the end of a full sync.
-    #[cold]
-    pub(crate) fn apply_changes(&mut self, all: u32) {
-        self.links.activate();
-        let resized = all & bits::RESIZED != 0;
-        self.local.apply(resized, self.agreed_requests);
-        if resized {
-            self.own_peer().show_table(self.local.slots.global_place());
-        }
+        let own = local.slots.abandoned();
+        own != 0 && self.peers.iter().all(|peer| peer.abandoned.load(Relaxed) == own)
     }
 }
 

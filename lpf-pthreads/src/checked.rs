@@ -1,31 +1,33 @@
 //! Checked mode on shared memory: `lpf_core::check`, fed between the two meetings of a sync.
 
 use lpf_core::check::Tracked;
+use lpf_core::runtime::LocalState;
 use lpf_core::{Cause, Error, Pid, Result};
 
-use crate::threads::Threads;
+use crate::threads::ThreadEngine;
 
-impl Threads {
+impl ThreadEngine {
     /// The error of a request of `origin` that only this sync finds wrong: with the place of the
     /// latest that `is_it` knows, where checked mode keeps them.
     #[cold]
     pub(crate) fn found_late(
         &self,
+        local: &LocalState,
         origin: Pid,
         cause: Cause,
         is_it: impl Fn(&Tracked) -> bool,
     ) -> Error {
-        let error = Error::fatal(origin, self.local.superstep, cause);
+        let error = Error::fatal(origin, local.superstep, cause);
         let checks = self.comm.peers[origin as usize].checks.lock();
         error.at_known(checks.pending.latest(is_it))
     }
 
     /// Reads and writes of the same bytes, and registrations that differ: between the two meetings
     /// of a sync, when nobody queues or registers.
-    pub(crate) fn check_superstep(&self) -> Result<()> {
+    pub(crate) fn check_requests(&self, local: &LocalState) -> Result<()> {
         let all: Vec<_> = self.comm.peers.iter().map(|peer| peer.checks.lock()).collect();
         let all = all.iter().map(|checks| (checks.pending.requests(), checks.registry.calls()));
-        self.local.check_superstep(all)
+        local.check_superstep(all)
     }
 }
 

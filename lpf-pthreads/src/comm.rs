@@ -3,6 +3,7 @@
 use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize};
+use std::time::Instant;
 
 use lpf_core::check::SharedChecks;
 use lpf_core::process::Maker;
@@ -296,6 +297,8 @@ pub(crate) struct Comm {
     pub(crate) environment: Arc<Environment>,
     /// Its threads exist in this process alone, and in no child that is forked from it.
     pub(crate) maker: Maker,
+    /// When it was made: its clock begins.
+    pub(crate) began: Instant,
     /// Bytes of the reservations of all processes.
     pub(crate) reserved: AtomicUsize,
     /// Where its threads were put.
@@ -329,6 +332,7 @@ impl Comm {
             board: BoardState::new(processes),
             environment: environment.clone(),
             maker: Maker::this(),
+            began: Instant::now(),
             reserved: AtomicUsize::new(0),
             pin: pin.clone(),
             inner: Mutex::default(),

@@ -12,7 +12,7 @@ use lpf_core::{Args, Context, Error, MAX_P, Pid, Program, Result};
 use crate::comm::Comm;
 use crate::hook::Team;
 use crate::section::{self, Environment};
-use crate::threads::Threads;
+use crate::threads::{self, Threads};
 
 /// A machine of threads: its size and how its sections run. Cheap to clone; sections of all
 /// configurations share one pool of threads.
@@ -185,7 +185,7 @@ impl Config {
     ) -> Result<R> {
         let environment = self.environment(1);
         let comm = Comm::new(1, &environment, &Pin::None)?;
-        let root = Threads::new(comm, 0, environment.procs)?.enter();
+        let root = threads::process(comm, 0, environment.procs)?.enter();
         let mut value = None;
         lpf_core::run_section(root, Args::none(), |ctx, _args| {
             value = Some(f(ctx)?);

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lpf_core::settings::Pin;
-use lpf_core::{Args, Cause, Context, Error, Lpf, Pid, Result};
+use lpf_core::{Args, Cause, Context, Error, Lpf, Pid, Result, Runtime};
 use parking_lot::{Condvar, Mutex};
 
 use crate::comm::Comm;
 use crate::section::Environment;
-use crate::threads::Threads;
+use crate::threads::{self, Threads};
 
 /// How long a member waits for the others to join.
 const JOIN_TIME: Duration = Duration::from_secs(30);
@@ -71,7 +71,7 @@ impl Team {
         if pid >= members {
             return Err(Error::misuse(pid, 0, Cause::NoSuchProcess { pid, last: members - 1 }));
         }
-        let outer = Threads::new(gate.comm.clone(), pid, 1)?;
+        let outer = threads::process(gate.comm.clone(), pid, 1)?;
         // As long as a clock can say.
         let until = Instant::now().checked_add(time);
         let mut joined = gate.joined.lock();
@@ -137,8 +137,6 @@ impl Drop for Init {
     fn drop(&mut self) {
         let cause = Cause::Team("it left the team and hooks no more".into());
         let error = Error::fatal(self.outer.pid(), 0, cause);
-        self.outer.left = true;
-        let next = self.outer.meeting + 1;
-        self.outer.comm.failure.declare(next, error);
+        self.outer.fail(error);
     }
 }

@@ -46,5 +46,6 @@ pub use board::ThreadBoard;
 pub use config::{Config, exec};
 pub use hook::{Init, Team};
 pub use pin::unpinned;
-pub use threads::Threads;
+pub use section::Prepared;
+pub use threads::{ThreadEngine, Threads};
 pub use topology::{Core, MachineTopology, topology};

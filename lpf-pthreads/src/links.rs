@@ -4,7 +4,6 @@
 //! The rules (credits, releases, what waits for what) are those of `lpf_core::arrivals`; the memory
 //! is [`ring`].
 
-mod asking;
 mod loans;
 mod open;
 mod receive;
@@ -20,6 +19,8 @@ use lpf_core::runtime::links;
 use lpf_core::{Pid, Slot};
 
 use crate::sync::Ordering;
+pub(crate) use loans::end_loans;
+pub(crate) use receive::{LANDING, arrival, report_aloud, revoke_offers};
 use ring::{Cell, FREE, InboxMemory, Loan, process_of};
 
 /// The links of one process.
@@ -32,10 +33,10 @@ pub(crate) type OpenLink = links::OpenLink<End>;
 /// send into them.
 pub(crate) type Removed = Vec<(usize, Arc<InboxMemory>)>;
 
-/// What a link has in the memory of its two processes. The rings' counts go on from one link to the next; those of the
+/// The part of a link in the memory of its two processes. The rings' counts go on from one link to the next; those of the
 /// link begin at 0.
 #[derive(Debug)]
-pub(crate) struct End {
+pub struct End {
     own: Arc<InboxMemory>,
     theirs: Arc<InboxMemory>,
     ring: u32,

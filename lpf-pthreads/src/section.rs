@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use lpf_core::check::SharedChecks;
 use lpf_core::machine::Parameters;
+use lpf_core::runtime::LocalState;
 use lpf_core::settings::Pin;
-use lpf_core::{Args, Cause, Context, Error, Leaving, Pid, Result, run_section};
+use lpf_core::{Args, Cause, Context, Error, Pid, Result, run_section};
 use parking_lot::Mutex;
 
 use crate::comm::{Comm, Rows};
@@ -14,8 +16,7 @@ use crate::memory;
 use crate::pin;
 use crate::pool;
 use crate::strays;
-use crate::superstep::bits;
-use crate::threads::Threads;
+use crate::threads::{self, ThreadEngine, Threads};
 
 /// What all sections of one configuration have in common.
 #[derive(Debug)]
@@ -57,7 +58,7 @@ where
     for pid in 0..procs {
         // Even shares of the free processors, the remainder to low numbers.
         let share = free / procs + Pid::from(pid < free % procs);
-        processes.push(Mutex::new(Some(Threads::new(comm.clone(), pid, share.max(1))?)));
+        processes.push(Mutex::new(Some(threads::process(comm.clone(), pid, share.max(1))?)));
     }
     let symbols = args.symbols;
     let take = |pid: usize| processes[pid].lock().take().map(Threads::enter);
@@ -85,14 +86,17 @@ where
     }
 }
 
-impl Threads {
-    /// Meets the others and gives this process of the inner context.
-    pub(crate) fn enter_rehook(&mut self) -> Result<Threads> {
-        if let Some(dead) = &self.dead {
-            return Err(dead.clone());
-        }
+/// The memory of a rehook, which a process gets before the barrier: after a refusal it does not arrive there.
+#[derive(Debug)]
+pub struct Prepared {
+    parity: usize,
+    spare: LocalState,
+}
+
+impl ThreadEngine {
+    pub(crate) fn prepare_inner(&self, local: &LocalState) -> Result<Prepared> {
         let parity = (self.meeting + 1) as usize % 2;
-        if self.local.pid == 0 {
+        if local.pid == 0 {
             let inner = &mut self.comm.lock_inner()[parity];
             match &*inner {
                 Some(kept) if !kept.failure.is_set() => {
@@ -100,81 +104,27 @@ impl Threads {
                     kept.reserved.store(0, Relaxed);
                 }
                 _ => {
-                    let made =
-                        Comm::new(self.local.nprocs, &self.comm.environment, &self.comm.pin)?;
+                    let made = Comm::new(local.nprocs, &self.comm.environment, &self.comm.pin)?;
                     *inner = Some(made);
                 }
             }
         }
-        // Made before the meeting: a refusal must not be met.
-        let spare = Threads::new(self.comm.clone(), self.local.pid, self.free)?;
-        // Nobody asks for it before this process comes back.
-        self.report_releases();
-        self.meet(bits::REHOOK)?;
+        let checks = local.checks().map(|_| SharedChecks::default());
+        Ok(Prepared { parity, spare: LocalState::new(local.pid, local.nprocs, checks)? })
+    }
+
+    /// This process in the context that process 0 has made.
+    pub(crate) fn enter_inner(&self, local: &LocalState, prepared: Prepared) -> Result<Threads> {
+        let Prepared { parity, spare: mut fresh } = prepared;
         let inner = self.comm.lock_inner()[parity].clone();
-        let Some(inner) = inner else {
-            return Err(self.local.misuse(Cause::Protocol("rehook lost its inner context".into())));
+        let Some(comm) = inner else {
+            return Err(local.misuse(Cause::Protocol("rehook lost its inner context".into())));
         };
-        Ok(spare.move_to(inner).enter())
-    }
-
-    /// From here on the others count on this process: if it goes without leaving, it has failed.
-    pub(crate) fn enter(mut self) -> Self {
-        self.left = false;
-        self
-    }
-
-    /// This fresh process in another context of the same processes.
-    fn move_to(mut self, comm: Arc<Comm>) -> Self {
-        let own = &comm.peers[self.local.pid as usize];
+        let own = &comm.peers[local.pid as usize];
         own.forget();
-        self.local.keep_checks_in(&own.checks);
-        self.epoch = comm.barrier.epoch(self.local.pid as usize);
-        self.comm = comm;
-        self
-    }
-
-    /// Flush and closing barrier, or the news of a failure.
-    pub(crate) fn leave_section(&mut self, how: Leaving) -> Result<()> {
-        let result = self.leave_as(how);
-        // Not before: what panics on the way is a failure, which `drop` tells the others.
-        self.left = true;
-        result
-    }
-
-    fn leave_as(&mut self, how: Leaving) -> Result<()> {
-        if let Some(dead) = &self.dead {
-            return Err(dead.clone());
-        }
-        match self.local.failure_of(how) {
-            None => self.close_section(),
-            Some(error) => Err(self.fail_before(self.meeting + 1, error)),
-        }
-    }
-
-    fn close_section(&mut self) -> Result<()> {
-        if self.links.are_open() {
-            self.settle_links()?;
-        }
-        self.local.report_leaks();
-        // The same everywhere: inboxes are registered together.
-        if self.links.are_in_use() {
-            self.meet(bits::CLOSE)?;
-            self.fail_if_unread()?;
-        }
-        self.meet(bits::CLOSE)?;
-        Ok(())
-    }
-}
-
-impl Drop for Threads {
-    /// A process that was never left (its making failed half-way) must not keep others waiting.
-    fn drop(&mut self) {
-        if !self.left {
-            let cause = Cause::Returned { message: "it was dropped".into() };
-            let error = Error::fatal(self.local.pid, self.local.superstep, cause);
-            self.fail_before(self.meeting + 1, error);
-        }
+        fresh.keep_checks_in(&own.checks);
+        let engine = ThreadEngine::new(comm, local.pid, self.free);
+        Ok(Threads::of(fresh, engine).enter())
     }
 }
 

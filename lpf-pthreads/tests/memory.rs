@@ -76,7 +76,8 @@ fn weigh_once(procs: Pid, what: Reservation) -> usize {
 /// What the step from `less` to `more` costs, which is `units` of something.
 fn step(procs: Pid, less: Reservation, more: Reservation, units: usize) -> f64 {
     let (less, more) = (weigh(procs, less), weigh(procs, more));
-    (more - less) as f64 / units as f64
+    // What locks keep for threads that first meet may weigh more than a single slot.
+    (more as f64 - less as f64) / units as f64
 }
 
 /// Whether `units` of something cost at most 64 bytes each: one process's constant share more or less

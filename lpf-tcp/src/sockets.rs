@@ -56,8 +56,8 @@ use std::io;
 use std::time::Duration;
 
 use lpf_control::connection::Stream;
-use lpf_core::messages::{Control, Outcome, Piece, Rank, Tag, Ticket, Transport};
 use lpf_core::wait::Patience;
+use lpf_messages::{Control, Outcome, Piece, Rank, Tag, Ticket, Transport};
 
 use network::Network;
 

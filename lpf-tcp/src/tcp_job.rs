@@ -4,9 +4,10 @@ use lpf_control::Job;
 use lpf_control::connection::Stream;
 use lpf_control::plane::ControlPlane;
 use lpf_control::rendezvous::Joined;
-use lpf_core::messages::{Host, Process};
+use lpf_core::runtime::Process;
 use lpf_core::settings::cores;
 use lpf_core::{Cause, Error, Result};
+use lpf_messages::{Host, Messages};
 
 use crate::sockets::Sockets;
 
@@ -14,7 +15,7 @@ use crate::sockets::Sockets;
 pub type TcpJob = Job<Sockets<ControlPlane>>;
 
 /// One process of a section on sockets.
-pub type TcpProcess = Process<Sockets<ControlPlane>>;
+pub type TcpProcess = Process<Messages<Sockets<ControlPlane>>>;
 
 /// Takes over what a [`Meeting`](lpf_control::rendezvous::Meeting) has connected.
 ///

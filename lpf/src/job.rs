@@ -8,10 +8,10 @@ use std::sync::{Mutex, PoisonError};
 
 use lpf_control::plane::ControlPlane;
 use lpf_control::rendezvous::{By, Meeting, Secret};
-use lpf_core::messages::Transport;
 use lpf_core::process::{PerProcess, end_child};
 use lpf_core::settings::{Launched, Settings, Source, by_mpi_launcher};
 use lpf_core::{Args, Cause, Context, Error, Lpf, Pid, Program, Result};
+use lpf_messages::Transport;
 
 use crate::claim::claim;
 use crate::launcher::{Report, WHERE, ask, is_told_to_lpf_run, say, told};

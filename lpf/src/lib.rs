@@ -56,6 +56,10 @@ pub use lpf_collectives as collectives;
 #[cfg(feature = "mpi")]
 pub use lpf_mpi as mpi;
 
+/// The message-passing protocol.
+#[doc(no_inline)]
+pub use lpf_messages as messages;
+
 /// What the processes of a job need between each other, whichever network moves their data: the rendezvous, failures.
 pub use lpf_control as control;
 

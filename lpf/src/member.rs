@@ -9,9 +9,11 @@ use lpf_control::Job;
 use lpf_control::plane::{Beats, ControlPlane};
 use lpf_control::rendezvous::Meeting;
 use lpf_core::machine::{Growth, Parameters};
-use lpf_core::messages::{Environment, Process, Transport, Way};
+use lpf_core::runtime::Process;
+use lpf_core::settings::Exchange;
 use lpf_core::settings::Settings;
 use lpf_core::{Args, Context, Error, Lpf, MAX_P, Pid, Program, Result};
+use lpf_messages::{Environment, Messages, Transport};
 use lpf_tcp::sockets::Sockets;
 
 use crate::launcher::{Report, say, tell, told};
@@ -53,7 +55,7 @@ pub struct Member<T: Transport<Control = ControlPlane> = Sockets<ControlPlane>> 
 struct Known {
     parameters: Arc<Parameters>,
     /// The cheaper way to exchange, if that was measured.
-    exchange: Option<Way>,
+    exchange: Option<Exchange>,
 }
 
 impl Known {
@@ -245,7 +247,7 @@ impl<T: Transport<Control = ControlPlane>> Member<T> {
     /// while they live.
     pub fn hook<F>(&mut self, mut args: Args<'_>, f: F) -> Result<()>
     where
-        F: for<'s> FnOnce(&mut Context<'s, Process<T>>, Args<'_>) -> Result<()>,
+        F: for<'s> FnOnce(&mut Context<'s, Process<Messages<T>>>, Args<'_>) -> Result<()>,
     {
         let (rank, size) = (self.rank(), self.size());
         let mut f = Some(f);

@@ -18,7 +18,7 @@ use serde_json::error::Category;
 
 use lpf_core::Pid;
 use lpf_core::machine::{Parameters, Row};
-use lpf_core::messages::Way;
+use lpf_core::settings::Exchange;
 use lpf_core::settings::MAX_PROCS;
 
 use crate::host::{Host, UNKNOWN_CPU};
@@ -38,7 +38,7 @@ pub struct Table {
     pub quick: bool,
     /// The faster first exchange between the processes of a job, if both were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exchange: Option<Way>,
+    pub exchange: Option<Exchange>,
     /// g and l.
     pub parameters: Parameters,
 }
@@ -52,7 +52,7 @@ impl Table {
     }
 
     /// The faster first exchange for `p` processes, if it was measured for exactly this number.
-    pub fn exchange_for(&self, p: Pid) -> Option<Way> {
+    pub fn exchange_for(&self, p: Pid) -> Option<Exchange> {
         self.exchange.filter(|_| self.parameters.p == p)
     }
 
@@ -615,8 +615,8 @@ mod tests {
         let nearest_p = |p| nearest(tables(), "threads", p).map(|found| found.parameters.p);
         assert_eq!([1, 2, 3, 4, 5, 100].map(nearest_p), [2, 2, 2, 2, 8, 8].map(Some));
         assert_eq!(nearest(tables(), "mpi", 2), None);
-        let table = Table { exchange: Some(Way::Bruck), ..table(8, false, 1.0) };
-        assert_eq!((table.exchange_for(8), table.exchange_for(9)), (Some(Way::Bruck), None));
+        let table = Table { exchange: Some(Exchange::Bruck), ..table(8, false, 1.0) };
+        assert_eq!((table.exchange_for(8), table.exchange_for(9)), (Some(Exchange::Bruck), None));
     }
 
     #[test]

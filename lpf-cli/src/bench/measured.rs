@@ -4,10 +4,11 @@
 use std::sync::Mutex;
 use std::time::Instant;
 
+use lpf::Traffic;
 use lpf::measure::conduct::{Batch, Leader, Timed, conduct};
 use lpf::measure::superstep::{Timing, nanoseconds};
 use lpf::measure::task::{Task, Watch, unwatched};
-use lpf::messages::{Traffic, Way};
+use lpf::settings::Exchange;
 use lpf::threads::Config;
 use lpf::{Args, Context, Lpf, Pid};
 use serde::{Deserialize, Serialize};
@@ -88,7 +89,7 @@ pub(crate) struct Messages {
     pub(super) meta: f64,
     pub(super) data: f64,
     pub(super) barrier: f64,
-    pub(super) exchange: Way,
+    pub(super) exchange: Exchange,
 }
 
 impl Messages {

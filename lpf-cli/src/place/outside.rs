@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use lpf::Pid;
 use lpf::measure::task::Watch;
-use lpf::messages::Way;
+use lpf::settings::Exchange;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 
@@ -25,9 +25,9 @@ pub(super) struct Jobs {
     /// The command that its processes are.
     command: &'static str,
     /// How processes exchange what they have for each other, if it is not left to them.
-    exchange: Option<Way>,
+    exchange: Option<Exchange>,
     /// By size, with how they exchange.
-    running: BTreeMap<Pid, Vec<(Option<Way>, Job)>>,
+    running: BTreeMap<Pid, Vec<(Option<Exchange>, Job)>>,
 }
 
 impl Jobs {
@@ -41,7 +41,7 @@ impl Jobs {
     }
 
     /// From now on tasks are performed by processes that exchange in this way.
-    pub(super) fn exchange_by(&mut self, way: Option<Way>) {
+    pub(super) fn exchange_by(&mut self, way: Option<Exchange>) {
         self.exchange = way;
     }
 
@@ -92,7 +92,7 @@ struct Job {
 }
 
 impl Job {
-    fn start(what: &str, backend: &str, p: Pid, exchange: Option<Way>) -> Result<Self> {
+    fn start(what: &str, backend: &str, p: Pid, exchange: Option<Exchange>) -> Result<Self> {
         let refused = |error: io::Error| {
             Failure::Failed(format!("a job of {p} processes could not be started: {error}"))
         };

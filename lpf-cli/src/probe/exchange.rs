@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use lpf::Pid;
 use lpf::measure::stats::Samples;
-use lpf::messages::Way;
+use lpf::settings::Exchange;
 use lpf::settings::Settings;
 
 use crate::bench::empty_supersteps;
@@ -22,7 +22,7 @@ const TURNS: usize = 2;
 /// Both ways, as measured.
 #[derive(Debug)]
 pub(super) struct Exchanges {
-    pub(super) cheaper: Way,
+    pub(super) cheaper: Exchange,
     /// Nanoseconds.
     direct: f64,
     bruck: f64,
@@ -34,20 +34,21 @@ impl Exchanges {
     /// Bruck's takes no fewer messages.
     pub(super) fn measure(place: &mut Place, p: Pid, time: Duration) -> Result<Option<Self>> {
         let asked = Settings::from_environment()?.exchange.value.is_some();
-        if asked || !has_fewer(p) || !place.exchange_by(Way::Direct) {
+        if asked || !has_fewer(p) || !place.exchange_by(Exchange::Direct) {
             return Ok(None);
         }
         let (mut samples, start) = ([Samples::default(), Samples::default()], Instant::now());
         let mut turn = 0;
         while turn < TURNS || start.elapsed() < time && !interrupt::came() {
-            for (way, samples) in [Way::Direct, Way::Bruck].into_iter().zip(&mut samples) {
+            for (way, samples) in [Exchange::Direct, Exchange::Bruck].into_iter().zip(&mut samples)
+            {
                 place.exchange_by(way);
                 samples.extend(empty_supersteps(place, p, BATCHES)?);
             }
             turn += 1;
         }
         let [direct, bruck] = samples.map(|samples| samples.median());
-        let cheaper = if bruck < direct { Way::Bruck } else { Way::Direct };
+        let cheaper = if bruck < direct { Exchange::Bruck } else { Exchange::Direct };
         place.settle_exchange(Some(cheaper));
         Ok(Some(Exchanges { cheaper, direct, bruck }))
     }

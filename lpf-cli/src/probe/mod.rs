@@ -10,7 +10,7 @@ use lpf::host::Host;
 use lpf::machine::{Growth, Row};
 use lpf::measure::task::{Task, Watch};
 use lpf::measure::{Alone, Measured, Plan};
-use lpf::messages::Way;
+use lpf::settings::Exchange;
 use lpf::tables::{Saved, Store, Table};
 use lpf::{Context, Lpf, Pid};
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ pub(crate) struct ProbeRow {
 }
 
 /// What a g below r means.
-const BELOW_R: &str = "a g below r is noise, or an exchange copies past the caches (see LPF_COPY), unlike the memcpy of r";
+const BELOW_R: &str = "a g below r is noise";
 
 impl ProbeRow {
     fn new(backend: &'static str, p: Pid, host: &str, row: &Row, common: &[String]) -> Self {
@@ -210,7 +210,7 @@ fn warn_if_not_to_be_saved() {
 fn save(
     backend: &str,
     quick: bool,
-    exchange: Option<Way>,
+    exchange: Option<Exchange>,
     measured: &Measured,
 ) -> std::result::Result<String, String> {
     let table = Table { exchange, ..Table::now(backend, quick, measured.parameters.clone()) };

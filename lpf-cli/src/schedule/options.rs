@@ -22,7 +22,7 @@ pub(crate) enum ScheduleWhat {
     #[command(after_help = "Examples:
   lpf schedule clairvoyant --instance late.json
   lpf schedule clairvoyant --instance late.json --svg late.svg
-  lpf schedule clairvoyant --instance late.json --algorithm segment-tree --json
+  lpf schedule clairvoyant --instance late.json --algorithm linear --json
 
 Here late.json has, for example:
   {\"P\": 4, \"N\": 4, \"root\": 0, \"d_ns\": 1000, \"arrivals_ns\": [0, 0, 0, 5000]}
@@ -128,7 +128,7 @@ pub(crate) struct ScheduleClairvoyant {
     #[command(flatten)]
     pub(crate) of: ScheduleOf,
 
-    /// Algorithm: linear, segment-tree or bits (default: bits, the fastest); all give the same schedule
+    /// Algorithm: linear or bits (default: bits, the fastest); both give the same schedule
     #[arg(long, value_name = "NAME")]
     pub(crate) algorithm: Option<String>,
 }

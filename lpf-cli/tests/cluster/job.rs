@@ -201,6 +201,24 @@ impl Job {
         }
     }
 
+    /// As [`hear`](Self::hear); nothing from a process that has ended without saying it.
+    pub(crate) fn hear_unless_ended(&self, word: &str, rank: u32) -> Option<String> {
+        let pid = self.pid(rank).expect("it is there");
+        let begin = Instant::now();
+        loop {
+            // SAFETY: numbers alone; signal 0 is none.
+            let is_alive = unsafe { libc::kill(pid, 0) } == 0;
+            if let Ok(text) = std::fs::read_to_string(self.folder.join(format!("{word}-{rank}"))) {
+                return Some(text);
+            }
+            if !is_alive {
+                return None;
+            }
+            assert!(begin.elapsed() < GENEROUS, "process {rank} does not say \"{word}\"");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Says a word to all.
     pub(crate) fn tell(&self, word: &str) {
         std::fs::write(self.folder.join(word), "").expect("a file");

@@ -1592,7 +1592,6 @@ fn a_wrong_setting_is_reported_once_and_starts_no_process() {
         ("LPF_TIMEOUT", "soon", seconds),
         ("LPF_BACKEND", "", "threads, tcp or mpi"),
         ("LPF_CHECK", "", "0 or 1"),
-        ("LPF_COPY", "", "auto, memcpy or stream"),
         ("LPF_EXCHANGE", "", "auto, direct or bruck"),
         ("LPF_HEARTBEAT", "", "on or off"),
         ("LPF_MEET_TIMEOUT", "", "a number of seconds above 0 and below 1e9"),

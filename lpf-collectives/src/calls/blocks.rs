@@ -12,7 +12,7 @@ use crate::algorithms::*;
 use crate::blocks::Blocks;
 use crate::collectives::Collectives;
 use crate::kinds::Collective;
-use crate::memory::{Source, Target, View};
+use crate::memory::{Source, Target};
 use crate::misuse::misuse;
 use crate::run::Buffers;
 use crate::scratch::Scratch;
@@ -415,7 +415,7 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let x = self.inside(ctx, x.view())?;
         let y = self.as_long(ctx, y.view(), x.len)?;
-        let block = self.block(ctx, x)?;
+        let block = self.block(ctx, x.len)?;
         // SAFETY: views' memory is their section's, borrowed during the call.
         unsafe { self.alltoall_places(ctx, (x.place, y.place), block, size_of::<T>()) }
     }
@@ -449,18 +449,18 @@ impl<'s> Collectives<'s> {
         }
     }
 
-    /// The elements of a block, a p-th of a vector.
+    /// The elements of a block, a p-th of a vector of `len`.
     #[track_caller]
-    pub(super) fn block<L: Lpf>(&self, ctx: &Context<'s, L>, x: View) -> Result<usize> {
-        if !x.len.is_multiple_of(self.len()) {
+    pub(super) fn block<L: Lpf>(&self, ctx: &Context<'s, L>, len: usize) -> Result<usize> {
+        if !len.is_multiple_of(self.len()) {
             let text = format!(
                 "{} elements cannot be divided evenly among {} members; use the form with counts",
-                x.len,
+                len,
                 self.len()
             );
             return Err(misuse(ctx, text));
         }
-        Ok(x.len / self.len())
+        Ok(len / self.len())
     }
 
     /// As [`alltoall`](Self::alltoall), but `sends[j]` elements go to member j, and `receives[j]` elements arrive from

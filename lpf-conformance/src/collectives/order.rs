@@ -196,3 +196,26 @@ case! {
         ctx.sync()?;
     }
 }
+
+case! {
+    /// The built-in operators on arrays and pairs, and pairs of operators, nested.
+    pub fn arrays_and_pairs_are_combined_element_by_element both_ways [1, 2, 5] |ctx| {
+        let mut c = world(ctx, 0, 0)?;
+        let (me, q) = (c.me() as u64, c.len() as u64);
+        let sum = q * (q - 1) / 2;
+        assert_eq!(c.allreduce_value(ctx, &Sum, [me, 1])?, [sum, q]);
+        assert_eq!(c.allreduce_value(ctx, &Max, [-(me as f64), me as f64])?, [0.0, (q - 1) as f64]);
+        assert_eq!(c.allreduce_value(ctx, &Xor, [[me, me], [0, 7 * me]])?[1][0], 0);
+        assert_eq!(c.scan_value(ctx, &Sum, [1, me])?, [me + 1, me * (me + 1) / 2]);
+        let before = if me == 0 { [u64::MAX; 2] } else { [0, 5] };
+        assert_eq!(c.exscan_value(ctx, &Min, [me, 5])?, before);
+        let least = c.allreduce_value(ctx, &MinAt, [At::new(1.5, me), At::new(-(me as f64), me)])?;
+        assert_eq!(least, [At::new(1.5, 0), At::new(1.0 - q as f64, q - 1)]);
+        let Pair(total, count) = c.allreduce_value(ctx, &Sum, Pair(0.5, 1_u8))?;
+        assert_eq!((total, count), (0.5 * q as f64, q as u8));
+        let three = Pair(me as f64, Pair(me as u32, [me, me + 9]));
+        let Pair(total, Pair(least, greatest)) =
+            c.allreduce_value(ctx, &(Sum, (Min, Max)), three)?;
+        assert_eq!((total, least, greatest), (sum as f64, 0, [q - 1, q + 8]));
+    }
+}

@@ -1,8 +1,8 @@
 //! The board: every process has all latest records, so only `agree` asks anybody.
 
 use lpf_core::board::{Board, Record, Topic};
-use lpf_core::messages::{Control, SectionId};
 use lpf_core::{Cause, Error, Pid, Result};
+use lpf_messages::{Control, SectionId};
 
 use super::ControlPlane;
 use super::member::Section;

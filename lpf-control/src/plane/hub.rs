@@ -7,8 +7,8 @@ mod section;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use lpf_core::messages::{Order, Rank, SectionId};
 use lpf_core::{Cause, Error};
+use lpf_messages::{Order, Rank, SectionId};
 
 use super::mail::Mail;
 use super::rules::{Garbled, MOST_SECTIONS, fault_of};

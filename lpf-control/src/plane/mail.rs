@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lpf_core::messages::Rank;
+use lpf_messages::Rank;
 
 use super::outbox::Outbox;
 use super::words::{Down, Up};

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use lpf_core::messages::{Order, Rank, SectionId};
 use lpf_core::waits::Status;
 use lpf_core::{Cause, Error, Pid};
+use lpf_messages::{Order, Rank, SectionId};
 
 use super::questions::{Next, is_readable};
 use super::rules::{Garbled, MOST_SECTIONS, fault_of};

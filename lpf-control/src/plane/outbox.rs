@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use lpf_core::Pid;
 use lpf_core::board::Topic;
-use lpf_core::messages::SectionId;
+use lpf_messages::SectionId;
 
 /// The most bytes that wait for one process.
 pub(crate) const MOST: usize = 64 << 20;

@@ -1,6 +1,6 @@
 //! What process 0 and every member require of a section alike: each checks the other's words by the same bounds.
 
-use lpf_core::messages::Rank;
+use lpf_messages::Rank;
 
 /// What is wrong with what a peer said.
 pub(crate) type Garbled = String;

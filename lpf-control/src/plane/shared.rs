@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use lpf_core::messages::Rank;
+use lpf_messages::Rank;
 use mio::Waker;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
-use lpf_core::messages::Rank;
+use lpf_messages::Rank;
 
 use super::hub::Hub;
 use super::mail::Mail;

@@ -1,9 +1,9 @@
 //! The words of the control plane: what a process says to process 0, and what process 0 says to it.
 
 use lpf_core::board::{Record, Topic};
-use lpf_core::messages::{Order, Rank, SectionId};
 use lpf_core::waits::Status;
 use lpf_core::{Cause, Error, Pid};
+use lpf_messages::{Order, Rank, SectionId};
 use serde::{Deserialize, Serialize};
 
 use super::outbox::Key;

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use lpf_core::messages::Rank;
+use lpf_messages::Rank;
 use mio::net::TcpStream;
 use mio::{Registry, Token};
 

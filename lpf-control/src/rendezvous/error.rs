@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use lpf_core::messages::Rank;
 use lpf_core::{Cause, Error};
+use lpf_messages::Rank;
 
 use crate::files::TooFew;
 

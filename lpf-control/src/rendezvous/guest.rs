@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
-use lpf_core::messages::Rank;
+use lpf_messages::Rank;
 use mio::{Events, Poll, Token};
 
 use super::address::{Names, address_of, announced, listen_for_pairs, may_use};

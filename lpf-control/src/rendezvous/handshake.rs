@@ -16,7 +16,7 @@
 //!
 //! The first message is made with the secret alone, so that guesses at the secret can be tried on it.
 
-use lpf_core::messages::Rank;
+use lpf_messages::Rank;
 use snow::{Builder, HandshakeState};
 
 use super::secret::{Secret, key};

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
-use lpf_core::messages::Rank;
+use lpf_messages::Rank;
 use mio::{Events, Poll, Token};
 
 use super::address::{Names, cannot_listen, listen_at, may_use, places};

@@ -9,8 +9,8 @@
 
 use std::time::{Duration, Instant};
 
-use lpf_core::messages::Rank;
 use lpf_core::wait::deadline;
+use lpf_messages::Rank;
 
 #[derive(Debug)]
 pub(super) struct Patience {

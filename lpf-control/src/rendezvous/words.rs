@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-use lpf_core::messages::Rank;
+use lpf_messages::Rank;
 use serde::{Deserialize, Serialize};
 
 /// The version of this protocol and of what follows it, the control plane and the data network.

@@ -8,9 +8,9 @@ use lpf_conformance::{allowed, assert_in_time};
 use lpf_control::plane::{ControlBoard, ControlPlane, Next};
 use lpf_control::rendezvous::{Meeting, bind_first};
 use lpf_core::board::{Board, Topic};
-use lpf_core::messages::{Control, Order, Rank, SectionId};
 use lpf_core::waits::{Doing, Status, Stream, Want, What};
 use lpf_core::{Cause, Error, InboxSlot, Pid};
+use lpf_messages::{Control, Order, Rank, SectionId};
 
 /// Longer than anything takes on a machine that does much else.
 const GENEROUS: Duration = Duration::from_secs(20);

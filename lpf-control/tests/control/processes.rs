@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use lpf_conformance::{allowed, assert_in_time};
-use lpf_core::messages::Rank;
+use lpf_messages::Rank;
 
 use crate::roles::{address, now};
 

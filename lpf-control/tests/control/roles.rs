@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use lpf_control::plane::{Beats, ControlPlane, Next};
 use lpf_control::rendezvous::{Meeting, Secret, bind_first};
-use lpf_core::messages::{Control, Order, Rank, SectionId};
 use lpf_core::{Cause, Error};
+use lpf_messages::{Control, Order, Rank, SectionId};
 
 pub(crate) const SECTION: SectionId = SectionId(1);
 

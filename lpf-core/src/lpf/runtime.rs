@@ -3,8 +3,8 @@
 use crate::arrivals::Call;
 use crate::board::Board;
 use crate::error::{Error, Result};
-use crate::messages::Traffic;
 use crate::slot::GlobalSlot;
+use crate::traffic::Traffic;
 use crate::waits::Consult;
 
 /// How a process leaves a section.

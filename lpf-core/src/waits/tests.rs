@@ -404,9 +404,11 @@ fn nobody_is_asked_twice_in_a_round() {
 const MAY_PAUSE: &[(&str, &str)] = &[
     ("lpf/src/claim.rs", "a name that its dead holder still has, five times at most"),
     ("lpf-control/src/plane/helper.rs", "the helper thread"),
+    ("lpf-core/src/runtime/process.rs", "post, which looks once"),
     ("lpf-core/src/wait.rs", "the pauses of all waits"),
-    ("lpf-core/src/messages/watch.rs", "the one wait between processes"),
-    ("lpf-core/src/messages/links/near.rs", "a peer is between two stores"),
+    ("lpf-core/src/runtime/waiting.rs", "the one wait"),
+    ("lpf-messages/src/watch.rs", "the pauses of the one wait"),
+    ("lpf-messages/src/links/near.rs", "a peer is between two stores"),
     ("lpf-mpi/src/bells.rs", "the sleep of the one wait"),
     ("lpf-mpi/src/library.rs", "MPI begins or ends"),
     ("lpf-mpi/src/network.rs", "the sleep of the one wait"),
@@ -416,8 +418,7 @@ const MAY_PAUSE: &[(&str, &str)] = &[
     ("lpf-pthreads/src/futex.rs", "the sleep of the waits, where the system has no futex"),
     ("lpf-pthreads/src/links/loans.rs", "a peer is between two stores"),
     ("lpf-pthreads/src/links/receive.rs", "a peer is between two stores"),
-    ("lpf-pthreads/src/links/waiting.rs", "the one wait on links and on the board"),
-    ("lpf-pthreads/src/long_wait.rs", "a peer is between two stores"),
+    ("lpf-pthreads/src/long_wait.rs", "the pauses of the one wait; a peer is between two stores"),
     ("lpf-pthreads/src/pool.rs", "threads between sections"),
     ("lpf-pthreads/src/sync.rs", "names for loom"),
     ("lpf-tcp/src/sockets/farewell.rs", "the network ends, within a second"),
@@ -448,9 +449,16 @@ fn sources(folder: &std::path::Path, into: &mut Vec<std::path::PathBuf>) {
 fn no_loop_waits_outside_the_wait_that_publishes_itself() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
     let mut files = Vec::new();
-    for package in
-        ["lpf-core", "lpf-collectives", "lpf-pthreads", "lpf-control", "lpf-tcp", "lpf-mpi", "lpf"]
-    {
+    for package in [
+        "lpf-core",
+        "lpf-messages",
+        "lpf-collectives",
+        "lpf-pthreads",
+        "lpf-control",
+        "lpf-tcp",
+        "lpf-mpi",
+        "lpf",
+    ] {
         sources(&root.join(package).join("src"), &mut files);
     }
     let mut pausing = Vec::new();

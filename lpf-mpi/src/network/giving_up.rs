@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use lpf_core::messages::{Broken, Outcome, Rank, Ticket};
+use lpf_messages::{Broken, Outcome, Rank, Ticket};
 
 use super::super::matching::{Coming, Stage};
 use super::super::near::Near;

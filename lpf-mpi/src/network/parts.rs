@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use lpf_core::messages::{Outcome, Rank};
+use lpf_messages::{Outcome, Rank};
 
 use super::super::bodies::in_buffer;
 use super::super::frames::{self, Frame, PART_HEADER};

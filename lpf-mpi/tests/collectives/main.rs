@@ -11,17 +11,17 @@ mod launch;
 #[path = "../conformance/machine.rs"]
 mod machine;
 
-use lpf_core::messages::Way;
+use lpf_core::settings::Exchange;
 
 use harness::OnMpi;
 
 // The two ways of the first exchange differ in full syncs alone: one is enough here.
-lpf_conformance::collectives!(OnMpi(Way::Direct));
+lpf_conformance::collectives!(OnMpi(Exchange::Direct));
 
 /// What this program does where the launcher started it; in an ordinary run, nothing.
 #[test]
 fn serve() {
     // Bounds on time are looked at here, too.
-    lpf_conformance::begin(&OnMpi(Way::Direct));
+    lpf_conformance::begin(&OnMpi(Exchange::Direct));
     machine::serve_if_asked();
 }

@@ -1,14 +1,14 @@
 //! Sections on the processes of MPI's launcher.
 
 use lpf_conformance::{Harness, Hooked, Mode, Pace};
-use lpf_core::messages::Way;
+use lpf_core::settings::Exchange;
 use lpf_core::{Args, Pid, Program, Result};
 
 use crate::hooks;
 use crate::machine::{self, Asked};
 
 /// Sections on MPI, with the first exchange made in one way.
-pub(crate) struct OnMpi(pub(crate) Way);
+pub(crate) struct OnMpi(pub(crate) Exchange);
 
 impl Harness for OnMpi {
     fn exec<P: Program>(&self, mode: Mode, procs: Pid, program: P, args: Args<'_>) -> Result<()> {

@@ -15,9 +15,9 @@ use lpf_conformance::PROCS;
 use lpf_conformance::allowed;
 use lpf_control::plane::Beats;
 use lpf_control::rendezvous::By;
-use lpf_core::messages::Environment;
-use lpf_core::messages::code::CodePlace;
 use lpf_core::{Args, Pid, Program, Result, Symbol};
+use lpf_messages::Environment;
+use lpf_messages::code::CodePlace;
 use lpf_mpi::{MpiJob, World, join};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 

@@ -9,22 +9,22 @@ mod launch;
 mod machine;
 mod sizes;
 
-use lpf_core::messages::Way;
+use lpf_core::settings::Exchange;
 
 use harness::OnMpi;
 
 mod direct {
-    lpf_conformance::primitives!(super::OnMpi(super::Way::Direct));
+    lpf_conformance::primitives!(super::OnMpi(super::Exchange::Direct));
 }
 
 mod bruck {
-    lpf_conformance::primitives!(super::OnMpi(super::Way::Bruck));
+    lpf_conformance::primitives!(super::OnMpi(super::Exchange::Bruck));
 }
 
 /// What this program does where the launcher started it; in an ordinary run, nothing.
 #[test]
 fn serve() {
     // Bounds on time are looked at here, too.
-    lpf_conformance::begin(&OnMpi(Way::Direct));
+    lpf_conformance::begin(&OnMpi(Exchange::Direct));
     machine::serve_if_asked();
 }

@@ -1,7 +1,7 @@
 //! One program at every size: both ways of the first exchange, in strict mode and not, checked and not.
 
 use lpf_conformance::{Harness, Mode};
-use lpf_core::messages::Way;
+use lpf_core::settings::Exchange;
 use lpf_core::{Args, InboxShape, Pid};
 
 use super::harness::OnMpi;
@@ -75,7 +75,7 @@ const ROUNDS: u64 = 50;
 
 #[test]
 fn every_size_in_both_ways_strict_and_checked() {
-    for way in [Way::Direct, Way::Bruck] {
+    for way in [Exchange::Direct, Exchange::Bruck] {
         for procs in SIZES {
             for (strict, check) in [(false, false), (true, false), (false, true), (true, true)] {
                 let mode = Mode { check, strict, timeout: None };

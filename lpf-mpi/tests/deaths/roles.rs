@@ -10,8 +10,8 @@ use std::time::{Duration, SystemTime};
 use lpf_control::plane::Beats;
 use lpf_control::rendezvous::By;
 use lpf_core::machine::{Growth, Parameters};
-use lpf_core::messages::Environment;
 use lpf_core::{Args, Context, Error, Expect, InboxShape, Lpf, Result, SyncAttr};
+use lpf_messages::Environment;
 use lpf_mpi::{MpiJob, World, join};
 
 use super::calls;

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use lpf_core::messages::{Broken, Piece, Ticket, Transport};
+use lpf_messages::{Broken, Piece, Ticket, Transport};
 
 use crate::support::*;
 

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use lpf_conformance::{allowed, assert_in_time};
-use lpf_core::messages::{Piece, Tag, Transport};
+use lpf_messages::{Piece, Tag, Transport};
 
 use crate::support::*;
 

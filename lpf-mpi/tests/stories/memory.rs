@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lpf_core::messages::{Piece, Transport};
+use lpf_messages::{Piece, Transport};
 
 use crate::support::*;
 

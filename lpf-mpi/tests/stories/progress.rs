@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use lpf_core::messages::Transport;
+use lpf_messages::Transport;
 
 use crate::support::{Net, pattern, receive, send};
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use lpf_conformance::NoControl;
-use lpf_core::messages::{Piece, Rank, Tag, Ticket, Transport};
+use lpf_messages::{Piece, Rank, Tag, Ticket, Transport};
 use lpf_mpi::{Mpi, World};
 use mpi::ffi;
 

@@ -1,6 +1,6 @@
 //! Messages that arrive.
 
-use lpf_core::messages::{Piece, Rank, Tag, Ticket, Transport};
+use lpf_messages::{Piece, Rank, Tag, Ticket, Transport};
 
 use crate::support::*;
 

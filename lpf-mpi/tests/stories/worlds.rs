@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use lpf_conformance::assert_in_time;
-use lpf_core::messages::Transport;
+use lpf_messages::Transport;
 use lpf_mpi::World;
 use mpi::ffi;
 

@@ -7,15 +7,14 @@
 
 use lpf_core::arrivals::Incoming;
 
-use super::End;
 use super::ring::LENT;
+use super::{End, LinkTable};
 use crate::sync::{Ordering, yield_now};
-use crate::threads::Threads;
 
 impl End {
     /// Whether the release of a message that was read at the peer is not reported.
     #[inline]
-    pub(super) fn must_return(&self, incoming: &Incoming) -> bool {
+    pub(crate) fn must_return(&self, incoming: &Incoming) -> bool {
         self.borrowed > incoming.reported && !incoming.is_reported()
     }
 
@@ -29,22 +28,20 @@ impl End {
     }
 }
 
-impl Threads {
-    /// In a failed section: reads no more of others' memory, and waits until nobody reads of this one's. In
-    /// this order, or two that end would wait for each other.
-    pub(crate) fn end_loans(&mut self) {
-        for open in self.links.iter() {
-            for nth in open.incoming.released + 1..=open.end.borrowed {
-                if open.end.cell(nth).length.load(Ordering::Relaxed) & LENT != 0 {
-                    open.end.loan(nth).give_up();
-                }
+/// In a failed section: reads no more of others' memory, and waits until nobody reads of this one's. In
+/// this order, or two that end would wait for each other.
+pub(crate) fn end_loans(links: &LinkTable) {
+    for open in links.iter() {
+        for nth in open.incoming.released + 1..=open.end.borrowed {
+            if open.end.cell(nth).length.load(Ordering::Relaxed) & LENT != 0 {
+                open.end.loan(nth).give_up();
             }
         }
-        for open in self.links.iter() {
-            for nth in open.end.released_at_peer() + 1..=open.end.lent {
-                while open.end.is_read_at_peer(nth) {
-                    yield_now();
-                }
+    }
+    for open in links.iter() {
+        for nth in open.end.released_at_peer() + 1..=open.end.lent {
+            while open.end.is_read_at_peer(nth) {
+                yield_now();
             }
         }
     }

@@ -8,48 +8,44 @@ use lpf_core::{Error, Pid, Result};
 use super::ring::{self, FREE, InboxMemory, process_of};
 use super::{End, LinkTable};
 use crate::sync::Ordering;
-use crate::threads::Threads;
+use crate::threads::{Tables, ThreadEngine};
 
-impl Threads {
-    pub(crate) fn add_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot> {
-        LinkTable::check_shape(&self.local, shape)?;
+impl ThreadEngine {
+    pub(crate) fn new_inbox(&self, tables: &mut Tables, shape: InboxShape) -> Result<InboxSlot> {
+        let Tables { local, links } = tables;
+        LinkTable::check_shape(local, shape)?;
         let memory = InboxMemory::new(shape);
-        let memory = memory.map_err(|bytes| self.local.refused("an inbox", bytes))?;
-        self.own_peer().add_inbox(Arc::new(memory));
-        Ok(self.links.add_inbox(&mut self.local, shape))
-    }
-
-    pub(crate) fn remove_inbox(&mut self, inbox: InboxSlot) -> Result<()> {
-        self.links.remove_inbox(&mut self.local, inbox)?;
-        let memory = self.own_peer().remove_inbox(inbox.number());
-        self.removed.extend(memory.map(|memory| (inbox.number(), memory)));
-        Ok(())
+        let memory = memory.map_err(|bytes| local.refused("an inbox", bytes))?;
+        self.peer(local).add_inbox(Arc::new(memory));
+        Ok(links.add_inbox(local, shape))
     }
 
     pub(crate) fn open_link(
-        &mut self,
+        &self,
+        tables: &mut Tables,
         inbox: InboxSlot,
         ring: u32,
         peer: Pid,
         peer_ring: u32,
     ) -> Result<Link> {
-        let shape = self.links.may_open(&self.local, inbox, ring, peer, peer_ring)?;
+        let Tables { local, links } = tables;
+        let shape = links.may_open(local, inbox, ring, peer, peer_ring)?;
         let number = inbox.number();
         let find = |who: Pid| self.comm.peers[who as usize].inbox(number);
-        let (Some(own), Some(theirs)) = (find(self.local.pid), find(peer)) else {
+        let (Some(own), Some(theirs)) = (find(local.pid), find(peer)) else {
             let text = format!("inbox {number} was deregistered");
-            return Err(self.local.link_misuse(text));
+            return Err(local.link_misuse(text));
         };
         if theirs.shape != own.shape {
             let text = format!("inbox {number} has another shape at process {peer}");
-            return Err(self.local.link_misuse(text));
+            return Err(local.link_misuse(text));
         }
         // This process alone grants it, and takes it back.
         if own.owner(ring).granted.load(Ordering::Relaxed) != FREE {
-            return Err(LinkTable::ring_is_taken(&self.local, inbox, ring));
+            return Err(LinkTable::ring_is_taken(local, inbox, ring));
         }
-        let pid = self.local.pid;
-        let link = self.links.add(shape, inbox, ring, peer, peer_ring, |sent, received| {
+        let pid = local.pid;
+        let link = links.add(shape, inbox, ring, peer, peer_ring, |sent, received| {
             let owner = own.owner(ring);
             // The ring's counts go on where its last link ended; the peer's are read when it grants.
             let first_received = owner.released.load(Ordering::Relaxed);
@@ -75,12 +71,12 @@ impl Threads {
         Ok(link)
     }
 
-    pub(crate) fn close_link(&mut self, link: Link) -> Result<()> {
-        let open = self.links.may_close(&self.local, link)?;
+    pub(crate) fn close_link(&self, tables: &mut Tables, link: Link) -> Result<()> {
+        let Tables { local, links } = tables;
+        let open = links.may_close(local, link)?;
         if open.end.has_arrived(open.incoming.seen + 1) && open.end.is_served() {
             let cause = not_awaited(open.peer);
-            let error = Error::fatal(self.local.pid, self.local.superstep, cause);
-            return Err(self.fail_before(self.meeting + 1, error));
+            return Err(Error::fatal(local.pid, local.superstep, cause));
         }
         open.end.report(&mut open.incoming);
         let End { own, theirs, granted, .. } = &open.end;
@@ -93,7 +89,7 @@ impl Threads {
                 next.ring();
             }
         }
-        self.links.remove(link);
+        links.remove(link);
         Ok(())
     }
 }

@@ -1,20 +1,21 @@
 //! The receiver's side: what is awaited, what has come, what is released, where landings go.
 
-use lpf_core::arrivals::{Arrival, Call, Expect, Link, never_awaited};
+use lpf_core::arrivals::{Arrival, Call, Link, never_awaited};
+use lpf_core::runtime::LocalState;
 use lpf_core::{Cause, Error, Pid, Result, Slot};
 
 use super::ring::{self, LANDED, LENT, offer};
-use super::{End, OpenLink};
+use super::{End, LinkTable, OpenLink};
 use crate::comm::Comm;
 use crate::sync::Ordering;
-use crate::threads::Threads;
+use crate::threads::{Tables, ThreadEngine};
 
 /// A landing takes no longer than a message in a cell from this many bytes on.
-const LANDING: usize = 4097;
+pub(crate) const LANDING: usize = 4097;
 
 /// Reports what was released, and wakes the peer.
 #[inline]
-pub(super) fn report_aloud(open: &mut OpenLink, comm: &Comm) {
+pub(crate) fn report_aloud(open: &mut OpenLink, comm: &Comm) {
     open.end.report(&mut open.incoming);
     comm.peers[open.peer as usize].ring();
 }
@@ -34,25 +35,12 @@ impl End {
     }
 }
 
-impl Threads {
-    /// Releases what the last sync awaited and nobody holds, and adds what this one awaits.
-    #[inline]
-    pub(crate) fn expect_messages(&mut self, messages: &[Expect]) -> Result<()> {
-        if let Some(dead) = &self.dead {
-            return Err(dead.clone());
-        }
-        let Threads { local, links, comm, .. } = self;
-        links.expect(local, messages, |open| {
-            if open.end.must_return(&open.incoming) {
-                report_aloud(open, comm);
-            }
-        })
-    }
-
+impl ThreadEngine {
     /// Whether all awaited messages of a link are there; checks their stamps.
     #[inline]
-    pub(super) fn take_arrivals(&mut self, link: Link) -> Result<bool> {
-        let open = self.links.get_mut(&self.local, link)?;
+    pub(super) fn take_arrivals(&self, tables: &mut Tables, link: Link) -> Result<bool> {
+        let Tables { local, links } = tables;
+        let open = links.get_mut(local, link)?;
         let awaited = open.incoming.awaited;
         while open.incoming.seen < awaited {
             let nth = open.incoming.seen + 1;
@@ -60,7 +48,7 @@ impl Threads {
                 return Ok(false);
             }
             if nth == 1 && !open.end.is_served() {
-                return Err(self.left_over(link));
+                return Err(left_over(local, open));
             }
             open.end.learn_credit(nth, &mut open.outgoing.released);
             let cell = open.end.cell(nth);
@@ -71,103 +59,30 @@ impl Threads {
             }
             if length & LENT != 0 {
                 if !open.end.loan(nth).take() {
-                    return Err(self.die());
+                    return Err(self.report(local));
                 }
                 open.end.borrowed = nth;
             }
             open.incoming.seen = nth;
             let call = open.call;
             if call.word() != 0 && stamp != call.word() {
-                let peer = open.peer;
-                return Err(self.stamps_differ(call, peer, stamp));
+                return Err(stamps_differ(local, call, open.peer, stamp));
             }
         }
         Ok(true)
     }
 
-    /// What came before this link is there, and nobody awaited it.
-    #[cold]
-    fn left_over(&mut self, link: Link) -> Error {
-        let open = match self.links.get(&self.local, link) {
-            Ok(open) => open,
-            Err(error) => return error,
-        };
-        let End { own, first_received, .. } = &open.end;
-        let sent = own.sender(open.ring).sent.load(Ordering::Relaxed);
-        let left = sent.saturating_sub(*first_received).max(1);
-        let cause = never_awaited(left, open.inbox, open.ring, open.peer);
-        self.fail_before(
-            self.meeting + 1,
-            Error::fatal(self.local.pid, self.local.superstep, cause),
-        )
-    }
-
-    #[cold]
-    fn stamps_differ(&mut self, call: Call, peer: Pid, stamp: u64) -> Error {
-        let text = call.differs(self.local.pid, peer, stamp);
-        let error = Error::fatal(peer, self.local.superstep, Cause::Disagreement(text));
-        self.fail_before(self.meeting + 1, error)
-    }
-
-    pub(crate) fn arrived(&self, link: Link, nth: u64) -> Result<Arrival> {
-        let open = self.links.readable(&self.local, link, nth)?;
-        let (end, nth) = (&open.end, nth + 1);
-        let length = end.cell(nth).length.load(Ordering::Relaxed);
-        let (landed, bytes) = (length & LANDED != 0, (length & !(LANDED | LENT)) as usize);
-        if !landed {
-            let data = match length & LENT {
-                0 => end.own.data(open.ring, end.first_received + nth, bytes).cast_const(),
-                _ => end.loan(nth).address(),
-            };
-            return Ok(Arrival { data, bytes, landed, offer: 0 });
-        }
-        // Landings are used in the order of the offers: count back from the last one seen.
-        let later = (nth + 1..=open.incoming.seen)
-            .filter(|&n| end.cell(n).length.load(Ordering::Relaxed) & LANDED != 0)
-            .count() as u64;
-        let number = open.offers_used - later;
-        let place = end.own.offer(open.ring, end.first_offer + number);
-        let data = place.address.load(Ordering::Relaxed).cast_const();
-        Ok(Arrival { data, bytes, landed, offer: number - 1 })
-    }
-
-    pub(crate) fn awaited_on(&self, link: Link) -> Result<u64> {
-        self.links.get(&self.local, link).map(|open| open.incoming.awaited)
-    }
-
-    /// The sender writes to the place, and an offer costs no more than a message.
-    pub(crate) fn landing_pays_from_on(&self, link: Link) -> Result<usize> {
-        let open = self.links.get(&self.local, link)?;
-        Ok(open.shape.cell_bytes.saturating_add(1).min(LANDING))
-    }
-
-    /// Parts are read where they lie.
-    pub(crate) fn longest_part_on(&self, link: Link) -> Result<usize> {
-        self.links.get(&self.local, link).map(|_| usize::MAX)
-    }
-
-    pub(crate) fn release_message(&mut self, link: Link, nth: u64, held: bool) -> Result<()> {
-        let Threads { local, links, comm, .. } = self;
-        let open = links.release(local, link, nth, held)?;
-        if open.end.must_return(&open.incoming) {
-            report_aloud(open, comm);
-        }
-        Ok(())
-    }
-
     /// Offers `bytes` bytes at `offset` of `slot`.
     pub(crate) fn offer_on(
-        &mut self,
+        &self,
+        tables: &mut Tables,
         link: Link,
         slot: Slot,
         offset: usize,
         bytes: usize,
     ) -> Result<u64> {
-        // What is offered after a failure would never be taken back.
-        if let Some(dead) = &self.dead {
-            return Err(dead.clone());
-        }
-        let (open, number, address) = self.links.offer(&self.local, link, slot, offset, bytes)?;
+        let Tables { local, links } = tables;
+        let (open, number, address) = links.offer(local, link, slot, offset, bytes)?;
         let End { own, first_offer, .. } = &open.end;
         let offered = first_offer + number + 1;
         let place = own.offer(open.ring, offered);
@@ -179,22 +94,61 @@ impl Threads {
         self.comm.peers[open.peer as usize].ring();
         Ok(number)
     }
+}
 
-    /// Takes open offers back, or waits for the copy that is under way: nobody writes to this
-    /// process's memory after it.
-    pub(crate) fn revoke_offers(&mut self) {
-        for open in self.links.iter() {
-            for number in open.offers_used + 1..=open.offered {
-                let place = open.end.own.offer(open.ring, open.end.first_offer + number);
-                let revoked = place.state.compare_exchange(
-                    offer::OPEN,
-                    offer::REVOKED,
-                    Ordering::AcqRel,
-                    Ordering::Acquire,
-                );
-                while revoked.is_err() && place.state.load(Ordering::Acquire) == offer::TAKEN {
-                    crate::sync::yield_now();
-                }
+/// What came before this link is there, and nobody awaited it.
+#[cold]
+fn left_over(local: &LocalState, open: &OpenLink) -> Error {
+    let End { own, first_received, .. } = &open.end;
+    let sent = own.sender(open.ring).sent.load(Ordering::Relaxed);
+    let left = sent.saturating_sub(*first_received).max(1);
+    let cause = never_awaited(left, open.inbox, open.ring, open.peer);
+    Error::fatal(local.pid, local.superstep, cause)
+}
+
+#[cold]
+fn stamps_differ(local: &LocalState, call: Call, peer: Pid, stamp: u64) -> Error {
+    let text = call.differs(local.pid, peer, stamp);
+    Error::fatal(peer, local.superstep, Cause::Disagreement(text))
+}
+
+/// A message that was awaited and is not released.
+#[inline]
+pub(crate) fn arrival(open: &OpenLink, nth: u64) -> Arrival {
+    let (end, nth) = (&open.end, nth + 1);
+    let length = end.cell(nth).length.load(Ordering::Relaxed);
+    let (landed, bytes) = (length & LANDED != 0, (length & !(LANDED | LENT)) as usize);
+    if !landed {
+        let data = match length & LENT {
+            0 => end.own.data(open.ring, end.first_received + nth, bytes).cast_const(),
+            _ => end.loan(nth).address(),
+        };
+        return Arrival { data, bytes, landed, offer: 0 };
+    }
+    // Landings are used in the order of the offers: count back from the last one seen.
+    let later = (nth + 1..=open.incoming.seen)
+        .filter(|&n| end.cell(n).length.load(Ordering::Relaxed) & LANDED != 0)
+        .count() as u64;
+    let number = open.offers_used - later;
+    let place = end.own.offer(open.ring, end.first_offer + number);
+    let data = place.address.load(Ordering::Relaxed).cast_const();
+    Arrival { data, bytes, landed, offer: number - 1 }
+}
+
+/// Takes open offers back, or waits for the copy that is under way: nobody writes to this
+/// process's memory after it.
+pub(crate) fn revoke_offers(links: &LinkTable) {
+    for open in links.iter() {
+        for number in open.offers_used + 1..=open.offered {
+            let place = open.end.own.offer(open.ring, open.end.first_offer + number);
+            let revoked = place.state.compare_exchange(
+                offer::OPEN,
+                offer::REVOKED,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            );
+            while revoked.is_err() && place.state.load(Ordering::Acquire) == offer::TAKEN {
+                crate::sync::yield_now();
             }
         }
     }

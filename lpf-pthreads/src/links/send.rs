@@ -2,13 +2,13 @@
 
 use lpf_core::arrivals::{Link, Queued, Travel, never_awaited};
 use lpf_core::check::Place;
-use lpf_core::{Awaited, Cause, Error, Pid, Result, Slot};
+use lpf_core::{Cause, Error, Pid, Result, Slot};
 
 use super::receive::report_aloud;
 use super::ring::{FREE, InboxMemory, LANDED, LENT, copy_to_landing, credit, offer};
 use super::{End, OpenLink};
 use crate::sync::Ordering;
-use crate::threads::Threads;
+use crate::threads::{Tables, ThreadEngine};
 
 impl End {
     /// Takes the peer's ring, once the peer has opened it for this link and its former sender has
@@ -194,21 +194,19 @@ fn land(theirs: &InboxMemory, ring: u32, number: u64, put: &Queued) -> Landing {
     Landing::Done
 }
 
-impl Threads {
+impl ThreadEngine {
     /// Queues a put on a link and lets it leave if it can.
     #[inline]
     pub(crate) fn put_on(
-        &mut self,
+        &self,
+        tables: &mut Tables,
         link: Link,
         src: Slot,
         offset: usize,
         bytes: usize,
         travel: Travel,
     ) -> Result<()> {
-        if let Some(dead) = &self.dead {
-            return Err(dead.clone());
-        }
-        let Threads { local, links, comm, .. } = self;
+        let (Tables { local, links }, comm) = (&mut *tables, &self.comm);
         let put = links.put(local, link, src, offset, bytes, travel, |_| usize::MAX);
         let (open, put) = put?;
         // SAFETY: the source is a slot's, and a message is as long as a cell at most.
@@ -221,25 +219,15 @@ impl Threads {
         match sent {
             Ok(true) => comm.peers[open.peer as usize].ring(),
             Ok(false) => {}
-            Err(error) => return Err(self.fail_in_call(error)),
+            Err(error) => return Err(place_in_call(tables, error)),
         }
         Ok(())
     }
 
-    /// Fails for a reason that a put has found; one that names this process is of the call that it is in.
-    #[cold]
-    fn fail_in_call(&mut self, error: Error) -> Error {
-        let place = self.links.call.place.filter(|_| error.process() == Some(self.local.pid));
-        self.fail_before(self.meeting + 1, error.at_known(place.map(Place::from)))
-    }
-
     /// Lets everything leave that can, and reports releases where it is time. Never blocks.
     #[inline]
-    pub(crate) fn progress(&mut self) -> Result<()> {
-        if let Some(dead) = &self.dead {
-            return Err(dead.clone());
-        }
-        let Threads { local, links, comm, .. } = self;
+    pub(crate) fn progress(&self, tables: &mut Tables) -> Result<()> {
+        let (Tables { local, links }, comm) = (&mut *tables, &self.comm);
         let mut failed = None;
         let Ok(()) = links.for_busy(|open, _| {
             if open.must_report() {
@@ -268,30 +256,28 @@ impl Threads {
         });
         match failed {
             None => Ok(()),
-            Some(error) => Err(self.fail_in_call(error)),
+            Some(error) => Err(place_in_call(tables, error)),
         }
     }
 
-    /// Begins a superstep that awaits nothing, and waits until all puts have left: mostly they have.
+    /// Whether all puts have left, as mostly they have; releases are reported where it is time.
     #[inline]
-    pub(crate) fn flush(&mut self) -> Result<()> {
-        self.expect_messages(&[])?;
-        let Threads { links, comm, .. } = self;
+    pub(super) fn is_flushed_at_once(&self, tables: &mut Tables) -> bool {
         let mut has_left = true;
-        let Ok(()) = links.for_busy(|open, _| {
+        let Ok(()) = tables.links.for_busy(|open, _| {
             has_left &= open.is_flushed();
             if open.must_report() {
-                report_aloud(open, comm);
+                report_aloud(open, &self.comm);
             }
             Ok::<_, std::convert::Infallible>(())
         });
-        if has_left { Ok(()) } else { self.wait_for(Awaited::Flushed) }
+        has_left
     }
+}
 
-    pub(super) fn is_flushed_on(&self, links: &[Link]) -> Result<bool> {
-        let is_flushed = |link: &OpenLink| link.is_flushed();
-        links.iter().try_fold(true, |all, &link| {
-            Ok(all & self.links.get(&self.local, link).map(is_flushed)?)
-        })
-    }
+/// The place of an error that a put has found, if it names this process: it is of the call that this process is in.
+#[cold]
+fn place_in_call(tables: &Tables, error: Error) -> Error {
+    let place = tables.links.call.place.filter(|_| error.process() == Some(tables.local.pid));
+    error.at_known(place.map(Place::from))
 }

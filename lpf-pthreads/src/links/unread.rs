@@ -3,60 +3,61 @@
 use std::sync::Arc;
 
 use lpf_core::arrivals::left_unread;
+use lpf_core::runtime::LocalState;
 use lpf_core::{Error, Pid, Result};
 
 use super::ring::{FREE, InboxMemory, process_of};
 use super::{End, OpenLink};
 use crate::sync::Ordering;
-use crate::threads::Threads;
+use crate::threads::{Tables, ThreadEngine};
 
-impl Threads {
+impl ThreadEngine {
     /// Everything that was sent to this process was awaited, or the section fails. Called when all have sent
     /// what they send.
-    pub(crate) fn fail_if_unread(&mut self) -> Result<()> {
-        let own = &self.comm.peers[self.local.pid as usize];
+    pub(crate) fn fail_if_unread(&self, tables: &Tables) -> Result<()> {
+        let own = self.peer(&tables.local);
         let of_link = |open: &OpenLink| {
             let End { own, first_received, .. } = &open.end;
             left_in(own, open.ring, first_received + open.incoming.awaited)
         };
-        let left = self.links.iter().find_map(of_link);
-        let left = left.or_else(|| self.find_unread(|number| own.inbox(number)));
-        self.fail_for(left)
+        let left = tables.links.iter().find_map(of_link);
+        let left = left.or_else(|| find_unread(tables, |number| own.inbox(number)));
+        fail_for(&tables.local, left)
     }
 
     /// The same for inboxes deregistered before a full sync, which is over: nobody sends into them any more.
-    pub(crate) fn let_go_of_removed(&mut self) -> Result<()> {
+    pub(crate) fn let_go_of_removed(&mut self, tables: &Tables) -> Result<()> {
         let removed = std::mem::take(&mut self.removed);
         if removed.is_empty() {
             return Ok(());
         }
-        let left = self.find_unread(|number| {
+        let left = find_unread(tables, |number| {
             let found = removed.iter().find(|(removed, _)| *removed == number);
             found.map(|(_, inbox)| inbox.clone())
         });
-        self.fail_for(left)
+        fail_for(&tables.local, left)
     }
+}
 
-    fn fail_for(&mut self, left: Option<(u64, Pid)>) -> Result<()> {
-        let Some((left, from)) = left else { return Ok(()) };
-        let cause = left_unread(left, Some(from));
-        let error = Error::fatal(self.local.pid, self.local.superstep, cause);
-        Err(self.fail_before(self.meeting + 1, error))
-    }
+fn fail_for(local: &LocalState, left: Option<(u64, Pid)>) -> Result<()> {
+    let Some((left, from)) = left else { return Ok(()) };
+    Err(Error::fatal(local.pid, local.superstep, left_unread(left, Some(from))))
+}
 
-    /// How many messages of which process were sent here, after their link was closed, and not awaited.
-    fn find_unread(&self, inbox: impl Fn(usize) -> Option<Arc<InboxMemory>>) -> Option<(u64, Pid)> {
-        // Only rings that had a link: nobody sends into others.
-        self.links.known.counts.keys().filter(|stream| stream.to == self.local.pid).find_map(
-            |stream| {
-                let inbox = inbox(stream.inbox)?;
-                let owner = inbox.owner(stream.ring);
-                let is_closed = owner.granted.load(Ordering::Relaxed) == FREE;
-                let released = owner.released.load(Ordering::Relaxed);
-                if is_closed { left_in(&inbox, stream.ring, released) } else { None }
-            },
-        )
-    }
+/// How many messages of which process were sent here, after their link was closed, and not awaited.
+fn find_unread(
+    tables: &Tables,
+    inbox: impl Fn(usize) -> Option<Arc<InboxMemory>>,
+) -> Option<(u64, Pid)> {
+    let own = tables.local.pid;
+    // Only rings that had a link: nobody sends into others.
+    tables.links.known.counts.keys().filter(|stream| stream.to == own).find_map(|stream| {
+        let inbox = inbox(stream.inbox)?;
+        let owner = inbox.owner(stream.ring);
+        let is_closed = owner.granted.load(Ordering::Relaxed) == FREE;
+        let released = owner.released.load(Ordering::Relaxed);
+        if is_closed { left_in(&inbox, stream.ring, released) } else { None }
+    })
 }
 
 /// How many messages of which process were sent into a ring beyond the `awaited` ones.

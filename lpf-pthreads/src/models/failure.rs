@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lpf_core::request::Way;
-use lpf_core::{Cause, Error, Pid, Result};
+use lpf_core::{Cause, Error, Lpf, Pid, Result, Runtime, SyncAttr};
 
 use super::explore;
 use super::section::{Memory, run, section};
@@ -25,14 +25,18 @@ fn pair_at_a_counter_and_one() -> Shape {
 
 /// A superstep in which everybody copies from everybody.
 fn superstep(process: &mut Threads, memory: &Memory) -> Result<()> {
-    let all = process.meet(bits::SYNC | bits::SECOND)?;
+    let mine = bits::SYNC | bits::SECOND;
+    let (tables, engine) = process.parts();
+    let met = engine.meet_with(tables, mine);
+    let all = met.map_err(|error| process.fail(error))?;
     assert_eq!(all, bits::SYNC | bits::SECOND);
-    (0..process.local.nprocs).for_each(|who| {
+    (0..process.nprocs()).for_each(|who| {
         memory.read(who);
     });
-    process.epoch = process.epoch.wrapping_add(1);
-    let (pid, epoch) = (process.local.pid as usize, process.epoch);
-    let met = process.comm.barrier.meet(pid, epoch, 0, Watch::Bound, &mut || {});
+    let (tables, engine) = process.parts();
+    engine.epoch = engine.epoch.wrapping_add(1);
+    let (pid, epoch) = (tables.local.pid as usize, engine.epoch);
+    let met = engine.comm.barrier.meet(pid, epoch, 0, Watch::Bound, &mut || {});
     assert_eq!(met.ok(), Some(0));
     Ok(())
 }
@@ -44,13 +48,13 @@ fn one_fails(processes: Pid, supersteps: u64, shape: Shape, preemptions: usize) 
         let memory = Memory::new(processes);
         let failing = processes - 1;
         let results = run(&comm, move |process| {
-            let own = process.local.pid;
+            let own = process.pid();
             for number in 1..=supersteps + 1 {
                 memory.write(own, number);
                 if own == failing && number == supersteps + 1 {
                     let cause = Cause::Panicked { message: String::new() };
                     let error = Error::fatal(own, number, cause);
-                    let error = process.fail_before(process.meeting + 1, error);
+                    let error = process.fail(error);
                     memory.write(own, 0);
                     return error;
                 }
@@ -100,14 +104,15 @@ fn one_finds_an_error(processes: Pid, shape: Shape, preemptions: usize) {
     explore(preemptions, move || {
         let comm = section(processes, &shape, None);
         let results = run(&comm, move |process| {
-            let requests = process.local.queue.reserve(4, 0).unwrap();
-            process.local.queue.set_capacity(4, 0, requests);
-            if process.local.pid == process.local.nprocs - 1 {
+            let local = &mut process.parts().0.local;
+            let requests = local.queue.reserve(4, 0).unwrap();
+            local.queue.set_capacity(4, 0, requests);
+            if local.pid == local.nprocs - 1 {
                 // Of a slot that no process has.
-                assert!(process.local.queue.admit(0));
-                process.local.queue.push(Way::Get, 0, std::ptr::dangling_mut(), 1, 7, 0);
+                assert!(local.queue.admit(0));
+                local.queue.push(Way::Get, 0, std::ptr::dangling_mut(), 1, 7, 0);
             }
-            process.full_sync()
+            process.sync(SyncAttr::Default)
         });
         for result in results {
             let error = result.expect_err("an error in phase 2 is fatal for all");
@@ -135,7 +140,7 @@ fn all_may_give_up(processes: Pid, shape: Shape, preemptions: usize) {
         let results = run(&comm, {
             let memory: Arc<Memory> = memory.clone();
             move |process| {
-                let own = process.local.pid;
+                let own = process.pid();
                 memory.write(own, 1);
                 let result = superstep(process, &memory);
                 memory.write(own, 2);

@@ -2,14 +2,14 @@
 
 use lpf_core::arrivals::{Expect, InboxShape, InboxSlot, Link, Travel};
 use lpf_core::slot::Registrant;
-use lpf_core::{Awaited, Cause, Error, GlobalSlot, Slot};
+use lpf_core::{Awaited, Cause, Error, GlobalSlot, Links, Lpf, Runtime, Slot};
 
 use super::explore;
 use super::section::{run, section};
 use crate::barrier::Shape;
 use crate::links::ring::{Bytes, bytes};
 use crate::sync::yield_now;
-use crate::threads::Threads;
+use crate::threads::{self, Tables, Threads};
 
 /// What one of two processes has: a link with the other, and a slot of words to send.
 struct End {
@@ -27,7 +27,7 @@ fn between_two(
     process: impl Fn(&mut Threads, &End) + Clone + Send + Sync + 'static,
 ) {
     among(2, window, preemptions, move |threads| {
-        let link = open(threads, 1 - threads.local.pid);
+        let link = open(threads, 1 - threads.pid());
         let end = End { link, slot: register(threads) };
         process(threads, &end);
     });
@@ -45,12 +45,12 @@ fn among(
         let shape = InboxShape { rings: 1, window, cell_bytes: 32 };
         // What the full sync that activates inboxes would do.
         for pid in 0..procs {
-            let mut outer = Threads::new(comm.clone(), pid, 1).unwrap();
-            outer.add_inbox(shape).unwrap();
+            let mut outer = threads::process(comm.clone(), pid, 1).unwrap();
+            outer.register_inbox(shape).unwrap();
         }
         let process = process.clone();
         run(&comm, move |threads| {
-            let Threads { local, links, .. } = threads;
+            let Tables { local, links } = threads.parts().0;
             links.add_inbox(local, shape);
             links.activate();
             process(threads);
@@ -60,27 +60,36 @@ fn among(
 
 /// Opens the link with `peer` in the one ring of the inbox.
 fn open(threads: &mut Threads, peer: u32) -> Link {
-    threads.open_link(InboxSlot::new(0), 0, peer, 0).unwrap()
+    threads.open(InboxSlot::new(0), 0, peer, 0).unwrap()
 }
 
 fn register(threads: &mut Threads) -> Slot {
-    threads.local.slots.reserve(4, 0).unwrap();
-    threads.local.slots.set_capacity(4, 0);
+    threads.parts().0.local.slots.reserve(4, 0).unwrap();
+    threads.parts().0.local.slots.set_capacity(4, 0);
     register_at(threads, WORDS.as_ptr().cast_mut().cast(), size_of_val(&WORDS))
 }
 
 fn register_at(threads: &mut Threads, place: *mut u8, bytes: usize) -> Slot {
-    threads.local.slots.register_local(place, bytes, Registrant::Caller, 0).unwrap().into()
+    let slots = &mut threads.parts().0.local.slots;
+    slots.register_local(place, bytes, Registrant::Caller, 0).unwrap().into()
+}
+
+/// One look of a wait: progress, and whether the awaited is there. Unlike a poll it reports releases only where it is
+/// time.
+fn look(process: &mut Threads, awaited: Awaited<'_>) -> lpf_core::Result<bool> {
+    let (tables, engine) = process.parts();
+    let looked = engine.poll_links(tables, awaited);
+    looked.map_err(|error| process.fail(error))
 }
 
 impl End {
     /// Puts word `nth` as the next message.
     fn put(&self, process: &mut Threads, nth: usize, travel: Travel) {
-        process.put_on(self.link, self.slot, nth * WORD, WORD, travel).unwrap();
+        process.send(self.link, self.slot, nth * WORD, WORD, travel).unwrap();
     }
 
     fn wait(&self, process: &mut Threads, awaited: Awaited<'_>) {
-        while !process.poll_links(awaited).unwrap() {
+        while !look(process, awaited).unwrap() {
             yield_now();
         }
     }
@@ -88,16 +97,16 @@ impl End {
     /// Waits for `messages` more and gives the words that came.
     fn expect(&self, process: &mut Threads, messages: u32) -> Vec<u64> {
         let expected = [Expect { link: self.link, messages }];
-        process.expect_messages(&expected).unwrap();
+        process.expect(&expected).unwrap();
         self.wait(process, Awaited::Messages(&expected));
         self.words(process, messages)
     }
 
     /// The words of the `messages` messages that came last.
     fn words(&self, process: &mut Threads, messages: u32) -> Vec<u64> {
-        let end = process.awaited_on(self.link).unwrap();
+        let end = process.awaited(self.link).unwrap();
         let word = |nth| {
-            let arrival = process.arrived(self.link, nth).unwrap();
+            let arrival = process.arrival(self.link, nth).unwrap();
             assert_eq!(arrival.bytes, WORD);
             if arrival.landed {
                 // SAFETY: models offer nothing but Bytes.
@@ -113,18 +122,18 @@ impl End {
     }
 
     fn flush(&self, process: &mut Threads) {
-        process.expect_messages(&[]).unwrap();
+        process.expect(&[]).unwrap();
         self.wait(process, Awaited::Flushed);
     }
 
     /// Waits for one message more, in a section that may fail before: whether it came.
     fn awaits_one(&self, process: &mut Threads) -> bool {
         let expected = [Expect::one(self.link)];
-        if process.expect_messages(&expected).is_err() {
+        if process.expect(&expected).is_err() {
             return false;
         }
         loop {
-            match process.poll_links(Awaited::Messages(&expected)) {
+            match look(process, Awaited::Messages(&expected)) {
                 Ok(true) => return true,
                 Ok(false) => yield_now(),
                 Err(_) => return false,
@@ -135,7 +144,7 @@ impl End {
     /// Process 0 goes on when process 1 is here, too: else it has mostly ended before process 1 opens the link, and
     /// nothing was sent that could be revoked. False if the section has failed.
     fn let_both_begin(&self, process: &mut Threads) -> bool {
-        if process.local.pid == 0 {
+        if process.pid() == 0 {
             return self.awaits_one(process);
         }
         self.put(process, 0, Travel::Cell);
@@ -148,13 +157,13 @@ impl End {
 fn one_way(window: u32, messages: usize, preemptions: usize) {
     between_two(window, preemptions, move |process, end| {
         for (nth, &word) in WORDS[..messages].iter().enumerate() {
-            if process.local.pid == 0 {
+            if process.pid() == 0 {
                 if nth == 2 * window as usize {
                     // No more than two windows may wait.
                     end.flush(process);
                 }
                 end.put(process, nth, Travel::Cell);
-                process.expect_messages(&[]).unwrap();
+                process.expect(&[]).unwrap();
             } else {
                 assert_eq!(end.expect(process, 1), [word]);
             }
@@ -213,7 +222,7 @@ fn who_waits_for_credit_reports() {
 #[test]
 fn credit_rides_on_messages_that_nobody_awaits_yet() {
     between_two(1, 3, |process, end| {
-        if process.local.pid == 0 {
+        if process.pid() == 0 {
             end.put(process, 0, Travel::Cell);
             end.flush(process);
             end.put(process, 1, Travel::Cell);
@@ -221,7 +230,7 @@ fn credit_rides_on_messages_that_nobody_awaits_yet() {
             assert_eq!(end.expect(process, 1), [WORDS[2]]);
         } else {
             assert_eq!(end.expect(process, 1), [WORDS[0]]);
-            process.expect_messages(&[]).unwrap();
+            process.expect(&[]).unwrap();
             end.put(process, 2, Travel::Cell);
             assert_eq!(end.expect(process, 1), [WORDS[1]]);
             end.flush(process);
@@ -234,13 +243,13 @@ fn landings(messages: usize, preemptions: usize) {
     between_two(1, preemptions, move |process, end| {
         let areas: Vec<_> = (0..messages).map(|_| bytes()).collect();
         for (nth, area) in areas.iter().enumerate() {
-            if process.local.pid == 0 {
+            if process.pid() == 0 {
                 end.put(process, nth, Travel::Landing);
-                process.expect_messages(&[]).unwrap();
+                process.expect(&[]).unwrap();
             } else {
                 let place = std::ptr::from_ref(area).cast_mut().cast();
                 let slot = register_at(process, place, WORD);
-                process.offer_on(end.link, slot, 0, WORD).unwrap();
+                process.offer(end.link, slot, 0, WORD).unwrap();
                 assert_eq!(end.expect(process, 1), [WORDS[nth]]);
                 // SAFETY: the area is this process's again.
                 area.with_mut(|bytes| unsafe { (*bytes)[0] = 0 });
@@ -265,21 +274,21 @@ fn a_place_of_offers_is_used_again() {
 #[test]
 fn an_offer_is_revoked_or_its_copy_awaited() {
     between_two(1, 3, |process, end| {
-        if process.local.pid == 0 {
+        if process.pid() == 0 {
             if end.let_both_begin(process) {
                 // The section may have failed before or after.
-                let _ = process.put_on(end.link, end.slot, 0, WORD, Travel::Landing);
-                let _ = process.poll_links(Awaited::Flushed);
+                let _ = process.send(end.link, end.slot, 0, WORD, Travel::Landing);
+                let _ = look(process, Awaited::Flushed);
             }
             return;
         }
         let area = bytes();
         let place = std::ptr::from_ref(&area).cast_mut().cast();
         let slot = register_at(process, place, WORD);
-        process.offer_on(end.link, slot, 0, WORD).unwrap();
+        process.offer(end.link, slot, 0, WORD).unwrap();
         end.let_both_begin(process);
         let cause = Cause::Panicked { message: String::new() };
-        process.fail_before(1, Error::fatal(1, 0, cause));
+        process.fail(Error::fatal(1, 0, cause));
         // SAFETY: the area is this process's own.
         area.with_mut(|bytes| unsafe { (*bytes)[0] = 0 });
     });
@@ -291,13 +300,13 @@ fn lend(process: &mut Threads, end: &End, area: &Bytes) -> lpf_core::Result<()> 
     area.with_mut(|bytes| unsafe { bytes.cast::<u64>().write_unaligned(WORDS[1]) });
     let place = std::ptr::from_ref(area).cast_mut().cast();
     let slot = register_at(process, place, WORD);
-    process.put_on(end.link, slot, 0, WORD, Travel::Parts(WORD))
+    process.send(end.link, slot, 0, WORD, Travel::Parts(WORD))
 }
 
 /// Reads the word of the message awaited last, which is lent.
 fn read_lent(process: &Threads, end: &End) -> u64 {
-    let nth = process.awaited_on(end.link).unwrap() - 1;
-    let arrival = process.arrived(end.link, nth).unwrap();
+    let nth = process.awaited(end.link).unwrap() - 1;
+    let arrival = process.arrival(end.link, nth).unwrap();
     // SAFETY: models lend nothing but Bytes.
     let area = unsafe { &*arrival.data.cast::<Bytes>() };
     // SAFETY: it holds a word, unaligned.
@@ -308,18 +317,18 @@ fn read_lent(process: &Threads, end: &End) -> u64 {
 #[test]
 fn what_is_lent_comes_back() {
     between_two(1, 2, |process, end| {
-        if process.local.pid == 0 {
+        if process.pid() == 0 {
             let area = bytes();
             lend(process, end, &area).unwrap();
             end.flush(process);
             // SAFETY: the area is this process's again.
             area.with_mut(|bytes| unsafe { (*bytes)[0] = 0 });
             end.put(process, 2, Travel::Cell);
-            process.expect_messages(&[]).unwrap();
+            process.expect(&[]).unwrap();
             end.flush(process);
         } else {
             let expected = [Expect::one(end.link)];
-            process.expect_messages(&expected).unwrap();
+            process.expect(&expected).unwrap();
             end.wait(process, Awaited::Messages(&expected));
             assert_eq!(read_lent(process, end), WORDS[1]);
             assert_eq!(end.expect(process, 1), [WORDS[2]]);
@@ -332,11 +341,11 @@ fn what_is_lent_comes_back() {
 fn a_loan_is_revoked_or_its_reader_awaited() {
     between_two(1, 3, |process, end| {
         end.let_both_begin(process);
-        if process.local.pid == 0 {
+        if process.pid() == 0 {
             let area = bytes();
             lend(process, end, &area).unwrap();
             let cause = Cause::Panicked { message: String::new() };
-            process.fail_before(1, Error::fatal(0, 0, cause));
+            process.fail(Error::fatal(0, 0, cause));
             // SAFETY: the area is this process's own.
             area.with_mut(|bytes| unsafe { (*bytes)[0] = 0 });
             return;
@@ -345,7 +354,7 @@ fn a_loan_is_revoked_or_its_reader_awaited() {
             return;
         }
         assert_eq!(read_lent(process, end), WORDS[1]);
-        let _ = process.expect_messages(&[]);
+        let _ = process.expect(&[]);
     });
 }
 
@@ -355,23 +364,23 @@ fn a_loan_is_revoked_or_its_reader_awaited() {
 #[test]
 fn a_ring_goes_from_sender_to_sender() {
     among(3, 1, 2, |process| {
-        if process.local.pid == 0 {
+        if process.pid() == 0 {
             let end = end_of(open(process, 1));
             assert_eq!(end.expect(process, 1), [WORDS[1]]);
-            process.close_link(end.link).unwrap();
+            process.close(end.link).unwrap();
             let expected = [Expect::one(open(process, 2))];
-            process.expect_messages(&expected).unwrap();
-            if process.poll_links(Awaited::Messages(&expected)).unwrap() {
+            process.expect(&expected).unwrap();
+            if look(process, Awaited::Messages(&expected)).unwrap() {
                 assert_eq!(end_of(expected[0].link).words(process, 1), [WORDS[2]]);
             }
         } else {
             let end = End { link: open(process, 0), slot: register(process) };
-            end.put(process, process.local.pid as usize, Travel::Cell);
-            if process.local.pid == 1 {
+            end.put(process, process.pid() as usize, Travel::Cell);
+            if process.pid() == 1 {
                 end.flush(process);
-                process.close_link(end.link).unwrap();
+                process.close(end.link).unwrap();
             } else {
-                let _ = process.poll_links(Awaited::Flushed).unwrap();
+                let _ = look(process, Awaited::Flushed).unwrap();
             }
         }
     });

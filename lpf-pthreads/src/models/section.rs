@@ -13,7 +13,7 @@ use super::SLEEPING;
 use crate::Config;
 use crate::barrier::{Barrier, Shape};
 use crate::comm::Comm;
-use crate::threads::Threads;
+use crate::threads::{self, Threads};
 
 /// A section whose waits sleep at once.
 pub(super) fn section(processes: Pid, shape: &Shape, timeout: Option<Duration>) -> Arc<Comm> {
@@ -33,10 +33,8 @@ pub(super) fn run<R: 'static>(
     let one = {
         let comm = comm.clone();
         move |pid: Pid| {
-            let mut threads = Threads::new(comm.clone(), pid, 1).unwrap();
-            // Models end without the closing meeting.
-            threads.left = true;
-            process(&mut threads)
+            // Models end without the closing meeting: the process has not entered.
+            process(&mut threads::process(comm.clone(), pid, 1).unwrap())
         }
     };
     let others: Vec<_> = (1..comm.processes() as Pid)

@@ -4,11 +4,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use lpf_core::Pid;
 use lpf_core::request::{List, Request, Way};
+use lpf_core::runtime::LocalState;
 
 use super::bits;
 use crate::barrier::PAYLOAD;
 use crate::comm::{ROWS_IN_LINE, Row};
-use crate::threads::Threads;
+use crate::threads::ThreadEngine;
 
 /// Puts in a line: word 0 is the number of puts; each is a head word (target, length), the place
 /// at the target, and its bytes.
@@ -17,44 +18,53 @@ pub(super) const HEAD_WORDS: usize = 2;
 /// More puts than this are never worth looking whether they fit.
 const MOST_INLINE: usize = 6;
 
-impl Threads {
+impl ThreadEngine {
     /// Completes the request lists and shows them; returns what the first meeting has to know.
-    pub(super) fn announce(&mut self) -> u32 {
+    #[inline]
+    pub(super) fn announce(&mut self, local: &mut LocalState) -> u32 {
+        if local.queue.used() == 0 && local.is_silent() {
+            return bits::SYNC;
+        }
+        self.announce_all(local)
+    }
+
+    #[inline]
+    fn announce_all(&mut self, local: &mut LocalState) -> u32 {
         let mut mine = bits::SYNC;
-        if self.local.changes.any() {
-            mine |= self.announce_changes();
+        if local.changes.any() {
+            mine |= self.announce_changes(local);
         }
-        if self.local.slots.has_abandoned() {
-            mine |= self.announce_abandoned();
+        if local.slots.has_abandoned() {
+            mine |= self.announce_abandoned(local);
         }
-        if self.local.is_checked() {
+        if local.is_checked() {
             mine |= bits::SECOND;
         }
-        if self.local.queue.used() == 0 {
+        if local.queue.used() == 0 {
             return mine;
         }
-        if self.local.queue.used() <= MOST_INLINE
-            && !self.local.queue.has_gets()
-            && !self.local.is_checked()
-            && self.write_payload()
+        if local.queue.used() <= MOST_INLINE
+            && !local.queue.has_gets()
+            && !local.is_checked()
+            && self.write_payload(local)
         {
-            self.local.queue.reset();
+            local.queue.reset();
             return mine | bits::PAYLOAD;
         }
-        if self.local.nprocs as usize <= ROWS_IN_LINE {
-            self.write_rows_in_line();
+        if local.nprocs as usize <= ROWS_IN_LINE {
+            self.write_rows_in_line(local);
         } else {
-            self.write_rows();
+            self.write_rows(local);
         }
         mine | bits::ROWS
     }
 
-    fn write_rows_in_line(&mut self) {
+    fn write_rows_in_line(&self, local: &mut LocalState) {
         let epoch = self.epoch.wrapping_add(1);
-        for other in 0..self.local.nprocs {
-            let gets = self.local.queue.count(Way::Get, other);
-            let row = Row { puts: self.local.queue.finish(Way::Put, other), gets };
-            let line = self.comm.barrier.line(self.local.pid as usize, epoch);
+        for other in 0..local.nprocs {
+            let gets = local.queue.count(Way::Get, other);
+            let row = Row { puts: local.queue.finish(Way::Put, other), gets };
+            let line = self.comm.barrier.line(local.pid as usize, epoch);
             let at = 2 * other as usize;
             for (place, word) in line.payload[at..at + 2].iter().zip(row.to_words()) {
                 place.store(word, Relaxed);
@@ -62,14 +72,14 @@ impl Threads {
         }
     }
 
-    fn write_rows(&mut self) {
-        for place in 0..self.local.queue.places() {
-            let Some((way, other)) = self.local.queue.list_at(place) else { continue };
-            let gets = self.local.queue.count(Way::Get, other);
+    fn write_rows(&self, local: &mut LocalState) {
+        for place in 0..local.queue.places() {
+            let Some((way, other)) = local.queue.list_at(place) else { continue };
+            let gets = local.queue.count(Way::Get, other);
             let puts = match way {
-                Way::Put => self.local.queue.finish(Way::Put, other),
+                Way::Put => local.queue.finish(Way::Put, other),
                 // Its row is written with its puts.
-                Way::Get if self.local.queue.count(Way::Put, other) > 0 => continue,
+                Way::Get if local.queue.count(Way::Put, other) > 0 => continue,
                 Way::Get => List::EMPTY,
             };
             // SAFETY: before this process's arrival at the first meeting.
@@ -78,28 +88,28 @@ impl Threads {
     }
 
     /// What process `from` has for this one, in the meeting that opened this sync.
-    pub(super) fn read_row(&self, from: Pid, epoch: u32) -> Row {
-        let line = self.comm.barrier.line(from as usize, epoch);
+    pub(super) fn read_row(&self, local: &LocalState, from: Pid) -> Row {
+        let line = self.comm.barrier.line(from as usize, self.epoch);
         if line.bits() & bits::ROWS != bits::ROWS {
             return Row::EMPTY;
         }
-        if self.local.nprocs as usize > ROWS_IN_LINE {
+        if local.nprocs as usize > ROWS_IN_LINE {
             // SAFETY: between the two meetings.
-            return unsafe { self.comm.peers[from as usize].row(self.local.pid, self.meeting) };
+            return unsafe { self.comm.peers[from as usize].row(local.pid, self.meeting) };
         }
-        let at = 2 * self.local.pid as usize;
+        let at = 2 * local.pid as usize;
         Row::from_words([0, 1].map(|word| line.payload[at + word].load(Relaxed)))
     }
 
     /// Writes all puts into this process's line, if they are small enough.
-    fn write_payload(&mut self) -> bool {
+    fn write_payload(&self, local: &mut LocalState) -> bool {
         let epoch = self.epoch.wrapping_add(1);
         let mut words = [0u64; PAYLOAD];
         let mut at = FIRST_PUT;
-        for place in 0..self.local.queue.places() {
-            let Some((Way::Put, other)) = self.local.queue.list_at(place) else { continue };
-            let requests = self.local.queue.count(Way::Put, other);
-            let list = self.local.queue.finish(Way::Put, other);
+        for place in 0..local.queue.places() {
+            let Some((Way::Put, other)) = local.queue.list_at(place) else { continue };
+            let requests = local.queue.count(Way::Put, other);
+            let list = local.queue.finish(Way::Put, other);
             let mut moved = 0;
             // SAFETY: the list was just finished by this thread.
             let fits = unsafe {
@@ -121,7 +131,7 @@ impl Threads {
             }
             words[0] += u64::from(requests);
         }
-        let line = self.comm.barrier.line(self.local.pid as usize, epoch);
+        let line = self.comm.barrier.line(local.pid as usize, epoch);
         for (place, &word) in line.payload.iter().zip(&words[..at]) {
             place.store(word, Relaxed);
         }

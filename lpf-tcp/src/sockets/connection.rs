@@ -7,7 +7,7 @@ use std::io;
 use std::net::Shutdown;
 
 use lpf_control::connection::reason;
-use lpf_core::messages::{Broken, Outcome, Piece, Rank};
+use lpf_messages::{Broken, Outcome, Piece, Rank};
 
 use super::doubt::Doubt;
 use super::frame::Header;

@@ -18,7 +18,7 @@
 //! *end*, a header once more, which says whether the message is all that it should be: `E` for yes, `X` for
 //! no. The receiver waits for it before it takes the message for one.
 
-use lpf_core::messages::Tag;
+use lpf_messages::Tag;
 
 /// Length of a header.
 pub(super) const HEADER: usize = 16;

@@ -6,7 +6,7 @@
 //! connection keeps nothing but a piece of a header.
 
 use lpf_control::connection::{CLOSED, reason};
-use lpf_core::messages::{Piece, Rank, Tag};
+use lpf_messages::{Piece, Rank, Tag};
 
 use super::frame::{HEADER, Header, Kind, NO_TAG, no_frame};
 use super::matching::{Matching, Place, Stage};

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::{Index, IndexMut};
 
-use lpf_core::messages::network::{Chain, Forgotten, Slab};
-use lpf_core::messages::{Rank, Tag};
+use lpf_messages::network::{Chain, Forgotten, Slab};
+use lpf_messages::{Rank, Tag};
 
 use super::frame::{HEADER, Header, NO_TAG};
 use super::pieces::Pieces;

@@ -4,9 +4,9 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use lpf_control::connection::Stream;
-use lpf_core::messages::network::Pace;
-use lpf_core::messages::{Broken, Outcome, Piece, Rank, Tag, Ticket};
 use lpf_core::process::Maker;
+use lpf_messages::network::Pace;
+use lpf_messages::{Broken, Outcome, Piece, Rank, Tag, Ticket};
 
 use super::connection::Connection;
 use super::frame::{Header, Kind, LONG, LONGEST};
@@ -111,7 +111,7 @@ impl Network {
     }
 
     /// # Safety
-    /// As [`Transport::send`](lpf_core::messages::Transport::send).
+    /// As [`Transport::send`](lpf_messages::Transport::send).
     pub(super) unsafe fn send(&mut self, to: Rank, tag: Tag, pieces: &[Piece]) -> Outcome<Ticket> {
         self.connection(to)?.can_send()?;
         let place = self.operation(true, to, tag, pieces)?;
@@ -139,7 +139,7 @@ impl Network {
     }
 
     /// # Safety
-    /// As [`Transport::receive`](lpf_core::messages::Transport::receive).
+    /// As [`Transport::receive`](lpf_messages::Transport::receive).
     pub(super) unsafe fn receive(
         &mut self,
         from: Rank,

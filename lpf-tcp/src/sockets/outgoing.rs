@@ -6,8 +6,8 @@ mod tests;
 use std::collections::VecDeque;
 use std::io;
 
-use lpf_core::messages::Piece;
-use lpf_core::messages::network::Slab;
+use lpf_messages::Piece;
+use lpf_messages::network::Slab;
 
 use super::frame::{HEADER, given_up, has_end};
 use super::matching::{Operation, Stage};

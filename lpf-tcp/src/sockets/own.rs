@@ -3,7 +3,7 @@
 //! A send keeps its bytes until the receive is there, so that none needs a buffer but those that
 //! are copied before it.
 
-use lpf_core::messages::{Outcome, Tag};
+use lpf_messages::{Outcome, Tag};
 
 use super::matching::Stage;
 use super::network::Network;

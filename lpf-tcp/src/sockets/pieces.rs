@@ -1,6 +1,6 @@
 //! The memory of a message: pieces, one behind the other, and how far they are done.
 
-use lpf_core::messages::Piece;
+use lpf_messages::Piece;
 
 use super::frame::LONGEST;
 

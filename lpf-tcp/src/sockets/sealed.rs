@@ -331,7 +331,7 @@ mod tests {
     use std::thread;
 
     use lpf_control::rendezvous::{Meeting, Secret, bind_first};
-    use lpf_core::messages::Piece;
+    use lpf_messages::Piece;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! The memory that one call reads or writes: pieces of it, in order.
 
-use lpf_core::messages::Piece;
+use lpf_messages::Piece;
 
 /// The most pieces that one call takes: `UIO_MAXIOV` of Linux, `IOV_MAX` elsewhere.
 const MOST: usize = 1024;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lpf_conformance::{Harness, Hooked, Mode, PROCS, Pace};
-use lpf_core::messages::Way;
+use lpf_core::settings::Exchange;
 use lpf_core::{Args, Pid, Program, Result};
 use lpf_tcp::TcpJob;
 
@@ -11,14 +11,14 @@ use crate::members::{self, Role, Team, hook_here};
 
 /// Sections between processes, with the first exchange made in one way. With Bruck's the connections are sealed, so that
 /// the suite runs on both kinds.
-pub(crate) struct Tcp(pub(crate) Way);
+pub(crate) struct Tcp(pub(crate) Exchange);
 
 /// The servers of all sections, one section at a time: on unsealed and on sealed connections.
 static TEAMS: Mutex<[Option<(Team, TcpJob)>; 2]> = Mutex::new([None, None]);
 
 impl Tcp {
     fn is_sealed(&self) -> bool {
-        self.0 == Way::Bruck
+        self.0 == Exchange::Bruck
     }
 }
 

@@ -5,22 +5,22 @@
 mod harness;
 mod members;
 
-use lpf_core::messages::Way;
+use lpf_core::settings::Exchange;
 
 use harness::Tcp;
 
 mod direct {
-    lpf_conformance::primitives!(super::Tcp(super::Way::Direct));
+    lpf_conformance::primitives!(super::Tcp(super::Exchange::Direct));
 }
 
 mod bruck {
-    lpf_conformance::primitives!(super::Tcp(super::Way::Bruck));
+    lpf_conformance::primitives!(super::Tcp(super::Exchange::Bruck));
 }
 
 /// What this program does where a section started it; in an ordinary run, nothing.
 #[test]
 fn serve() {
     // Bounds on time are looked at here, too.
-    lpf_conformance::begin(&Tcp(Way::Direct));
+    lpf_conformance::begin(&Tcp(Exchange::Direct));
     members::serve_if_asked();
 }

@@ -5,9 +5,9 @@ use std::process::{Child, Command, Stdio};
 
 use lpf_conformance::Hooked;
 use lpf_control::rendezvous::{Meeting, Secret, bind_first};
-use lpf_core::messages::Environment;
-use lpf_core::messages::code::CodePlace;
 use lpf_core::{Args, Pid, Program};
+use lpf_messages::Environment;
+use lpf_messages::code::CodePlace;
 use lpf_tcp::TcpJob;
 use serde::{Deserialize, Serialize};
 

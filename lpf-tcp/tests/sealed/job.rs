@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use lpf_conformance::{Mode, NoControl};
 use lpf_control::rendezvous::{Joined, MeetError, Meeting, Secret};
-use lpf_core::messages::{Environment, Piece, Tag, Transport, Way};
+use lpf_core::settings::Exchange;
 use lpf_core::{Args, Context, Lpf, Result};
+use lpf_messages::{Environment, Piece, Tag, Transport};
 use lpf_tcp::sockets::Sockets;
 
 use crate::PATIENCE;
@@ -138,7 +139,7 @@ pub(crate) fn last_word(relay: &Relay) -> String {
 }
 
 fn environment() -> Environment {
-    Mode::default().between_processes(Way::Direct)
+    Mode::default().between_processes(Exchange::Direct)
 }
 
 fn process(joined: Joined, supersteps: Option<u32>) -> Outcome {

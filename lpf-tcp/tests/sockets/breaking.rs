@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Read};
 
-use lpf_core::messages::{Ticket, Transport};
+use lpf_messages::{Ticket, Transport};
 use lpf_tcp::sockets::Sockets;
 
 use crate::support::*;

@@ -1,6 +1,6 @@
 //! Giving up sends and receives at every stage of theirs.
 
-use lpf_core::messages::Transport;
+use lpf_messages::Transport;
 
 use crate::support::*;
 

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 
-use lpf_core::messages::{Tag, Ticket, Transport};
+use lpf_messages::{Tag, Ticket, Transport};
 use lpf_tcp::sockets::Sockets;
 
 use crate::memory::peak_of;

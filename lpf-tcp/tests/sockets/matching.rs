@@ -1,6 +1,6 @@
 //! Which message goes to which receive.
 
-use lpf_core::messages::{Tag, Transport};
+use lpf_messages::{Tag, Transport};
 
 use crate::support::*;
 

@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use lpf_core::messages::{Piece, Transport};
+use lpf_messages::{Piece, Transport};
 
 use crate::support::*;
 
@@ -73,7 +73,7 @@ pub(crate) fn peak_of(act: impl FnOnce()) -> isize {
 /// Rounds of everything that a superstep does, all processes in one thread. The contexts change,
 /// as those of sections do.
 fn round(nets: &mut [Net], number: u32, sources: &[Vec<u8>], targets: &mut [Vec<u8>]) {
-    let tag = |channel| lpf_core::messages::Tag { context: number, channel };
+    let tag = |channel| lpf_messages::Tag { context: number, channel };
     let p = nets.len();
     let mut tickets = [const { None }; 64];
     let mut free = tickets.iter_mut();

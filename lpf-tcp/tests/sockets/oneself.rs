@@ -1,6 +1,6 @@
 //! Messages of a process to itself.
 
-use lpf_core::messages::{Piece, Transport};
+use lpf_messages::{Piece, Transport};
 
 use crate::support::*;
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use lpf_core::messages::{Piece, Ticket, Transport};
+use lpf_messages::{Piece, Ticket, Transport};
 use proptest::prelude::*;
 use proptest::sample::Index;
 

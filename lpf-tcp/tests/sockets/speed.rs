@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use lpf_core::messages::{Ticket, Transport};
+use lpf_messages::{Ticket, Transport};
 
 use crate::support::*;
 

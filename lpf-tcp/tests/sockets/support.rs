@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 pub(crate) use lpf_conformance::NoControl;
 use lpf_control::connection::Stream;
 use lpf_control::rendezvous::{Meeting, Secret, bind_first};
-use lpf_core::messages::{Broken, Outcome, Piece, Rank, Tag, Ticket, Transport};
+use lpf_messages::{Broken, Outcome, Piece, Rank, Tag, Ticket, Transport};
 use lpf_tcp::sockets::Sockets;
 
 /// Nothing here waits longer.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use lpf_conformance::allowed;
-use lpf_core::messages::{Piece, Transport};
+use lpf_messages::{Piece, Transport};
 
 use crate::support::*;
 

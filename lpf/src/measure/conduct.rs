@@ -1,6 +1,6 @@
 //! Process 0 decides which pattern is timed next, and all follow.
 
-use lpf_core::messages::Traffic;
+use lpf_core::Traffic;
 use lpf_core::{Area, Context, Local, Lpf, Result};
 
 use super::superstep::{Areas, Pattern, Timing, time_batch};

@@ -2,9 +2,9 @@
 //! (Proficz and Ocetkiewicz 2020).
 //!
 //! A vector is cut into segments. In a round, which takes the *round time* d, a process sends at most one segment
-//! and receives at most one. All numbers are integers, so that all processes make the same schedule. Three
+//! and receives at most one. All numbers are integers, so that all processes make the same schedule. Two
 //! algorithms make it, with the same transfers in the same order ([`Scheduler`]). They pass on each transfer at once, and
-//! keep none.
+//! keep none. Tests compare both with the paper's segment tree.
 
 mod bits;
 mod canonical;
@@ -14,7 +14,6 @@ mod linear;
 mod tests;
 mod timeline;
 mod to_all;
-mod tree;
 mod window;
 
 use std::fmt;
@@ -135,8 +134,6 @@ pub enum Scheduler {
     /// By search among all processes for each segment (Listing 2, with the state P'): a bit for each process and
     /// segment.
     Linear,
-    /// By a segment tree over the processes' columns (Listings 3 to 8, corrected): at most 5 bits.
-    Tree,
     /// By counting, for all segments at once, the processes that may still send them: 2 bits, and for each segment at
     /// most twice the bits of the number of processes.
     Bits,
@@ -144,13 +141,12 @@ pub enum Scheduler {
 
 impl Scheduler {
     /// All of them.
-    pub const ALL: [Self; 3] = [Scheduler::Linear, Scheduler::Tree, Scheduler::Bits];
+    pub const ALL: [Self; 2] = [Scheduler::Linear, Scheduler::Bits];
 
     /// Its name in commands.
     pub fn name(self) -> &'static str {
         match self {
             Scheduler::Linear => "linear",
-            Scheduler::Tree => "segment-tree",
             Scheduler::Bits => "bits",
         }
     }
@@ -160,7 +156,6 @@ impl Scheduler {
     pub fn bytes(self, processes: usize, segments: usize) -> usize {
         match self {
             Scheduler::Linear => linear::bytes(processes, segments),
-            Scheduler::Tree => tree::bytes(processes, segments),
             Scheduler::Bits => bits::bytes(processes, segments),
         }
     }
@@ -170,7 +165,6 @@ impl Scheduler {
     pub fn schedule(self, instance: &Instance, mut each: impl FnMut(Transfer)) {
         match self {
             Scheduler::Linear => linear::schedule(instance, &mut each),
-            Scheduler::Tree => tree::schedule(instance, &mut each),
             Scheduler::Bits => bits::schedule(instance, &mut each),
         }
     }

@@ -1,6 +1,6 @@
 //! The end of a network that all processes close together: all of them, or none.
 
-use lpf_core::messages::Rank;
+use lpf_messages::Rank;
 
 use super::Hub;
 use crate::plane::mail::Mail;

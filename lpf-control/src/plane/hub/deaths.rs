@@ -1,7 +1,7 @@
 //! Deaths and departures: who is told, and which sections end.
 
-use lpf_core::messages::{Rank, SectionId};
 use lpf_core::{Cause, Error};
+use lpf_messages::{Rank, SectionId};
 
 use super::section::Section;
 use super::{Hub, Presence};

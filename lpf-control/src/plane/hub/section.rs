@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use lpf_core::board::{Record, Topic};
-use lpf_core::messages::{Rank, SectionId};
 use lpf_core::{Error, Pid};
+use lpf_messages::{Rank, SectionId};
 
 use crate::plane::mail::Mail;
 use crate::plane::rules::{Garbled, MOST_WRITTEN, weight};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lpf_core::board::{Record, Topic};
-use lpf_core::messages::Rank;
 use lpf_core::waits::Status;
 use lpf_core::{Cause, Error, Pid};
+use lpf_messages::Rank;
 
 use crate::plane::questions::Questions;
 use crate::plane::rules::{MOST_WRITTEN, weight};

@@ -1,6 +1,6 @@
 //! The stream that goes out, whatever the socket takes at a time.
 
-use lpf_core::messages::Tag;
+use lpf_messages::Tag;
 use proptest::prelude::*;
 
 use super::super::frame::{Header, Kind};

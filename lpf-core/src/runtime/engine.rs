@@ -1,0 +1,326 @@
+//! What a backend supplies: the way that bytes, barriers and failures take between its processes.
+
+use super::links::{End, LinkTable, OpenLink};
+use super::{LocalState, Process, Purpose, Registrations, Room};
+use crate::arrivals::{Arrival, InboxShape, InboxSlot, Link, Travel};
+use crate::attr::SyncAttr;
+use crate::board::Board;
+use crate::error::{Error, Result};
+use crate::lpf::Awaited;
+use crate::machine::Machine;
+use crate::process::Maker;
+use crate::program::Program;
+use crate::slot::Slot;
+use crate::traffic::Traffic;
+use crate::waits::Consult;
+use crate::{Args, Pid};
+
+/// The tables of one process, which core keeps and an engine reads and fills.
+#[derive(Debug)]
+pub struct Tables<E> {
+    /// Requests, slots, capacities, checked mode.
+    pub local: LocalState,
+    /// Inboxes and links.
+    pub links: LinkTable<E>,
+}
+
+/// The announcements of all processes at a barrier together, one bit for each kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Announced(pub u32);
+
+impl Announced {
+    /// Global slots or inboxes were registered or deregistered.
+    pub const REGISTERED: u32 = 1;
+    /// A capacity changes.
+    pub const RESIZED: u32 = 1 << 1;
+    /// All processes may have abandoned the same slots.
+    pub const ABANDONED: u32 = 1 << 2;
+    /// This bit and the higher ones are the engine's own.
+    pub const ENGINE: u32 = 1 << 3;
+
+    /// Whether any of these bits is set.
+    #[inline]
+    pub fn has(self, bits: u32) -> bool {
+        self.0 & bits != 0
+    }
+}
+
+/// The engine under one process of a section.
+///
+/// An engine gives facts; core decides, and words the errors. *Fatal* errors that an engine returns are declared by
+/// [`Process`], unless the method says that it declares them itself: the report that stands is what the caller gets.
+///
+/// # Safety
+/// The promises of [`Lpf`](crate::Lpf), in what concerns memory:
+/// - only requests, puts on links and offers lead to reads and writes of other processes' memory, within ranges that were
+///   checked against slots of that time;
+/// - requests are carried out between the barrier and the return of [`complete`](Self::complete), and none is
+///   after a barrier that failed;
+/// - [`End`] and [`wait_for`](Self::wait_for) report the memory that a link still reads or may write;
+/// - after [`give_up`](Self::give_up) and [`leave`](Self::leave) no other process touches this process's memory, or
+///   [`memory_is_quiet`](Self::memory_is_quiet) is false.
+pub unsafe trait Engine: Send + Sized {
+    /// The part of a link that this engine keeps.
+    type End: End + std::fmt::Debug + Send;
+    /// The registers beside the context.
+    type Board: Board;
+    /// The memory of a rehook, which a process gets before its barrier: after a refusal it does not arrive there.
+    type Prepared;
+
+    // Facts.
+
+    /// The process of the system that this engine belongs to: a forked child must not use it.
+    fn maker(&self) -> Maker;
+
+    /// As [`Runtime::strict`](crate::Runtime::strict).
+    fn strict(&self) -> bool;
+
+    /// As [`Lpf::probe`](crate::Lpf::probe).
+    fn machine(&self, local: &LocalState) -> Machine;
+
+    /// As [`Runtime::board`](crate::Runtime::board).
+    fn board(&self, local: &LocalState) -> Self::Board;
+
+    /// As [`Runtime::memory_is_quiet`](crate::Runtime::memory_is_quiet).
+    fn memory_is_quiet(&self) -> bool {
+        true
+    }
+
+    /// As [`Runtime::traffic`](crate::Runtime::traffic).
+    fn traffic(&self) -> Option<Traffic> {
+        None
+    }
+
+    /// The engine's part of larger capacities.
+    fn room(&mut self) -> impl Room + '_;
+
+    // The barrier, and what follows it.
+
+    /// Phase 1: announces this process's requests and changes, and waits until all processes have arrived for the same
+    /// purpose. Returns what all announced.
+    ///
+    /// # Errors
+    /// *Fatal* if the section failed, if it is hopeless that all arrive, or if they arrive for different purposes
+    /// ([`mismatch`](super::mismatch)).
+    fn meet(
+        &mut self,
+        tables: &mut Tables<Self::End>,
+        purpose: Purpose,
+        attr: SyncAttr<'_>,
+    ) -> Result<Announced>;
+
+    /// The end of a barrier after which there is nothing to carry out: a full sync in which no process announced
+    /// anything, or another purpose. After [`Purpose::Count`] it fails if messages were sent to this process and not
+    /// awaited.
+    ///
+    /// # Errors
+    /// *Fatal*.
+    fn end_barrier(&mut self, tables: &mut Tables<Self::End>, purpose: Purpose) -> Result<()>;
+
+    /// Runs what other processes count on between the barrier and the end of a full sync. An engine whose processes copy
+    /// from each other's memory ends the program if it panics.
+    #[inline]
+    fn bound<R>(f: impl FnOnce() -> R) -> R {
+        f()
+    }
+
+    /// In checked mode: hands the requests and registrations of all processes to
+    /// [`LocalState::check_superstep`].
+    ///
+    /// # Errors
+    /// Those of the check.
+    fn check_superstep(&mut self, tables: &mut Tables<Self::End>) -> Result<()>;
+
+    /// The registrations of the processes: enough of them to find two that differ, if any do.
+    fn registrations(&self) -> impl Iterator<Item = Registrations>;
+
+    /// The least capacity for requests that any process wants.
+    fn agreed_requests(&self) -> usize;
+
+    /// Whether all processes have abandoned the same slots, and any.
+    fn agrees_on_abandoned(&self, local: &LocalState) -> bool;
+
+    /// Phases 2 to 4: carries out all requests that concern this process, in some serial order, unless `found` is an
+    /// error; the processes that depend on it fail then. When it returns, no request of this superstep touches this
+    /// process's memory.
+    ///
+    /// # Errors
+    /// *Fatal*: what was found, or what another process found.
+    fn complete(
+        &mut self,
+        tables: &mut Tables<Self::End>,
+        announced: Announced,
+        found: Result<()>,
+    ) -> Result<()>;
+
+    /// Registrations and resizes came into force.
+    ///
+    /// # Errors
+    /// *Fatal* if messages were sent into an inbox that was deregistered, and not awaited.
+    fn apply(&mut self, tables: &mut Tables<Self::End>, announced: Announced) -> Result<()>;
+
+    /// The slots that all processes have abandoned are gone.
+    fn forget_abandoned(&mut self, _local: &LocalState) {}
+
+    /// A superstep has ended.
+    #[inline]
+    fn end_superstep(&mut self, _superstep: u64) {}
+
+    // Failure.
+
+    /// Makes it known that this process comes to no further barrier, and why. The first report of a section stands, and
+    /// is returned. In a forked child nothing becomes known.
+    fn declare(&mut self, local: &LocalState, error: Error) -> Error;
+
+    /// Ends this process's part of a failed section. Called once, and not in a forked child.
+    fn give_up(&mut self, tables: &mut Tables<Self::End>);
+
+    // Sections.
+
+    /// As [`Lpf::exec`](crate::Lpf::exec).
+    ///
+    /// # Errors
+    /// As there.
+    fn exec<P: Program>(
+        &mut self,
+        local: &LocalState,
+        procs: Pid,
+        program: P,
+        args: Args<'_>,
+    ) -> Result<()>;
+
+    /// Gets ready for a rehook.
+    ///
+    /// # Errors
+    /// *Mitigable* if memory is refused.
+    fn prepare_rehook(&mut self, local: &LocalState) -> Result<Self::Prepared>;
+
+    /// This process of the inner section, after the barrier.
+    ///
+    /// # Errors
+    /// *Fatal* for this section; *mitigable* if the inner one has failed because memory is refused.
+    fn rehook(&mut self, local: &LocalState, prepared: Self::Prepared) -> Result<Process<Self>>;
+
+    /// This process has left the section; after a failure if `has_failed`. Not called in a forked child.
+    fn leave(&mut self, _tables: &mut Tables<Self::End>, _has_failed: bool) {}
+
+    // Links.
+
+    /// Memory for an inbox, entered in the table.
+    ///
+    /// # Errors
+    /// As [`Links::register_inbox`](crate::Links::register_inbox).
+    fn add_inbox(&mut self, tables: &mut Tables<Self::End>, shape: InboxShape)
+    -> Result<InboxSlot>;
+
+    /// Takes an inbox out of the table. Its memory stays until the next full sync is over.
+    ///
+    /// # Errors
+    /// As [`Links::deregister_inbox`](crate::Links::deregister_inbox).
+    fn remove_inbox(&mut self, tables: &mut Tables<Self::End>, inbox: InboxSlot) -> Result<()>;
+
+    /// As [`Links::open`](crate::Links::open).
+    ///
+    /// # Errors
+    /// As there.
+    fn open(
+        &mut self,
+        tables: &mut Tables<Self::End>,
+        inbox: InboxSlot,
+        ring: u32,
+        peer: Pid,
+        peer_ring: u32,
+    ) -> Result<Link>;
+
+    /// As [`Links::close`](crate::Links::close).
+    ///
+    /// # Errors
+    /// As there.
+    fn close(&mut self, tables: &mut Tables<Self::End>, link: Link) -> Result<()>;
+
+    /// As [`Links::send`](crate::Links::send).
+    ///
+    /// # Errors
+    /// As there.
+    fn send(
+        &mut self,
+        tables: &mut Tables<Self::End>,
+        link: Link,
+        src: Slot,
+        src_offset: usize,
+        bytes: usize,
+        travel: Travel,
+    ) -> Result<()>;
+
+    /// As [`Links::offer`](crate::Links::offer).
+    ///
+    /// # Errors
+    /// As there.
+    fn offer(
+        &mut self,
+        tables: &mut Tables<Self::End>,
+        link: Link,
+        slot: Slot,
+        offset: usize,
+        bytes: usize,
+    ) -> Result<u64>;
+
+    /// As [`Links::landing_pays_from`](crate::Links::landing_pays_from), of an open link.
+    fn landing_pays_from(link: &OpenLink<Self::End>) -> usize;
+
+    /// As [`Links::longest_part`](crate::Links::longest_part), of an open link.
+    fn longest_part(link: &OpenLink<Self::End>) -> usize;
+
+    /// A message that was awaited and is not released.
+    fn arrival(&self, link: &OpenLink<Self::End>, nth: u64) -> Arrival;
+
+    /// Messages of a link were released; the engine may report it at once.
+    #[inline]
+    fn released(&self, _link: &mut OpenLink<Self::End>) {}
+
+    /// Reports all releases.
+    ///
+    /// # Errors
+    /// *Fatal*.
+    fn report_releases(&mut self, tables: &mut Tables<Self::End>) -> Result<()>;
+
+    /// Progress on all links, and whether the awaited has arrived; if not, all releases are reported.
+    ///
+    /// # Errors
+    /// *Fatal*; *misuse* for a link that is not open.
+    fn poll(&mut self, tables: &mut Tables<Self::End>, awaited: Awaited<'_>) -> Result<bool>;
+
+    /// Waits until the awaited has arrived.
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll).
+    fn wait_for(&mut self, tables: &mut Tables<Self::End>, awaited: Awaited<'_>) -> Result<()>;
+
+    /// As [`Runtime::consult`](crate::Runtime::consult).
+    ///
+    /// # Errors
+    /// As there.
+    fn consult<R>(
+        &mut self,
+        tables: &mut Tables<Self::End>,
+        wait: Consult<'_>,
+        found: impl FnMut() -> Result<Option<R>>,
+    ) -> Result<R>;
+}
+
+/// An engine whose processes share an address space.
+pub trait SharedMemoryEngine: Engine {
+    /// As [`SharedMemory::exec_closure`](crate::SharedMemory::exec_closure).
+    ///
+    /// # Errors
+    /// As there.
+    fn exec_closure<F>(
+        &mut self,
+        local: &LocalState,
+        procs: Pid,
+        args: Args<'_>,
+        f: F,
+    ) -> Result<()>
+    where
+        F: for<'n> Fn(&mut crate::Context<'n, Process<Self>>, Args<'_>) -> Result<()> + Sync;
+}

@@ -1,0 +1,540 @@
+//! One process of a section: the only implementation of the primitives, on any engine.
+
+use super::engine::{Announced, Engine, SharedMemoryEngine, Tables};
+use super::links::LinkTable;
+use super::{LocalState, Purpose};
+use crate::arrivals::{Arrival, Call, Expect, InboxShape, InboxSlot, Link, Travel};
+use crate::attr::SyncAttr;
+use crate::check::SharedChecks;
+use crate::context::{Context, SharedMemory};
+use crate::error::{AtCaller, Cause, Error, Result};
+use crate::lpf::{Awaited, Leaving, Links, Lpf, Runtime};
+use crate::machine::Machine;
+use crate::program::Program;
+use crate::request::Way;
+use crate::slot::{GlobalSlot, LocalSlot, Registrant, Slot};
+use crate::traffic::Traffic;
+use crate::waits::Consult;
+use crate::{Args, Pid, run_section};
+
+/// One process of a section, on an engine.
+#[derive(Debug)]
+pub struct Process<E: Engine> {
+    /// What core keeps of it.
+    tables: Tables<E::End>,
+    /// What moves its bytes.
+    engine: E,
+    /// Set by the first fatal error of this context.
+    dead: Option<Error>,
+    /// Whether no process counts on it: it has not entered its section, or has left it.
+    is_outside: bool,
+}
+
+impl<E: Engine> Process<E> {
+    /// Process `pid` of `nprocs`, which has not [entered](Self::enter) its section; with `checks` in checked mode.
+    ///
+    /// # Errors
+    /// *Mitigable* if memory is refused.
+    pub fn new(pid: Pid, nprocs: Pid, checks: Option<SharedChecks>, engine: E) -> Result<Self> {
+        let local = LocalState::new(pid, nprocs, checks)?;
+        Ok(Self::of(local, engine))
+    }
+
+    /// As [`new`](Self::new), with tables that exist.
+    pub fn of(local: LocalState, engine: E) -> Self {
+        let links = LinkTable::new(local.pid);
+        Process { tables: Tables { local, links }, engine, dead: None, is_outside: true }
+    }
+
+    /// From here on the others count on this process: if it goes without leaving, it has failed.
+    pub fn enter(mut self) -> Self {
+        self.is_outside = false;
+        self
+    }
+
+    /// Both parts, for models of an engine.
+    #[cfg(loom)]
+    pub fn parts(&mut self) -> (&mut Tables<E::End>, &mut E) {
+        (&mut self.tables, &mut self.engine)
+    }
+
+    #[inline]
+    fn alive(&self) -> Result<()> {
+        match &self.dead {
+            None => self.is_here(),
+            Some(dead) => Err(dead.clone()),
+        }
+    }
+
+    /// An error in a child that was forked from this process.
+    #[inline]
+    fn is_here(&self) -> Result<()> {
+        let LocalState { pid, superstep, .. } = self.tables.local;
+        self.engine.maker().check(pid, superstep)
+    }
+
+    /// What the engine has answered; a *fatal* error ends this process's part of the section.
+    #[inline]
+    fn ended<R>(&mut self, result: Result<R>) -> Result<R> {
+        result.map_err(|error| if error.is_fatal() { self.die_of(error) } else { error })
+    }
+
+    /// Ends this process's part of the section, which fails: from here on no other process touches its memory, or
+    /// [`memory_is_quiet`](Runtime::memory_is_quiet) is false. Returns the failure of the section.
+    #[cold]
+    fn die_of(&mut self, error: Error) -> Error {
+        if let Some(dead) = &self.dead {
+            return dead.clone();
+        }
+        let Process { tables, engine, .. } = self;
+        let report = engine.declare(&tables.local, error);
+        if engine.maker().is_here() {
+            engine.give_up(tables);
+        }
+        self.dead.insert(tables.local.with_place(report)).clone()
+    }
+
+    /// A full sync.
+    #[inline]
+    fn full_sync(&mut self, attr: SyncAttr<'_>) -> Result<()> {
+        self.settle_links()?;
+        let announced = self.meet(Purpose::Sync, attr)?;
+        let completed = if announced == Announced(0) {
+            self.complete_silent()
+        } else {
+            E::bound(|| self.complete(announced))
+        };
+        self.ended(completed)
+    }
+
+    /// The barrier that opens a full sync, a rehook or the end of a section.
+    #[inline]
+    fn meet(&mut self, purpose: Purpose, attr: SyncAttr<'_>) -> Result<Announced> {
+        // The others may have arrived before this process was forked: the barrier would seem complete.
+        self.alive()?;
+        let met = self.engine.meet(&mut self.tables, purpose, attr);
+        self.ended(met)
+    }
+
+    /// The end of a superstep in which no process announced anything.
+    #[inline]
+    fn complete_silent(&mut self) -> Result<()> {
+        let Process { tables, engine, .. } = self;
+        engine.end_barrier(tables, Purpose::Sync)?;
+        tables.local.end_silent_superstep();
+        engine.end_superstep(tables.local.superstep);
+        Ok(())
+    }
+
+    /// Phases 2 to 4, after the barrier.
+    #[inline]
+    fn complete(&mut self, announced: Announced) -> Result<()> {
+        let Process { tables, engine, .. } = self;
+        let changes = announced.has(Announced::REGISTERED | Announced::RESIZED);
+        let may_differ = announced.has(Announced::REGISTERED) || tables.local.is_checked();
+        let found = if may_differ { compare(tables, engine, announced) } else { Ok(()) };
+        // Now, because others may announce more as soon as they have left this superstep.
+        let requests = if changes { engine.agreed_requests() } else { 0 };
+        let forgets =
+            announced.has(Announced::ABANDONED) && engine.agrees_on_abandoned(&tables.local);
+        engine.complete(tables, announced, found)?;
+        tables.local.settle();
+        if changes || tables.local.changes.any() {
+            tables.links.activate();
+            tables.local.apply(announced.has(Announced::RESIZED), requests);
+            engine.apply(tables, announced)?;
+        }
+        if forgets {
+            engine.forget_abandoned(&tables.local);
+            tables.local.forget_abandoned();
+        }
+        tables.local.superstep += 1;
+        engine.end_superstep(tables.local.superstep);
+        Ok(())
+    }
+
+    /// Before a full sync or the end of a section: everything leaves, every release is reported.
+    #[inline]
+    fn settle_links(&mut self) -> Result<()> {
+        if !self.tables.links.are_open() {
+            return Ok(());
+        }
+        self.expect(&[])?;
+        self.report_releases()?;
+        self.wait_for(Awaited::Flushed)
+    }
+
+    fn report_releases(&mut self) -> Result<()> {
+        let reported = self.engine.report_releases(&mut self.tables);
+        self.ended(reported)
+    }
+
+    fn wait_for(&mut self, awaited: Awaited<'_>) -> Result<()> {
+        let waited = self.engine.wait_for(&mut self.tables, awaited);
+        self.ended(waited)
+    }
+
+    /// Meets the others and gives this process of the inner section.
+    fn enter_rehook(&mut self) -> Result<Self> {
+        self.alive()?;
+        let prepared = self.engine.prepare_rehook(&self.tables.local)?;
+        // No wait in the inner section would report them, and a sender may need them.
+        self.report_releases()?;
+        self.meet(Purpose::Rehook, SyncAttr::Default)?;
+        let Process { tables, engine, .. } = self;
+        let entered = engine.end_barrier(tables, Purpose::Rehook);
+        let entered = entered.and_then(|()| engine.rehook(&tables.local, prepared));
+        self.ended(entered)
+    }
+
+    fn leave_as(&mut self, how: Leaving) -> Result<()> {
+        if let Some(dead) = &self.dead {
+            return Err(dead.clone());
+        }
+        self.is_here().map_err(|forked| self.die_of(forked))?;
+        match self.tables.local.failure_of(how) {
+            None => self.close_section(),
+            Some(error) => Err(self.die_of(error)),
+        }
+    }
+
+    /// A flush and the closing barrier; before it, with inboxes, one at which all that was sent is known.
+    fn close_section(&mut self) -> Result<()> {
+        self.settle_links()?;
+        self.tables.local.report_leaks();
+        // The same everywhere: inboxes are registered together.
+        let counts = self.tables.links.are_in_use().then_some(Purpose::Count);
+        for purpose in counts.into_iter().chain([Purpose::Close]) {
+            self.meet(purpose, SyncAttr::Default)?;
+            let ended = self.engine.end_barrier(&mut self.tables, purpose);
+            self.ended(ended)?;
+        }
+        Ok(())
+    }
+}
+
+/// What all processes have announced fits together: in checked mode requests and registrations with their places, else
+/// registrations.
+#[cold]
+fn compare<E: Engine>(
+    tables: &mut Tables<E::End>,
+    engine: &mut E,
+    announced: Announced,
+) -> Result<()> {
+    // Checked mode knows the places in the source, so it speaks first.
+    if tables.local.is_checked() {
+        engine.check_superstep(tables)?;
+    }
+    if !announced.has(Announced::REGISTERED) {
+        return Ok(());
+    }
+    let mut all = engine.registrations();
+    let Some(first) = all.next() else { return Ok(()) };
+    all.try_for_each(|other| tables.local.compare_registrations(first, other))
+}
+
+impl<E: Engine> Drop for Process<E> {
+    /// A process that was never left (its making failed half-way) must not keep others waiting.
+    fn drop(&mut self) {
+        if !self.is_outside {
+            let LocalState { pid, superstep, .. } = self.tables.local;
+            let cause = Cause::Returned { message: "it was dropped".into() };
+            let _ = self.leave(Leaving::Failed(Error::fatal(pid, superstep, cause)));
+        }
+    }
+}
+
+// SAFETY: the engine's promises, and: requests pass the checks of `LocalState` before the engine sees them; a process
+// whose section has failed hands nothing more to its engine, which has given up what others could touch; a slot is
+// deregistered only if no request, offer or put on a link names it.
+unsafe impl<E: Engine> Lpf for Process<E> {
+    #[inline]
+    fn pid(&self) -> Pid {
+        self.tables.local.pid
+    }
+
+    #[inline]
+    fn nprocs(&self) -> Pid {
+        self.tables.local.nprocs
+    }
+
+    #[inline]
+    fn superstep(&self) -> u64 {
+        self.tables.local.superstep
+    }
+
+    fn exec<P: Program>(&mut self, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
+        self.alive()?;
+        self.engine.exec(&self.tables.local, procs, program, args)
+    }
+
+    fn rehook<F>(&mut self, args: Args<'_>, f: F) -> Result<()>
+    where
+        F: for<'r> FnOnce(&mut Context<'r, Self>, Args<'_>) -> Result<()>,
+    {
+        let inner = self.enter_rehook()?;
+        run_section(inner, args, f)
+    }
+
+    #[track_caller]
+    unsafe fn register_local(
+        &mut self,
+        base: *mut u8,
+        bytes: usize,
+        registrant: Registrant,
+    ) -> Result<LocalSlot> {
+        self.tables.local.register_local(base, bytes, registrant)
+    }
+
+    #[track_caller]
+    unsafe fn register_global(
+        &mut self,
+        base: *mut u8,
+        bytes: usize,
+        shape: u64,
+    ) -> Result<GlobalSlot> {
+        self.tables.local.register_global(base, bytes, shape)
+    }
+
+    #[track_caller]
+    fn deregister(&mut self, slot: Slot) -> Result<()> {
+        let Tables { local, links } = &mut self.tables;
+        links.check_unused(local, slot).at_caller()?;
+        local.deregister(slot)
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn put(
+        &mut self,
+        src: Slot,
+        src_offset: usize,
+        to: Pid,
+        dst: GlobalSlot,
+        dst_offset: usize,
+        bytes: usize,
+    ) -> Result<()> {
+        self.tables.local.request(Way::Put, src, src_offset, to, dst, dst_offset, bytes)
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn get(
+        &mut self,
+        from: Pid,
+        src: GlobalSlot,
+        src_offset: usize,
+        dst: Slot,
+        dst_offset: usize,
+        bytes: usize,
+    ) -> Result<()> {
+        self.tables.local.request(Way::Get, dst, dst_offset, from, src, src_offset, bytes)
+    }
+
+    #[inline]
+    fn sync(&mut self, attr: SyncAttr<'_>) -> Result<()> {
+        let awaited = match attr {
+            SyncAttr::Default | SyncAttr::NoConflict => return self.full_sync(attr),
+            SyncAttr::Expected(messages) => Awaited::Messages(messages),
+            SyncAttr::Flush => Awaited::Flushed,
+        };
+        self.expect(if let Awaited::Messages(messages) = awaited { messages } else { &[] })?;
+        self.wait_for(awaited)
+    }
+
+    fn probe(&self) -> Machine {
+        self.engine.machine(&self.tables.local)
+    }
+
+    #[track_caller]
+    fn resize_memory_register(&mut self, slots: usize) -> Result<()> {
+        self.tables.local.resize_slots(&mut self.engine.room(), slots)
+    }
+
+    #[track_caller]
+    fn resize_message_queue(&mut self, requests: usize) -> Result<()> {
+        self.tables.local.resize_requests(&mut self.engine.room(), requests)
+    }
+}
+
+impl<E: Engine> Links for Process<E> {
+    fn register_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot> {
+        self.alive()?;
+        self.engine.add_inbox(&mut self.tables, shape)
+    }
+
+    fn deregister_inbox(&mut self, inbox: InboxSlot) -> Result<()> {
+        self.alive()?;
+        self.engine.remove_inbox(&mut self.tables, inbox)
+    }
+
+    fn open(&mut self, inbox: InboxSlot, ring: u32, peer: Pid, peer_ring: u32) -> Result<Link> {
+        self.alive()?;
+        let opened = self.engine.open(&mut self.tables, inbox, ring, peer, peer_ring);
+        self.ended(opened)
+    }
+
+    fn close(&mut self, link: Link) -> Result<()> {
+        self.alive()?;
+        let closed = self.engine.close(&mut self.tables, link);
+        self.ended(closed)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn send(
+        &mut self,
+        link: Link,
+        src: Slot,
+        src_offset: usize,
+        bytes: usize,
+        travel: Travel,
+    ) -> Result<()> {
+        self.alive()?;
+        let sent = self.engine.send(&mut self.tables, link, src, src_offset, bytes, travel);
+        self.ended(sent).at_caller()
+    }
+
+    #[track_caller]
+    fn offer(&mut self, link: Link, slot: Slot, offset: usize, bytes: usize) -> Result<u64> {
+        // What is offered after a failure would never be taken back.
+        self.alive()?;
+        let offered = self.engine.offer(&mut self.tables, link, slot, offset, bytes);
+        self.ended(offered).at_caller()
+    }
+
+    fn landing_pays_from(&self, link: Link) -> Result<usize> {
+        let Tables { local, links } = &self.tables;
+        links.get(local, link).map(E::landing_pays_from)
+    }
+
+    fn longest_part(&self, link: Link) -> Result<usize> {
+        let Tables { local, links } = &self.tables;
+        links.get(local, link).map(E::longest_part)
+    }
+
+    fn post(&mut self) -> Result<()> {
+        self.poll(Awaited::FlushedOn(&[])).map(|_| ())
+    }
+
+    #[inline]
+    fn expect(&mut self, messages: &[Expect]) -> Result<()> {
+        self.alive()?;
+        let Process { tables: Tables { local, links }, engine, .. } = self;
+        links.expect(local, messages, |link| engine.released(link))
+    }
+
+    fn poll(&mut self, awaited: Awaited<'_>) -> Result<bool> {
+        self.alive()?;
+        let polled = self.engine.poll(&mut self.tables, awaited);
+        self.ended(polled)
+    }
+
+    #[inline]
+    fn arrival(&self, link: Link, nth: u64) -> Result<Arrival> {
+        let Tables { local, links } = &self.tables;
+        links.readable(local, link, nth).map(|link| self.engine.arrival(link, nth))
+    }
+
+    fn awaited(&self, link: Link) -> Result<u64> {
+        let Tables { local, links } = &self.tables;
+        links.get(local, link).map(|link| link.incoming.awaited)
+    }
+
+    fn hold(&mut self, link: Link, nth: u64) -> Result<()> {
+        let Tables { local, links } = &mut self.tables;
+        links.hold(local, link, nth)
+    }
+
+    #[inline]
+    fn release(&mut self, link: Link, nth: u64) -> Result<()> {
+        let Process { tables: Tables { local, links }, engine, .. } = self;
+        links.release(local, link, nth, false).map(|link| engine.released(link))
+    }
+
+    #[inline]
+    fn release_held(&mut self, link: Link, nth: u64) -> Result<()> {
+        let Process { tables: Tables { local, links }, engine, .. } = self;
+        links.release(local, link, nth, true).map(|link| engine.released(link))
+    }
+}
+
+impl<E: Engine> Runtime for Process<E> {
+    type Board = E::Board;
+
+    fn leave(&mut self, how: Leaving) -> Result<()> {
+        let left = self.leave_as(how);
+        // Not before: what panics on the way is a failure, which `drop` tells the others.
+        self.is_outside = true;
+        if self.engine.maker().is_here() {
+            self.engine.leave(&mut self.tables, self.dead.is_some());
+        }
+        left
+    }
+
+    fn abandon(&mut self, slot: GlobalSlot, block: usize) {
+        self.tables.local.slots.abandon(slot, block);
+    }
+
+    #[inline]
+    fn abandoned_block(&mut self) -> Option<usize> {
+        self.tables.local.slots.abandoned_block()
+    }
+
+    fn strict(&self) -> bool {
+        self.engine.strict()
+    }
+
+    #[track_caller]
+    fn reserve(&mut self, slots: usize, requests: usize) -> Result<()> {
+        self.tables.local.reserve(&mut self.engine.room(), slots, requests)
+    }
+
+    fn suspend(&mut self) -> Result<()> {
+        self.tables.local.suspend()
+    }
+
+    fn restore(&mut self) {
+        self.tables.local.restore();
+    }
+
+    fn consult<R>(
+        &mut self,
+        wait: Consult<'_>,
+        found: impl FnMut() -> Result<Option<R>>,
+    ) -> Result<R> {
+        self.alive()?;
+        let found = self.engine.consult(&mut self.tables, wait, found);
+        self.ended(found)
+    }
+
+    fn enter(&mut self, call: Call) {
+        self.tables.links.call = call;
+    }
+
+    fn fail(&mut self, error: Error) -> Error {
+        self.die_of(error)
+    }
+
+    fn board(&self) -> E::Board {
+        self.engine.board(&self.tables.local)
+    }
+
+    fn memory_is_quiet(&self) -> bool {
+        self.engine.memory_is_quiet()
+    }
+
+    fn traffic(&self) -> Option<Traffic> {
+        self.engine.traffic()
+    }
+}
+
+impl<E: SharedMemoryEngine> SharedMemory for Process<E> {
+    fn exec_closure<F>(&mut self, procs: Pid, args: Args<'_>, f: F) -> Result<()>
+    where
+        F: for<'n> Fn(&mut Context<'n, Self>, Args<'_>) -> Result<()> + Sync,
+    {
+        self.alive()?;
+        self.engine.exec_closure(&self.tables.local, procs, args, f)
+    }
+}

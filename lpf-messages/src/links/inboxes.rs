@@ -1,0 +1,235 @@
+//! Inboxes, and links made and given up.
+
+use super::super::memory::Memory;
+use super::super::process::{Messages, Tables};
+use super::super::tags;
+use super::super::transport::{Piece, Rank, Transport};
+use super::super::watch::Stop;
+use super::near::NearRing;
+use super::{Arrived, End, Links, Rings, Table};
+use lpf_core::Pid;
+use lpf_core::arrivals::{InboxShape, InboxSlot, Link, not_awaited};
+use lpf_core::error::{Error, Result};
+use std::collections::VecDeque;
+
+/// The words before a message: its length, and its stamp.
+pub(super) const HEAD: usize = 16;
+/// Cells begin on a line, and their bytes on the next.
+const LINE: usize = 64;
+
+/// Where the cells of a ring are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    pub(super) window: u32,
+    /// From one cell to the next, and from one ring to the next.
+    stride: usize,
+    pub(super) ring: usize,
+}
+
+impl Layout {
+    /// From a cell's line to its bytes.
+    pub(super) const DATA: usize = LINE;
+    /// The owner's line, and one that processors fetch with it.
+    const OWNER: usize = 2 * LINE;
+
+    /// None where a ring is longer than memory.
+    pub(super) fn of(shape: InboxShape) -> Option<Self> {
+        let stride = shape.cell_bytes.checked_next_multiple_of(LINE)?.checked_add(Self::DATA)?;
+        let ring = stride.checked_mul(shape.window as usize)?.checked_add(Self::OWNER)?;
+        Some(Layout { window: shape.window, stride, ring })
+    }
+
+    /// Where a message's cell is in its ring.
+    #[inline]
+    pub(super) fn cell(&self, message: u64) -> usize {
+        Self::OWNER + (message % u64::from(self.window)) as usize * self.stride
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Inbox {
+    shape: InboxShape,
+    memory: Memory,
+    layout: Layout,
+    /// The number of its ring 0 among those of the context.
+    pub(super) first_ring: u32,
+    /// By ring, who was given it last, and for which of its links.
+    pub(super) senders: Vec<Option<(Pid, u64)>>,
+}
+
+impl Inbox {
+    /// Rings without messages, where others reach them if they can, or the bytes that were refused.
+    fn new<T: Transport>(
+        net: &mut T,
+        shape: InboxShape,
+        first_ring: u32,
+    ) -> std::result::Result<Self, usize> {
+        let layout = Layout::of(shape).ok_or(usize::MAX)?;
+        let bytes = layout.ring.checked_mul(shape.rings as usize).ok_or(usize::MAX)?;
+        let memory = match net.share(bytes).and_then(Memory::shared) {
+            Some(memory) => memory,
+            None => Memory::new(bytes)?,
+        };
+        let senders = vec![None; shape.rings as usize];
+        Ok(Inbox { shape, memory, layout, first_ring, senders })
+    }
+
+    fn ring_at(&self, ring: u32) -> usize {
+        ring as usize * self.layout.ring
+    }
+
+    fn cell_at(&self, ring: u32, message: u64) -> usize {
+        self.ring_at(ring) + self.layout.cell(message)
+    }
+
+    /// A ring here that its sender reaches by the place returned with it, if it is so near.
+    pub(super) fn near<T: Transport>(
+        &self,
+        net: &T,
+        ring: u32,
+        sender: Rank,
+    ) -> Option<(NearRing, u64)> {
+        let at = self.ring_at(ring);
+        let base = self.memory.piece(at..at + self.layout.ring).base;
+        let place = self.memory.place()? + at as u64;
+        net.reach(sender, 0, 0)?;
+        // SAFETY: the inbox lives until its links are closed, or kept for ever; a ring has one sender at a
+        // time, which is told the place in a grant.
+        Some((unsafe { NearRing::new(base, self.layout) }, place))
+    }
+
+    /// The ring that another process has at a place: its inboxes are like those here.
+    pub(super) fn at<T: Transport>(&self, net: &T, owner: Rank, place: u64) -> Option<NearRing> {
+        let base = net.reach(owner, place, self.layout.ring)?;
+        // SAFETY: its owner has granted it to one sender, and keeps it until that has closed its link.
+        Some(unsafe { NearRing::new(base, self.layout) })
+    }
+
+    /// Whether others may write to it without the network.
+    pub(super) fn is_shared(&self) -> bool {
+        self.memory.place().is_some()
+    }
+
+    /// Where the head and the bytes of message `message` of a ring go.
+    pub(super) fn cell(&self, ring: u32, message: u64) -> [Piece; 2] {
+        let at = self.cell_at(ring, message);
+        let data = at + Layout::DATA;
+        [self.memory.piece(at..at + HEAD), self.memory.piece(data..data + self.shape.cell_bytes)]
+    }
+
+    /// The head of a message that has come.
+    pub(super) fn head(&self, ring: u32, message: u64) -> &[u8] {
+        let at = self.cell_at(ring, message);
+        // SAFETY: its receive is finished, and posted again only when it is released.
+        unsafe { self.memory.bytes(at..at + HEAD) }
+    }
+}
+
+impl<T: Transport> Messages<T> {
+    pub(in super::super) fn new_inbox(
+        &mut self,
+        tables: &mut Tables,
+        shape: InboxShape,
+    ) -> Result<InboxSlot> {
+        let rings = &mut self.rings;
+        let Tables { local, links: table } = tables;
+        Table::check_shape(local, shape)?;
+        let count = rings.count.saturating_add(shape.rings);
+        let room = tags::RINGS.min(self.ring_limit);
+        if count > room {
+            let text =
+                format!("the inboxes of a context have at most {room} rings on this network");
+            return Err(local.link_misuse(text));
+        }
+        let net = &mut self.network.lock().net;
+        let made = rings.postbox.prepare().and_then(|()| rings.prepare_count());
+        let made = made.and_then(|()| Inbox::new(net, shape, rings.count));
+        let inbox = made.map_err(|bytes| local.refused("an inbox", bytes))?;
+        rings.count = count;
+        rings.inboxes.push(Some(inbox));
+        Ok(table.add_inbox(local, shape))
+    }
+
+    pub(in super::super) fn open_link(
+        &mut self,
+        tables: &mut Tables,
+        inbox: InboxSlot,
+        ring: u32,
+        peer: Pid,
+        peer_ring: u32,
+    ) -> Result<Link> {
+        let Messages { network, rings, .. } = self;
+        let Tables { local, links: table } = &mut *tables;
+        let shape = table.may_open(local, inbox, ring, peer, peer_ring)?;
+        if table.iter().any(|link| link.inbox == inbox.number() && link.ring == ring) {
+            return Err(Table::ring_is_taken(local, inbox, ring));
+        }
+        let window = shape.window as usize;
+        let heads = Memory::new(window * HEAD);
+        let heads = heads.map_err(|bytes| local.refused("a link", bytes))?;
+        let is_near = network.lock().net.reach(rings.members[peer as usize], 0, 0).is_some();
+        let link = table.add(shape, inbox, ring, peer, peer_ring, |_, _| End {
+            granted: None,
+            has_granted: false,
+            held_by: None,
+            is_near,
+            there: None,
+            here: None,
+            in_flight: VecDeque::with_capacity(window),
+            heads,
+            peer_offers: VecDeque::with_capacity(window),
+            cells: VecDeque::with_capacity(window),
+            head_came: false,
+            posted: 0,
+            arrived: vec![Arrived { bytes: 0, landing: None }; window],
+            offers: VecDeque::with_capacity(window),
+        });
+        rings.take_early(table.get_mut(local, link)?);
+        self.poke(tables)?;
+        Ok(link)
+    }
+
+    /// Progress on the links, as after every call that others may wait for.
+    fn poke(&mut self, tables: &mut Tables) -> Result<()> {
+        let Messages { network, rings, watch, .. } = self;
+        let Tables { local, links: table } = tables;
+        let net = &mut network.lock().net;
+        let progress = Links { table, rings }.progress(net, local);
+        progress.map_err(|stop| watch.stopped(net.control(), local.superstep, stop))
+    }
+
+    pub(in super::super) fn close_link(&mut self, tables: &mut Tables, link: Link) -> Result<()> {
+        self.poke(tables)?;
+        let Messages { network, rings, watch, quiet, .. } = self;
+        let Tables { local, links: table } = tables;
+        let net = &mut network.lock().net;
+        let open = table.may_close(local, link)?;
+        let message = open.incoming.seen;
+        let more = match rings.head(net, open, message) {
+            Ok(None) => Ok(()),
+            Ok(Some(_)) => {
+                let cause = not_awaited(open.peer);
+                Err(Stop::Fatal(Error::fatal(local.pid, local.superstep, cause)))
+            }
+            Err(stop) => Err(stop),
+        };
+        let told =
+            more.and_then(|()| rings.report(net, open)).and_then(|()| rings.tell_closed(net, open));
+        *quiet &= table.remove(link).is_none_or(|open| open.end.give_up(net));
+        told.map_err(|stop| watch.stopped(net.control(), local.superstep, stop))
+    }
+}
+
+impl Rings {
+    /// Keeps the memory of a deregistered inbox until no process writes to it.
+    pub(in super::super) fn remove(&mut self, inbox: InboxSlot, is_quiet: bool) {
+        let removed = self.inboxes[inbox.number()].take();
+        if !is_quiet {
+            // The network may still write a message that was not awaited into one of its cells.
+            lpf_core::leaked::leak(removed);
+        } else if removed.as_ref().is_some_and(Inbox::is_shared) {
+            // So may a process that has not closed its link yet: all have before the next full sync.
+            self.removed.extend(removed);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What was sent and nobody awaited: counted when the section ends.
+//!
+//! Every process hears how many messages were sent to it: the count goes in the place of requests of a meeting
+//! ([`Purpose::Count`]). A process that awaits less than is sent to it waits for nothing, so nothing else would show it.
+//!
+//! [`Purpose::Count`]: lpf_core::runtime::Purpose::Count
+
+use super::super::transport::Transport;
+use super::super::watch::Stop;
+use super::{Links, Rings};
+use lpf_core::Pid;
+
+impl Rings {
+    /// Gets the room for [`count`](Links::count), or says what was refused.
+    pub(super) fn prepare_count(&mut self) -> Result<(), usize> {
+        let (had, needs) = (self.awaited.len(), self.members.len());
+        let bytes = needs * size_of::<u16>();
+        self.awaited.try_reserve_exact(needs - had).map_err(|_| bytes)?;
+        self.awaited.resize(needs, 0);
+        Ok(())
+    }
+}
+
+impl Links<'_> {
+    /// Messages sent to each process and awaited of each, in the whole section, modulo 2^16: so that even the
+    /// sum of what all send to one is not too large. Two that differ do so by less: by what is in cells.
+    pub(in super::super) fn count(&mut self, sent: &mut [u32]) -> Vec<u16> {
+        let mut awaited = std::mem::take(&mut self.rings.awaited);
+        awaited.fill(0);
+        sent.fill(0);
+        let mut add = |to: Pid, made: u64, from: Pid, read: u64| {
+            let (to, from) = (&mut sent[to as usize], &mut awaited[from as usize]);
+            *to = to.wrapping_add(made as u32) & 0xffff;
+            *from = from.wrapping_add(read as u16);
+        };
+        for (stream, counts) in &self.table.known.counts {
+            add(stream.to, counts.sent.made, stream.from, counts.received.released);
+        }
+        for link in self.table.iter() {
+            add(link.peer, link.outgoing.made, link.peer, link.incoming.awaited);
+        }
+        awaited
+    }
+
+    /// Who sent a message that has come and that nobody awaited.
+    pub(in super::super) fn unread<T: Transport>(
+        &mut self,
+        net: &mut T,
+    ) -> Result<Option<Pid>, Stop> {
+        let Links { table, rings, .. } = self;
+        for link in table.iter_mut() {
+            if rings.head(net, link, link.incoming.awaited)?.is_some() {
+                return Ok(Some(link.peer));
+            }
+        }
+        let is_open = |stream| table.iter().any(|link| link.to_me(rings.pid) == stream);
+        let mut closed = rings.closed.iter();
+        let left = closed.find(|(stream, closed)| {
+            closed.made > table.known.on(**stream).received.released && !is_open(**stream)
+        });
+        Ok(left.map(|(stream, _)| stream.from))
+    }
+}

@@ -1,0 +1,281 @@
+//! The first exchange of a full sync, which is its barrier, too: everybody hears what everybody came
+//! for, and which requests others have for it.
+//!
+//! There are two ways, which say the same. [`Direct`]: a message to each other process, p - 1 of a
+//! process, and at most twice as many where they do not fit a first part. [`Bruck`]: 2⌈log₂ p⌉ steps
+//! whatever the pattern, of one message each, or two where it is longer than 4 KiB, and one more for each
+//! chunk left over; the volume grows by a factor O(log p). All processes take the same way: the one that
+//! was set, else the one that was measured as cheaper, else [`Exchange::of`] p.
+
+mod bruck;
+mod direct;
+
+use std::ops::Range;
+
+use super::memory::Memory;
+use super::superstep::InMeeting;
+use super::transport::{Broken, Transport};
+use super::watch::{Stop, Watch};
+use super::wire::{Head, LARGEST_UNIT, Opening, Summary};
+use lpf_core::Pid;
+use lpf_core::error::{Cause, Error, Result};
+use lpf_core::runtime::LocalState;
+use lpf_core::settings::Exchange;
+
+use bruck::Bruck;
+use direct::Direct;
+
+/// What is copied rather than awaited when it is sent.
+const COPIED: usize = 1 << 10;
+
+/// What others may have for a process.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Allowed<'a> {
+    /// At most so many requests.
+    Requests(usize),
+    /// As many messages of each process as this one has awaited: [`Purpose::Count`](lpf_core::runtime::Purpose::Count).
+    Messages(&'a [u16]),
+}
+
+/// Up to so many processes everybody sends directly, unless `lpf probe` found Bruck's algorithm cheaper: a cautious
+/// number, for where the two cross differs by network.
+const MOST_DIRECT: usize = 16;
+
+/// The algorithm for this many processes, if none was set or measured.
+pub fn exchange_for(processes: usize) -> Exchange {
+    if processes <= MOST_DIRECT { Exchange::Direct } else { Exchange::Bruck }
+}
+
+/// Room for messages, which grows with the capacity for requests.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    /// The units that this process sends in the first exchange, with room for an [`Opening`] before
+    /// those of each receiver.
+    pub(super) out: Vec<u8>,
+    /// By receiver, where its units are in `out`, and how many requests they are.
+    pub(super) places: Vec<Range<usize>>,
+    pub(super) requests: Vec<u32>,
+    /// Units that others have for this process and that are not where they came in.
+    rest: Memory,
+    /// Under way through this process: see [`Bruck`].
+    transit: bruck::Transit,
+}
+
+impl Room {
+    /// Room for `requests` requests, or the bytes that were refused.
+    pub(super) fn new(
+        way: Exchange,
+        nprocs: usize,
+        eager: usize,
+        requests: usize,
+    ) -> std::result::Result<Self, usize> {
+        let units = requests.saturating_mul(LARGEST_UNIT);
+        let bytes = nprocs.saturating_mul(Opening::LONGEST + eager).saturating_add(units);
+        let mut out = Vec::new();
+        out.try_reserve_exact(bytes).map_err(|_| bytes)?;
+        let mut places = Vec::new();
+        places.try_reserve_exact(nprocs).map_err(|_| bytes)?;
+        places.resize(nprocs, 0..0);
+        let mut counts = Vec::new();
+        counts.try_reserve_exact(nprocs).map_err(|_| bytes)?;
+        counts.resize(nprocs, 0);
+        let rest = if requests == 0 { 0 } else { bytes };
+        let transit = match way {
+            Exchange::Direct => bruck::Transit::default(),
+            Exchange::Bruck => bruck::Transit::new(nprocs, units)?,
+        };
+        Ok(Room { out, places, requests: counts, rest: Memory::new(rest)?, transit })
+    }
+
+    /// The units for a process.
+    #[inline]
+    pub(super) fn units(&self, to: Pid) -> &[u8] {
+        &self.out[self.places[to as usize].clone()]
+    }
+
+    #[inline]
+    fn head(&self, to: Pid) -> Head {
+        let units = self.places[to as usize].len() as u64;
+        Head { requests: self.requests[to as usize], units }
+    }
+
+    /// Where the message for a process is, which may be received in one part up to `whole` bytes.
+    #[inline]
+    fn place(&self, to: Pid, opening: &Opening, whole: usize) -> Range<usize> {
+        let place = self.places[to as usize].clone();
+        place.start - opening.len(place.len(), whole)..place.end
+    }
+
+    /// That message, complete.
+    #[inline]
+    fn message(&mut self, to: Pid, opening: &Opening, whole: usize) -> &[u8] {
+        let (head, place) = (self.head(to), self.place(to, opening, whole));
+        opening.write(&mut self.out[place.start..self.places[to as usize].start], &head);
+        &self.out[place]
+    }
+}
+
+/// Why a meeting could not be made; the process says who and when.
+#[derive(Debug)]
+pub(super) enum Refused {
+    Memory(usize),
+    Network(Broken),
+}
+
+impl Refused {
+    pub(super) fn at(self, local: &LocalState) -> Error {
+        match self {
+            Refused::Memory(bytes) => local.refused("the first exchange", bytes),
+            Refused::Network(broken) => {
+                Error::fatal(local.pid, 0, Cause::Died { reason: broken.reason })
+            }
+        }
+    }
+}
+
+/// A message that the protocol never sends.
+#[cold]
+pub(super) fn nonsense(from: Pid) -> Error {
+    let text = format!("process {from} sent an invalid message");
+    Error::fatal(from, 0, Cause::Protocol(text))
+}
+
+#[derive(Debug)]
+pub(super) enum Meeting {
+    Direct(Direct),
+    Bruck(Bruck),
+}
+
+impl Meeting {
+    pub(super) fn new<T: Transport>(
+        way: Exchange,
+        net: &mut T,
+        watch: &Watch,
+        context: u32,
+    ) -> std::result::Result<Self, Refused> {
+        let mut meeting = match way {
+            Exchange::Direct => Meeting::Direct(Direct::new(watch, context)?),
+            Exchange::Bruck => Meeting::Bruck(Bruck::new(watch, context)?),
+        };
+        let posted = (0..2).try_for_each(|parity| match &mut meeting {
+            Meeting::Direct(direct) => direct.post(net, &watch.members, parity),
+            Meeting::Bruck(bruck) => bruck.post(net, watch, parity),
+        });
+        if let Err(broken) = posted {
+            meeting.give_up(net, context);
+            return Err(Refused::Network(broken));
+        }
+        Ok(meeting)
+    }
+
+    pub(super) fn way(&self) -> Exchange {
+        match self {
+            Meeting::Direct(_) => Exchange::Direct,
+            Meeting::Bruck(_) => Exchange::Bruck,
+        }
+    }
+
+    /// Messages sent so far.
+    pub(super) fn sent(&self) -> u64 {
+        match self {
+            Meeting::Direct(direct) => direct.sent,
+            Meeting::Bruck(bruck) => bruck.sent,
+        }
+    }
+
+    /// A message up to here costs no more for being longer: longer requests may travel in it, too.
+    pub(super) fn eager(&self) -> usize {
+        match self {
+            Meeting::Direct(direct) => direct.eager,
+            // Each byte travels ⌈log₂ p⌉ times.
+            Meeting::Bruck(_) => 0,
+        }
+    }
+
+    /// Sends this process's units, which `room` holds, and what it says of itself, and waits for everybody's,
+    /// which is added to it; what others may have for this process is said by `allowed`.
+    #[inline]
+    pub(super) fn meet<T: Transport>(
+        &mut self,
+        net: &mut T,
+        watch: &mut Watch,
+        what: &mut InMeeting<'_>,
+        room: &mut Room,
+        all: &mut Summary,
+        allowed: Allowed<'_>,
+    ) -> Result<()> {
+        match self {
+            Meeting::Direct(direct) => direct.meet(net, watch, what, room, all, allowed),
+            Meeting::Bruck(bruck) => bruck.meet(net, watch, what, room, all, allowed),
+        }
+    }
+
+    /// The units that process `from` has for this one.
+    #[inline]
+    pub(super) fn units<'a>(&'a self, from: Pid, room: &'a Room) -> &'a [u8] {
+        match self {
+            Meeting::Direct(direct) => direct.units(from, room),
+            Meeting::Bruck(bruck) => bruck.units(from, room),
+        }
+    }
+
+    /// Whether this process's messages have left.
+    #[inline]
+    pub(super) fn have_left<T: Transport>(
+        &mut self,
+        net: &mut T,
+    ) -> std::result::Result<bool, Stop> {
+        match self {
+            Meeting::Direct(direct) => direct.have_left(net),
+            Meeting::Bruck(bruck) => bruck.have_left(net),
+        }
+    }
+
+    /// Ends a meeting whose messages were used and have left.
+    #[inline]
+    pub(super) fn finish<T: Transport>(
+        &mut self,
+        net: &mut T,
+        watch: &Watch,
+        superstep: u64,
+    ) -> Result<()> {
+        let posted = match self {
+            Meeting::Direct(_) => Ok(()),
+            Meeting::Bruck(bruck) => bruck.finish(net, watch),
+        };
+        posted.map_err(|broken| watch.broken(net.control(), superstep, broken))
+    }
+
+    /// Gives everything up. False where the network may still write to its memory.
+    pub(super) fn close<T: Transport>(&mut self, net: &mut T) -> bool {
+        match self {
+            Meeting::Direct(direct) => direct.close(net),
+            Meeting::Bruck(bruck) => bruck.close(net),
+        }
+    }
+
+    /// Ends a meeting that nobody will come to. What still comes for it is dropped.
+    #[cold]
+    pub(super) fn give_up<T: Transport>(&mut self, net: &mut T, context: u32) {
+        if !self.close(net) {
+            self.keep();
+        }
+        net.forget(context);
+    }
+
+    /// Who has not taken what this process sent to it.
+    pub(super) fn leaves_to(&self) -> Option<Pid> {
+        match self {
+            Meeting::Direct(direct) => direct.leaves_to(),
+            Meeting::Bruck(bruck) => bruck.leaves_to(),
+        }
+    }
+
+    /// Keeps its memory for ever.
+    pub(super) fn keep(&mut self) {
+        match self {
+            Meeting::Direct(direct) => direct.keep(),
+            Meeting::Bruck(bruck) => bruck.keep(),
+        }
+    }
+}

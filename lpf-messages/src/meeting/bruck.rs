@@ -1,0 +1,672 @@
+//! Randomised Bruck: 2⌈log₂ p⌉ steps, whatever the pattern; a message of a process in each, or two where
+//! it has more than 4 KiB to send.
+//!
+//! What a process has for another one is cut into *chunks*. A chunk travels in two phases of ⌈log₂ p⌉
+//! steps. In step k everybody sends one message to the process 2^k further on, and with it every chunk
+//! whose remaining distance has bit k; so after a phase each chunk is where that phase takes it. Phase
+//! A takes it to a process chosen at random, phase B from there to its destination: a hot spot's chunks
+//! come from everywhere, and no process forwards much more than it sends (the paper, Section 3; two-phase
+//! routing after Valiant).
+//!
+//! Phase A carries two things besides, both by the same pattern of messages:
+//! - the [`Summary`]: after ⌈log₂ p⌉ steps everybody has heard of everybody (a dissemination), which
+//!   makes the meeting a barrier;
+//! - for each process how much is on its way to it ([`Due`]), summed up on the way (a
+//!   reduce-scatter): so a process knows after phase A how much has to come, and checks it against its
+//!   room before anything does.
+//!
+//! # Bounded memory
+//! A message is at most half of the room for transit, which is twice what a process may have of its own
+//! plus O(p). A chunk that finds no room in its step stays where it is: in phase A it just starts phase
+//! B from there; what is left after phase B goes straight to its destination, which knows how much is
+//! missing and has the room for it. By the random choice that is rare. What chance brings together at one
+//! process may exceed the room; then more memory is asked for, and a refusal is fatal.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use super::super::control::Control;
+use super::super::memory::Memory;
+use super::super::superstep::InMeeting;
+use super::super::tags;
+use super::super::transport::{Broken, Piece, Ticket, Transport};
+use super::super::watch::{Stop, Watch};
+use super::super::wire::{Head, Reader, Summary};
+use super::{Allowed, COPIED, Refused, Room, nonsense};
+use lpf_core::Pid;
+use lpf_core::error::{Cause, Error, Result};
+use lpf_core::runtime::Waiting;
+
+/// First parts of messages.
+const EAGER: usize = 4 << 10;
+/// The longest chunk.
+const CHUNK: usize = 480;
+/// Its head: destination, way, origin and length; where it belongs in what its origin sends, and how
+/// long that is.
+const CHUNK_HEAD: usize = 32;
+/// The longest wait for a message that nobody awaits, to name its sender.
+const UNREAD: Duration = Duration::from_secs(1);
+/// Length of the whole message, and of its chunks.
+const MESSAGE_HEAD: usize = 16 + Summary::BYTES;
+
+/// Who sent a message that nobody awaits. It has left its sender, so it comes: only the sum of all is known
+/// before.
+#[cold]
+fn find_unread<T: Transport>(
+    net: &mut T,
+    watch: &mut Watch,
+    what: &mut InMeeting<'_>,
+) -> Result<Option<Pid>> {
+    let until = Instant::now() + UNREAD;
+    let mut from = None;
+    watch.wait(net, what, |what, net| {
+        what.links.progress(net, what.local)?;
+        from = what.links.unread(net)?;
+        Ok(from.is_some() || Instant::now() >= until)
+    })?;
+    Ok(from)
+}
+
+/// Chunks on their way through this process.
+#[derive(Debug, Default)]
+pub(super) struct Transit {
+    here: Vec<u8>,
+    /// The message of the step under way.
+    out: Vec<u8>,
+    /// The rest of the message that comes in.
+    rest: Memory,
+    /// The longest message.
+    limit: usize,
+}
+
+impl Transit {
+    /// Room for `units` bytes of own units, or the bytes that were refused.
+    pub(super) fn new(nprocs: usize, units: usize) -> std::result::Result<Self, usize> {
+        let heads = (units / CHUNK).saturating_add(2 * nprocs).saturating_mul(CHUNK_HEAD + 8);
+        let limit = units.saturating_add(heads).saturating_add(nprocs * Due::BYTES + MESSAGE_HEAD);
+        let room = limit.saturating_mul(2);
+        let (mut here, mut out) = (Vec::new(), Vec::new());
+        here.try_reserve_exact(room).map_err(|_| room)?;
+        out.try_reserve_exact(limit).map_err(|_| room)?;
+        Ok(Transit { here, out, rest: Memory::new(limit)?, limit })
+    }
+}
+
+/// What is on its way to one process.
+#[derive(Clone, Copy, Debug, Default)]
+struct Due {
+    bytes: u64,
+    requests: u32,
+    /// Who made the most of them, and how many those are.
+    origin: Pid,
+    most: u32,
+}
+
+impl Due {
+    const BYTES: usize = 20;
+
+    fn add(&mut self, other: Due) {
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.requests = self.requests.saturating_add(other.requests);
+        if other.most > self.most {
+            (self.most, self.origin) = (other.most, other.origin);
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.bytes.to_le_bytes());
+        for word in [self.requests, self.origin, self.most] {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        let bytes = from.u64()?;
+        let (requests, origin, most) = (from.u32()?, from.u32()?, from.u32()?);
+        Some(Due { bytes, requests, origin, most })
+    }
+}
+
+/// A chunk as it stands in a message.
+#[derive(Clone, Copy)]
+struct Chunk<'a> {
+    /// Head and bytes, padded.
+    whole: &'a [u8],
+    to: Pid,
+    via: Pid,
+    origin: Pid,
+    offset: u64,
+    total: u64,
+    bytes: &'a [u8],
+}
+
+impl<'a> Chunk<'a> {
+    /// The first chunk of `from`, and what is behind it.
+    fn split(from: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        let mut reader = Reader(from);
+        let (to, via, origin, length) =
+            (reader.u32()?, reader.u32()?, reader.u32()?, reader.u32()?);
+        let (offset, total) = (reader.u64()?, reader.u64()?);
+        let length = length as usize;
+        let end = CHUNK_HEAD + length.next_multiple_of(8);
+        if length > CHUNK || from.len() < end {
+            return None;
+        }
+        let (whole, rest) = from.split_at(end);
+        let bytes = &whole[CHUNK_HEAD..CHUNK_HEAD + length];
+        Some((Chunk { whole, to, via, origin, offset, total, bytes }, rest))
+    }
+
+    fn write(out: &mut Vec<u8>, head: [u32; 3], offset: u64, total: u64, bytes: &[u8]) {
+        for word in head.into_iter().chain([bytes.len() as u32]) {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+        out.extend_from_slice(&offset.to_le_bytes());
+        out.extend_from_slice(&total.to_le_bytes());
+        out.extend_from_slice(bytes);
+        out.resize(out.len() + bytes.len().wrapping_neg() % 8, 0);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// To a process chosen at random.
+    A,
+    /// To the destination.
+    B,
+}
+
+#[derive(Debug)]
+pub(in super::super) struct Bruck {
+    context: u32,
+    pid: Pid,
+    nprocs: Pid,
+    steps: u32,
+    /// First parts, by parity, phase and step.
+    inbox: Memory,
+    posted: Vec<Option<Ticket>>,
+    number: u64,
+    /// Messages so far.
+    pub(super) sent: u64,
+    sending: Option<Ticket>,
+    resting: Option<Ticket>,
+    /// Leftovers from each process, while they are awaited: where, and the receive.
+    late: Vec<Option<Ticket>>,
+    late_memory: Option<Memory>,
+    due: Vec<Due>,
+    /// By origin, where its units are gathered; empty where there are none.
+    places: Vec<Range<usize>>,
+    gathered: u64,
+    gathered_end: usize,
+    chance: u64,
+}
+
+impl Bruck {
+    pub(super) fn new(watch: &Watch, context: u32) -> std::result::Result<Self, Refused> {
+        let nprocs = watch.members.len();
+        let steps = nprocs.next_power_of_two().trailing_zeros();
+        let parts = 4 * steps as usize;
+        Ok(Bruck {
+            context,
+            pid: watch.pid,
+            nprocs: nprocs as Pid,
+            steps,
+            inbox: Memory::new(parts * EAGER).map_err(Refused::Memory)?,
+            posted: (0..parts).map(|_| None).collect(),
+            number: 0,
+            sent: 0,
+            sending: None,
+            resting: None,
+            late: (0..nprocs).map(|_| None).collect(),
+            late_memory: None,
+            due: vec![Due::default(); nprocs],
+            places: vec![0..0; nprocs],
+            gathered: 0,
+            gathered_end: 0,
+            chance: (u64::from(watch.pid) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        })
+    }
+
+    fn part(&self, parity: usize, phase: Phase, step: u32) -> usize {
+        (2 * parity + phase as usize) * self.steps as usize + step as usize
+    }
+
+    /// The processes that this one sends to and receives from in a step.
+    fn neighbours(&self, step: u32) -> (usize, usize) {
+        let (p, pid, hop) = (self.nprocs as usize, self.pid as usize, 1 << step);
+        ((pid + hop) % p, (pid + p - hop % p) % p)
+    }
+
+    /// Posts the receives for first parts of one parity that are not posted.
+    pub(super) fn post<T: Transport>(
+        &mut self,
+        net: &mut T,
+        watch: &Watch,
+        parity: usize,
+    ) -> std::result::Result<(), Broken> {
+        for phase in [Phase::A, Phase::B] {
+            for step in 0..self.steps {
+                let part = self.part(parity, phase, step);
+                if self.posted[part].is_some() {
+                    continue;
+                }
+                let piece = self.inbox.piece(part * EAGER..(part + 1) * EAGER);
+                let (_, from) = self.neighbours(step);
+                let tag = tags::step(self.context, part, false);
+                // SAFETY: the inbox lives until the meeting is closed; nobody looks at this part
+                // before its receive is finished.
+                let ticket = unsafe { net.receive(watch.members[from], tag, &[piece]) }?;
+                self.posted[part] = Some(ticket);
+            }
+        }
+        Ok(())
+    }
+
+    fn random(&mut self) -> Pid {
+        self.chance ^= self.chance << 13;
+        self.chance ^= self.chance >> 7;
+        self.chance ^= self.chance << 17;
+        (((self.chance >> 32) * u64::from(self.nprocs)) >> 32) as Pid
+    }
+
+    pub(super) fn meet<T: Transport>(
+        &mut self,
+        net: &mut T,
+        watch: &mut Watch,
+        what: &mut InMeeting<'_>,
+        room: &mut Room,
+        all: &mut Summary,
+        allowed: Allowed<'_>,
+    ) -> Result<()> {
+        self.cut(room);
+        for step in 0..self.steps {
+            self.step(net, watch, what, room, all, Phase::A, step)?;
+        }
+        let due = self.due[0];
+        match allowed {
+            Allowed::Requests(free) if due.requests as usize > free => {
+                let error = what.overrun(due.origin, due.requests as usize);
+                return Err(net.control().declare(watch.section, error));
+            }
+            Allowed::Requests(_) => {}
+            Allowed::Messages(awaited) => {
+                let sent = u64::from(due.requests) + u64::from(room.requests[self.pid as usize]);
+                let awaited = awaited.iter().map(|&n| u64::from(n)).sum::<u64>();
+                if sent != awaited {
+                    let left = sent.wrapping_sub(awaited) as u16;
+                    let from = find_unread(net, watch, what)?;
+                    let error = what.left_unread(left, from);
+                    return Err(net.control().declare(watch.section, error));
+                }
+            }
+        }
+        if usize::try_from(due.bytes).map_or(true, |bytes| bytes > room.rest.len()) {
+            return Err(net.control().declare(watch.section, nonsense(due.origin)));
+        }
+        for step in 0..self.steps {
+            self.step(net, watch, what, room, all, Phase::B, step)?;
+        }
+        self.gather(room).map_err(|error| net.control().declare(watch.section, error))?;
+        self.send_leftovers(net, watch, what, room)?;
+        if self.gathered < due.bytes {
+            self.receive_leftovers(net, watch, what, room, due.bytes)?;
+        }
+        self.number += 1;
+        Ok(())
+    }
+
+    /// Cuts this process's messages into chunks, each with a way of its own.
+    fn cut(&mut self, room: &mut Room) {
+        self.due.fill(Due::default());
+        self.places.fill(0..0);
+        (self.gathered, self.gathered_end) = (0, 0);
+        room.transit.here.clear();
+        for distance in 1..self.nprocs {
+            let to = (self.pid + distance) % self.nprocs;
+            let Head { requests, units: total } = room.head(to);
+            self.due[distance as usize] =
+                Due { bytes: total, requests, origin: self.pid, most: requests };
+            let units = room.places[to as usize].clone();
+            for (nth, bytes) in room.out[units].chunks(CHUNK).enumerate() {
+                let via = self.random();
+                let offset = (nth * CHUNK) as u64;
+                Chunk::write(&mut room.transit.here, [to, via, self.pid], offset, total, bytes);
+            }
+        }
+    }
+
+    /// A message to one process and one from one, each in up to two parts.
+    #[allow(clippy::too_many_arguments)]
+    fn step<T: Transport>(
+        &mut self,
+        net: &mut T,
+        watch: &mut Watch,
+        what: &mut InMeeting<'_>,
+        room: &mut Room,
+        all: &mut Summary,
+        phase: Phase,
+        step: u32,
+    ) -> Result<()> {
+        let (to, from) = self.neighbours(step);
+        let part = self.part((self.number % 2) as usize, phase, step);
+        // The message before is in the same place.
+        let (previous, _) = self.neighbours((step + self.steps - 1) % self.steps);
+        what.missing = previous as Pid;
+        watch.wait(net, what, |what, net| {
+            let left = self.have_left(net)?;
+            if !left {
+                what.links.progress(net, what.local)?;
+            }
+            Ok(left)
+        })?;
+        self.pack(&mut room.transit, all, phase, step);
+        let sent = self.send(net, watch.members[to], &room.transit.out, part);
+        sent.map_err(|broken| watch.broken(net.control(), what.superstep(), broken))?;
+        let mut first = 0;
+        what.missing = from as Pid;
+        watch.wait(net, what, |what, net| {
+            let Some(ticket) = &self.posted[part] else { return Ok(true) };
+            match net.test(ticket)? {
+                None => {
+                    what.links.progress(net, what.local)?;
+                    Ok(false)
+                }
+                Some(bytes) => {
+                    self.posted[part] = None;
+                    first = bytes.min(EAGER);
+                    Ok(true)
+                }
+            }
+        })?;
+        // SAFETY: its receive is finished, and posted again by `finish`.
+        let message = unsafe { self.inbox.bytes(part * EAGER..part * EAGER + first) };
+        let length = Reader(message).u64().and_then(|length| usize::try_from(length).ok());
+        let bad = |net: &T| net.control().declare(watch.section, nonsense(from as Pid));
+        let Some(length) = length.filter(|&n| n >= first && n - first <= room.transit.limit) else {
+            return Err(bad(net));
+        };
+        let rest = length - first;
+        if rest > 0 {
+            let piece = room.transit.rest.piece(0..rest);
+            let tag = tags::step(self.context, part, true);
+            // SAFETY: the room lives until the meeting is closed, and this is not looked at before
+            // the receive is finished.
+            match unsafe { net.receive(watch.members[from], tag, &[piece]) } {
+                Ok(ticket) => self.resting = Some(ticket),
+                Err(broken) => {
+                    return Err(watch.broken(net.control(), what.superstep(), broken));
+                }
+            }
+            watch.wait(net, what, |what, net| {
+                let Some(ticket) = &self.resting else { return Ok(true) };
+                let done = net.test(ticket)?.is_some();
+                match done {
+                    true => self.resting = None,
+                    false => what.links.progress(net, what.local)?,
+                }
+                Ok(done)
+            })?;
+        }
+        // SAFETY: as above.
+        let message = unsafe { self.inbox.bytes(part * EAGER..part * EAGER + first) };
+        let mut reader = Reader(&message[8..]);
+        let (Some(_), Some(summary)) = (reader.u64(), Summary::read(&mut reader)) else {
+            return Err(net.control().declare(watch.section, nonsense(from as Pid)));
+        };
+        all.combine(&summary);
+        let transit = &mut room.transit;
+        let (at, bytes) = (transit.here.len(), reader.0.len() + rest);
+        // There is room for what chance brings together, as a rule.
+        if transit.here.try_reserve(bytes).is_err() {
+            let cause = Cause::OutOfMemory { what: "the first exchange".into(), bytes };
+            let error = Error::fatal(self.pid, what.superstep(), cause);
+            return Err(net.control().declare(watch.section, error));
+        }
+        transit.here.extend_from_slice(reader.0);
+        // SAFETY: its receive is finished.
+        transit.here.extend_from_slice(unsafe { transit.rest.bytes(0..rest) });
+        if phase == Phase::A && !self.take_due(transit, at, step) {
+            return Err(net.control().declare(watch.section, nonsense(from as Pid)));
+        }
+        Ok(())
+    }
+
+    /// What is due at distances that this step halves.
+    fn halved(&self, step: u32) -> impl Iterator<Item = usize> + use<> {
+        let hop = 1usize << step;
+        (hop..self.nprocs as usize).step_by(2 * hop)
+    }
+
+    /// Moves the chunks that go on in this step into the message.
+    fn pack(&mut self, transit: &mut Transit, all: &Summary, phase: Phase, step: u32) {
+        let Transit { here, out, limit, .. } = transit;
+        out.clear();
+        out.extend_from_slice(&[0; 16]);
+        all.write(out);
+        if phase == Phase::A {
+            for distance in self.halved(step) {
+                std::mem::take(&mut self.due[distance]).write(out);
+            }
+        }
+        let (mut read, mut kept) = (0, 0);
+        while let Some((chunk, _)) = Chunk::split(&here[read..]) {
+            let target = if phase == Phase::A { chunk.via } else { chunk.to };
+            let distance = (target + self.nprocs - self.pid) % self.nprocs;
+            let bytes = chunk.whole.len();
+            if distance >> step & 1 == 1 && out.len() + bytes <= *limit {
+                out.extend_from_slice(chunk.whole);
+            } else {
+                here.copy_within(read..read + bytes, kept);
+                kept += bytes;
+            }
+            read += bytes;
+        }
+        here.truncate(kept);
+        let length = (out.len() as u64).to_le_bytes();
+        out[..8].copy_from_slice(&length);
+    }
+
+    /// Adds what came at `at` to what is due here and further on, and takes it out.
+    fn take_due(&mut self, transit: &mut Transit, at: usize, step: u32) -> bool {
+        let hop = 1usize << step;
+        let mut reader = Reader(&transit.here[at..]);
+        let mut bytes = 0;
+        for distance in self.halved(step) {
+            let Some(due) = Due::read(&mut reader) else { return false };
+            self.due[distance - hop].add(due);
+            bytes += Due::BYTES;
+        }
+        transit.here.drain(at..at + bytes);
+        true
+    }
+
+    fn send<T: Transport>(
+        &mut self,
+        net: &mut T,
+        rank: u32,
+        message: &[u8],
+        part: usize,
+    ) -> std::result::Result<(), Broken> {
+        let (first, rest) = message.split_at(message.len().min(EAGER));
+        self.sent += 1 + u64::from(!rest.is_empty());
+        let tag = tags::step(self.context, part, false);
+        if message.len() <= COPIED {
+            return net.send_copy(rank, tag, message);
+        }
+        if rest.is_empty() {
+            // SAFETY: `out` is left alone until `have_left` has seen the send end.
+            self.sending = Some(unsafe { net.send(rank, tag, &[Piece::of(first)]) }?);
+            return Ok(());
+        }
+        net.send_copy(rank, tag, first)?;
+        let tag = tags::step(self.context, part, true);
+        // SAFETY: as above.
+        self.sending = Some(unsafe { net.send(rank, tag, &[Piece::of(rest)]) }?);
+        Ok(())
+    }
+
+    /// Puts the chunks that are for this process where they belong.
+    fn gather(&mut self, room: &mut Room) -> Result<()> {
+        let Room { rest, transit, .. } = room;
+        let here = &mut transit.here;
+        let (mut read, mut kept) = (0, 0);
+        while let Some((chunk, _)) = Chunk::split(&here[read..]) {
+            let bytes = chunk.whole.len();
+            if chunk.to == self.pid {
+                if !self.place(rest, &chunk) {
+                    return Err(nonsense(chunk.origin));
+                }
+            } else {
+                here.copy_within(read..read + bytes, kept);
+                kept += bytes;
+            }
+            read += bytes;
+        }
+        here.truncate(kept);
+        Ok(())
+    }
+
+    fn place(&mut self, rest: &Memory, chunk: &Chunk<'_>) -> bool {
+        let Some(place) = self.places.get_mut(chunk.origin as usize) else { return false };
+        let (Ok(total), Ok(offset)) = (usize::try_from(chunk.total), usize::try_from(chunk.offset))
+        else {
+            return false;
+        };
+        if place.start == place.end {
+            let end = self.gathered_end.saturating_add(total);
+            if end > rest.len() {
+                return false;
+            }
+            *place = self.gathered_end..end;
+            self.gathered_end = end;
+        }
+        let fits = offset.checked_add(chunk.bytes.len()).is_some_and(|end| end <= place.len());
+        if !fits || place.len() != total {
+            return false;
+        }
+        let at = place.start + offset;
+        let to = rest.piece(at..at + chunk.bytes.len());
+        // SAFETY: inside the block, which nobody receives into and nobody looks at now.
+        unsafe { std::ptr::copy_nonoverlapping(chunk.bytes.as_ptr(), to.base, to.bytes) };
+        self.gathered += to.bytes as u64;
+        true
+    }
+
+    /// Chunks that found no room on their way go straight to their destinations.
+    fn send_leftovers<T: Transport>(
+        &mut self,
+        net: &mut T,
+        watch: &Watch,
+        what: &InMeeting<'_>,
+        room: &mut Room,
+    ) -> Result<()> {
+        let mut rest = &room.transit.here[..];
+        while let Some((chunk, behind)) = Chunk::split(rest) {
+            let Some(&rank) = watch.members.get(chunk.to as usize) else { break };
+            self.sent += 1;
+            let sent = net.send_copy(rank, tags::leftover(self.context), chunk.whole);
+            sent.map_err(|broken| watch.broken(net.control(), what.superstep(), broken))?;
+            rest = behind;
+        }
+        room.transit.here.clear();
+        Ok(())
+    }
+
+    /// Waits for the chunks that come straight, from whomever they do.
+    fn receive_leftovers<T: Transport>(
+        &mut self,
+        net: &mut T,
+        watch: &mut Watch,
+        what: &mut InMeeting<'_>,
+        room: &mut Room,
+        due: u64,
+    ) -> Result<()> {
+        const ROOM: usize = CHUNK_HEAD + CHUNK;
+        let members = watch.members.clone();
+        if self.late_memory.is_none() {
+            let memory = Memory::new(members.len() * ROOM);
+            let memory = memory.map_err(|bytes| {
+                let error = what.local.refused("the first exchange", bytes);
+                let cause = lpf_core::Cause::Returned { message: error.to_string() };
+                let error = lpf_core::Error::fatal(self.pid, what.superstep(), cause);
+                net.control().declare(watch.section, error)
+            })?;
+            self.late_memory = Some(memory);
+        }
+        watch.wait(net, what, |what, net| {
+            what.links.progress(net, what.local)?;
+            let own = self.pid as usize;
+            for from in (0..members.len()).filter(|&from| from != own) {
+                let Some(memory) = &self.late_memory else { return Ok(true) };
+                let Some(ticket) = &self.late[from] else {
+                    let piece = memory.piece(from * ROOM..(from + 1) * ROOM);
+                    let tag = tags::leftover(self.context);
+                    // SAFETY: the memory lives until the meeting is closed, and this part of it is
+                    // not looked at before its receive is finished.
+                    self.late[from] = Some(unsafe { net.receive(members[from], tag, &[piece]) }?);
+                    continue;
+                };
+                let Some(bytes) = net.test(ticket)? else { continue };
+                self.late[from] = None;
+                let range = from * ROOM..from * ROOM + bytes.min(ROOM);
+                // SAFETY: its receive is finished. The copy is apart from what `place` changes.
+                let chunk = unsafe { memory.bytes(range) }.to_vec();
+                let placed = Chunk::split(&chunk).is_some_and(|(chunk, _)| {
+                    chunk.to == self.pid && self.place(&room.rest, &chunk)
+                });
+                if !placed {
+                    return Err(Stop::Fatal(nonsense(from as Pid)));
+                }
+            }
+            Ok(self.gathered >= due)
+        })?;
+        // Who had nothing for this process sends nothing: its receive serves the next time.
+        Ok(())
+    }
+
+    pub(super) fn units<'a>(&'a self, from: Pid, room: &'a Room) -> &'a [u8] {
+        if from == self.pid {
+            return room.units(from);
+        }
+        // SAFETY: nothing is received into it; chunks are placed in `meet` alone.
+        unsafe { room.rest.bytes(self.places[from as usize].clone()) }
+    }
+
+    /// The message of the last step is the last one to leave.
+    pub(super) fn leaves_to(&self) -> Option<Pid> {
+        let step = self.steps.checked_sub(1)?;
+        self.sending.is_some().then(|| self.neighbours(step).0 as Pid)
+    }
+
+    pub(super) fn have_left<T: Transport>(
+        &mut self,
+        net: &mut T,
+    ) -> std::result::Result<bool, Stop> {
+        let Some(ticket) = &self.sending else { return Ok(true) };
+        let left = net.test(ticket)?.is_some();
+        if left {
+            self.sending = None;
+        }
+        Ok(left)
+    }
+
+    pub(super) fn finish<T: Transport>(
+        &mut self,
+        net: &mut T,
+        watch: &Watch,
+    ) -> std::result::Result<(), Broken> {
+        self.post(net, watch, (self.number as usize).wrapping_sub(1) % 2)
+    }
+
+    /// Keeps its memory for ever.
+    pub(super) fn keep(&mut self) {
+        lpf_core::leaked::leak(std::mem::take(&mut self.inbox));
+        lpf_core::leaked::leak(self.late_memory.take());
+    }
+
+    pub(super) fn close<T: Transport>(&mut self, net: &mut T) -> bool {
+        let tickets = self.posted.iter_mut().chain(&mut self.late).filter_map(Option::take);
+        let tickets = tickets.chain(self.sending.take()).chain(self.resting.take());
+        tickets.fold(true, |quiet, ticket| net.cancel(ticket) & quiet)
+    }
+}

@@ -1,0 +1,370 @@
+//! The engine of one process of a section between processes.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::control::{Control, SectionId};
+use super::job::{Environment, Host, Network};
+use super::links::{Links, Rings};
+use super::meeting::{Meeting, exchange_for};
+use super::superstep::{Larger, Scratch};
+use super::transport::{Rank, Transport};
+use super::watch::Watch;
+use super::wire::Summary;
+use lpf_core::Awaited;
+use lpf_core::Program;
+use lpf_core::arrivals::{Arrival, InboxShape, InboxSlot, Link, Travel};
+use lpf_core::attr::SyncAttr;
+use lpf_core::check::SharedChecks;
+use lpf_core::error::{Error, Result};
+use lpf_core::machine::Machine;
+use lpf_core::process::Maker;
+use lpf_core::runtime::{
+    self, Announced, Engine, LocalState, Process, Purpose, Registrations, Room,
+};
+use lpf_core::slot::Slot;
+use lpf_core::wait::Patience;
+use lpf_core::waits::Consult;
+use lpf_core::{Args, Pid, Traffic};
+
+/// What a link's tables have here.
+pub(super) type Tables = runtime::Tables<super::links::End>;
+
+/// The message-passing protocol as the engine of one process of a section.
+#[derive(Debug)]
+pub struct Messages<T: Transport> {
+    pub(super) network: Network<T>,
+    pub(super) watch: Watch,
+    pub(super) meeting: Meeting,
+    pub(super) scratch: Scratch,
+    /// What all said of themselves in the last meeting.
+    pub(super) all: Summary,
+    pub(super) rings: Rings,
+    pub(super) traffic: Traffic,
+    pub(super) environment: Arc<Environment>,
+    pub(super) host: Host,
+    /// The number of this context in the tags of its messages.
+    pub(super) context: u32,
+    /// Ranks that an exec from here may use beside this one.
+    pub(super) free: Vec<Rank>,
+    /// Sections begun from here so far, by exec and by rehook: parts of their names.
+    pub(super) sections: u64,
+    pub(super) rehooks: u64,
+    /// Rings that the network can tell apart.
+    pub(super) ring_limit: u32,
+    pub(super) keeps_report: bool,
+    /// False once somebody may write to this process's memory for ever.
+    pub(super) quiet: bool,
+}
+
+/// What makes a process one of a section.
+#[derive(Debug)]
+pub(super) struct Membership {
+    pub(super) section: SectionId,
+    pub(super) members: Box<[Rank]>,
+    pub(super) pid: Pid,
+    pub(super) context: u32,
+    pub(super) free: Vec<Rank>,
+    /// Whoever began the section asks for its report afterwards.
+    pub(super) keeps_report: bool,
+}
+
+/// A member of a section, which counts on it from now on.
+///
+/// # Errors
+/// *Mitigable* if memory is refused.
+pub(super) fn enter<T: Transport>(
+    network: Network<T>,
+    environment: Arc<Environment>,
+    host: Host,
+    membership: Membership,
+) -> Result<Process<Messages<T>>> {
+    let Membership { section, members, pid, context, free, keeps_report } = membership;
+    let nprocs = members.len() as Pid;
+    let mut shared = network.lock();
+    let patience = shared.net.patience(Patience::for_processes(host.processes, host.cores));
+    let watch = Watch::new(section, members, pid, patience, environment.timeout);
+    let way = environment.exchange.unwrap_or(exchange_for(nprocs as usize));
+    // First: the others learn of a refusal, too.
+    shared.net.control().enter(section, &watch.members);
+    shared.net.control().track(section, watch.supersteps.clone());
+    let local = LocalState::new(pid, nprocs, environment.check.then(SharedChecks::default))?;
+    let meeting = Meeting::new(way, &mut shared.net, &watch, context);
+    let mut meeting = meeting.map_err(|error| error.at(&local))?;
+    let scratch = match Scratch::new(&local, &meeting) {
+        Ok(scratch) => scratch,
+        Err(bytes) => {
+            meeting.give_up(&mut shared.net, context);
+            return Err(local.refused("messages", bytes));
+        }
+    };
+    let ring_limit = shared.net.channels();
+    drop(shared);
+    let rings = Rings::new(pid, context, watch.members.clone());
+    let engine = Messages {
+        network,
+        watch,
+        meeting,
+        scratch,
+        all: Summary::of(pid, Purpose::Sync),
+        rings,
+        ring_limit,
+        traffic: Traffic::new(way),
+        environment,
+        host,
+        context,
+        free,
+        sections: 0,
+        rehooks: 0,
+        keeps_report,
+        quiet: true,
+    };
+    Ok(Process::of(local, engine).enter())
+}
+
+impl<T: Transport> Messages<T> {
+    /// Keeps for ever the memory of this context's own that the network will not let go of.
+    fn keep_unless_quiet(&mut self) {
+        if !self.quiet {
+            self.scratch.keep();
+            self.rings.keep();
+            self.meeting.keep();
+        }
+    }
+}
+
+// SAFETY: only this process writes to its memory: by receives that are posted inside a full sync (or
+// for offers), into ranges checked against slots of that time, and that are finished, or cancelled, or
+// said not to be quiet, before the sync returns, or `leave` or `give_up` has returned;
+// sources are read until their sends have ended, which a full sync and a flush wait for; a cell is
+// received into again only after it was released. Copies between processes do not exist here: what is
+// moved inside this process is moved while its own thread is inside the call.
+unsafe impl<T: Transport> Engine for Messages<T> {
+    type End = super::links::End;
+    type Board = <T::Control as Control>::Board;
+    type Prepared = ();
+
+    #[inline]
+    fn maker(&self) -> Maker {
+        self.network.maker()
+    }
+
+    fn strict(&self) -> bool {
+        self.environment.strict
+    }
+
+    fn machine(&self, local: &LocalState) -> Machine {
+        let parameters = self.environment.parameters.clone();
+        let all = self.host.world;
+        let machine = Machine::new(all, self.free.len() as Pid + 1, local.nprocs, parameters);
+        let Host { processes, cores, is_agreed, .. } = self.host;
+        if is_agreed && processes == all as usize { machine.on_cores(cores) } else { machine }
+    }
+
+    fn board(&self, local: &LocalState) -> Self::Board {
+        let shared = self.network.lock();
+        shared.net.control().board(self.watch.section, local.pid, local.nprocs)
+    }
+
+    fn memory_is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    fn traffic(&self) -> Option<Traffic> {
+        Some(self.traffic)
+    }
+
+    fn room(&mut self) -> impl Room + '_ {
+        Larger { meeting: &self.meeting, scratch: &mut self.scratch }
+    }
+
+    fn meet(
+        &mut self,
+        tables: &mut Tables,
+        purpose: Purpose,
+        attr: SyncAttr<'_>,
+    ) -> Result<Announced> {
+        self.meet_for(tables, purpose, attr)
+    }
+
+    fn end_barrier(&mut self, tables: &mut Tables, purpose: Purpose) -> Result<()> {
+        let network = self.network.clone();
+        let net = &mut network.lock().net;
+        self.send_off(net, tables)?;
+        // After the last meeting nobody is met again: some may have left already.
+        if purpose == Purpose::Close { Ok(()) } else { self.finish(net, &tables.local) }
+    }
+
+    fn check_superstep(&mut self, tables: &mut Tables) -> Result<()> {
+        self.check_requests(tables)
+    }
+
+    fn registrations(&self) -> impl Iterator<Item = Registrations> {
+        [self.all.lowest, self.all.highest].into_iter()
+    }
+
+    fn agreed_requests(&self) -> usize {
+        usize::try_from(self.all.requests).unwrap_or(usize::MAX)
+    }
+
+    fn agrees_on_abandoned(&self, _local: &LocalState) -> bool {
+        self.all.agrees_on_abandoned()
+    }
+
+    fn complete(
+        &mut self,
+        tables: &mut Tables,
+        _announced: Announced,
+        found: Result<()>,
+    ) -> Result<()> {
+        found?;
+        self.phases(tables)
+    }
+
+    fn apply(&mut self, _tables: &mut Tables, announced: Announced) -> Result<()> {
+        if announced.has(Announced::RESIZED) {
+            self.scratch.apply();
+        }
+        self.rings.let_go_of_removed();
+        Ok(())
+    }
+
+    #[inline]
+    fn end_superstep(&mut self, superstep: u64) {
+        self.watch.supersteps.store(superstep, Ordering::Relaxed);
+    }
+
+    fn declare(&mut self, _local: &LocalState, error: Error) -> Error {
+        if !self.network.maker().is_here() {
+            return error;
+        }
+        self.network.lock().net.control().declare(self.watch.section, error)
+    }
+
+    fn give_up(&mut self, tables: &mut Tables) {
+        let network = self.network.clone();
+        let net = &mut network.lock().net;
+        self.quiet &= self.scratch.close(net);
+        self.quiet &= self.rings.close(net, &mut tables.links);
+        self.quiet &= self.meeting.close(net);
+        self.keep_unless_quiet();
+        self.rings.keep_shared();
+    }
+
+    fn exec<P: Program>(
+        &mut self,
+        local: &LocalState,
+        procs: Pid,
+        program: P,
+        args: Args<'_>,
+    ) -> Result<()> {
+        self.begin_section(local, procs, program, args)
+    }
+
+    fn prepare_rehook(&mut self, _local: &LocalState) -> Result<()> {
+        Ok(())
+    }
+
+    fn rehook(&mut self, local: &LocalState, (): ()) -> Result<Process<Self>> {
+        self.enter_inner(local)
+    }
+
+    fn leave(&mut self, tables: &mut Tables, has_failed: bool) {
+        let network = self.network.clone();
+        let net = &mut network.lock().net;
+        if !has_failed {
+            self.quiet &= self.rings.close(net, &mut tables.links);
+            self.quiet &= self.meeting.close(net);
+            self.keep_unless_quiet();
+        }
+        net.forget(self.context);
+        if !self.keeps_report {
+            net.control().leave(self.watch.section);
+        }
+    }
+
+    fn add_inbox(&mut self, tables: &mut Tables, shape: InboxShape) -> Result<InboxSlot> {
+        self.new_inbox(tables, shape)
+    }
+
+    fn remove_inbox(&mut self, tables: &mut Tables, inbox: InboxSlot) -> Result<()> {
+        tables.links.remove_inbox(&mut tables.local, inbox)?;
+        self.rings.remove(inbox, self.quiet);
+        Ok(())
+    }
+
+    fn open(
+        &mut self,
+        tables: &mut Tables,
+        inbox: InboxSlot,
+        ring: u32,
+        peer: Pid,
+        peer_ring: u32,
+    ) -> Result<Link> {
+        self.open_link(tables, inbox, ring, peer, peer_ring)
+    }
+
+    fn close(&mut self, tables: &mut Tables, link: Link) -> Result<()> {
+        self.close_link(tables, link)
+    }
+
+    fn send(
+        &mut self,
+        tables: &mut Tables,
+        link: Link,
+        src: Slot,
+        src_offset: usize,
+        bytes: usize,
+        travel: Travel,
+    ) -> Result<()> {
+        self.put_on(tables, link, src, src_offset, bytes, travel)
+    }
+
+    fn offer(
+        &mut self,
+        tables: &mut Tables,
+        link: Link,
+        slot: Slot,
+        offset: usize,
+        bytes: usize,
+    ) -> Result<u64> {
+        self.offer_on(tables, link, slot, offset, bytes)
+    }
+
+    fn landing_pays_from(link: &runtime::links::OpenLink<Self::End>) -> usize {
+        if link.end.is_near() { usize::MAX } else { link.shape.cell_bytes.saturating_add(1) }
+    }
+
+    fn longest_part(link: &runtime::links::OpenLink<Self::End>) -> usize {
+        link.shape.cell_bytes
+    }
+
+    fn arrival(&self, link: &runtime::links::OpenLink<Self::End>, nth: u64) -> Arrival {
+        self.rings.arrival(link, nth)
+    }
+
+    fn report_releases(&mut self, tables: &mut Tables) -> Result<()> {
+        let Messages { network, watch, rings, .. } = self;
+        let net = &mut network.lock().net;
+        let superstep = tables.local.superstep;
+        let reported = Links { table: &mut tables.links, rings }.report_all(net);
+        reported.map_err(|stop| watch.stopped(net.control(), superstep, stop))
+    }
+
+    fn poll(&mut self, tables: &mut Tables, awaited: Awaited<'_>) -> Result<bool> {
+        self.poll_for(tables, awaited)
+    }
+
+    fn wait_for(&mut self, tables: &mut Tables, awaited: Awaited<'_>) -> Result<()> {
+        self.wait(tables, awaited)
+    }
+
+    fn consult<R>(
+        &mut self,
+        tables: &mut Tables,
+        wait: Consult<'_>,
+        found: impl FnMut() -> Result<Option<R>>,
+    ) -> Result<R> {
+        self.consult_board(tables, wait, found)
+    }
+}

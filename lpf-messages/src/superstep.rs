@@ -1,0 +1,280 @@
+//! The full sync between processes: the four phases on messages.
+//!
+//! 1. *Meeting and meta-data.* Every process packs its requests, grouped by target, and meets the
+//!    others ([`Meeting`](super::meeting::Meeting)). Short puts travel with their bytes.
+//! 2. *Conflicts.* Each process resolves the long writes aimed at its memory, others' puts and its own
+//!    gets among them, and answers those who have the bytes: how much of each to send, and what they
+//!    asked for with short gets. Where everybody promised that there are none, only the answers to
+//!    short gets go.
+//! 3. *Data.* Long messages go from user memory to user memory; one message per pair, of many pieces.
+//!    Whoever writes has posted its receive before it answered.
+//! 4. There is no second meeting: only this process writes to its memory, so its part is complete when
+//!    its receives are, and its sources are free when its sends are.
+//!
+//! Short writes are applied when all long ones are there: a serial order in which they come last.
+
+mod answers;
+mod checked;
+mod compose;
+mod data;
+mod runs;
+
+use super::contexts::Contexts;
+use super::job::Shared;
+use super::links::{Links, Rings};
+use super::meeting::{Allowed, Meeting, Room};
+use super::process::{Messages, Tables};
+use super::transport::{Piece, Transport};
+use super::wire::{Summary, flags};
+use answers::Answers;
+use checked::Told;
+use data::Long;
+use lpf_core::Pid;
+use lpf_core::arrivals::left_unread;
+use lpf_core::attr::SyncAttr;
+use lpf_core::error::{Error, Result};
+use lpf_core::request::List;
+use lpf_core::runtime::{self, Announced, LocalState, Purpose, Waiting, mismatch};
+use lpf_core::waits::Status;
+
+/// What a superstep works with; all of it reserved beforehand.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    pub(super) room: Room,
+    answers: Answers,
+    long: Long,
+    /// By target, the requests of this superstep.
+    lists: Vec<Lists>,
+    /// In checked mode, by process, what it told in the superstep under way.
+    told: Vec<Told>,
+    /// Larger ones, from the end of the next full sync on.
+    next: Option<(Room, Answers, Long)>,
+}
+
+/// The requests for one target.
+#[derive(Clone, Copy, Debug)]
+struct Lists {
+    puts: List,
+    gets: List,
+    /// Bytes of the gets that come with an answer.
+    short_in: usize,
+    /// Whether the bytes of any travel apart.
+    is_long: bool,
+}
+
+// SAFETY: the lists lead into the queue, which is the same process's.
+unsafe impl Send for Lists {}
+
+impl Lists {
+    const EMPTY: Lists =
+        Lists { puts: List::EMPTY, gets: List::EMPTY, short_in: 0, is_long: false };
+}
+
+impl Scratch {
+    /// Without room for requests, or the bytes that were refused.
+    pub(super) fn new(local: &LocalState, meeting: &Meeting) -> std::result::Result<Self, usize> {
+        let nprocs = local.nprocs as usize;
+        let mut lists = Vec::new();
+        let bytes = nprocs.saturating_mul(size_of::<Lists>());
+        lists.try_reserve_exact(nprocs).map_err(|_| bytes)?;
+        lists.resize(nprocs, Lists::EMPTY);
+        let (room, answers, long) = Self::rooms(local, meeting, 0)?;
+        Ok(Scratch { room, answers, long, lists, told: Vec::new(), next: None })
+    }
+
+    fn rooms(
+        local: &LocalState,
+        meeting: &Meeting,
+        requests: usize,
+    ) -> std::result::Result<(Room, Answers, Long), usize> {
+        let (nprocs, eager) = (local.nprocs as usize, meeting.eager());
+        let room = Room::new(meeting.way(), nprocs, eager, requests)?;
+        Ok((room, Answers::new(nprocs, eager, requests)?, Long::new(nprocs, requests)?))
+    }
+
+    pub(super) fn apply(&mut self) {
+        if let Some((room, answers, long)) = self.next.take() {
+            (self.room, self.answers, self.long) = (room, answers, long);
+        }
+    }
+
+    /// Gives up what is under way. False where the network may still touch users' memory.
+    pub(super) fn close<T: Transport>(&mut self, net: &mut T) -> bool {
+        self.answers.close(net) & self.long.close(net)
+    }
+
+    /// Keeps its memory for ever.
+    pub(super) fn keep(&mut self) {
+        lpf_core::leaked::leak(std::mem::take(&mut self.room));
+        lpf_core::leaked::leak(std::mem::take(&mut self.answers));
+    }
+}
+
+/// A capacity for requests, as a process between processes gets it.
+pub(super) struct Larger<'a> {
+    pub(super) meeting: &'a Meeting,
+    pub(super) scratch: &'a mut Scratch,
+}
+
+impl runtime::Room for Larger<'_> {
+    fn for_requests(
+        &mut self,
+        local: &mut LocalState,
+        requests: usize,
+        reserve: impl FnOnce(&mut LocalState) -> Result<()>,
+    ) -> Result<()> {
+        let rooms = Scratch::rooms(local, self.meeting, requests);
+        let rooms = rooms.map_err(|bytes| local.refused("messages", bytes))?;
+        reserve(local)?;
+        self.scratch.next = Some(rooms);
+        Ok(())
+    }
+}
+
+/// A process in a full sync, a rehook or at its end, as its waits see it.
+pub(super) struct InMeeting<'a> {
+    pub(super) local: &'a LocalState,
+    pub(super) links: Links<'a>,
+    pub(super) kind: Purpose,
+    pub(super) missing: Pid,
+}
+
+impl InMeeting<'_> {
+    /// A process is subject to more requests than it has room for.
+    pub(super) fn overrun(&self, origin: Pid, count: usize) -> Error {
+        let LocalState { pid: target, queue, .. } = self.local;
+        let cause = queue.overrun(*target, origin, count + queue.used());
+        let error = Error::fatal(origin, self.local.superstep, cause);
+        // Only the origin knows where it made its requests: see `LocalState::with_place`.
+        if self.local.is_checked() { error.in_checked_mode() } else { error }
+    }
+
+    /// This process has not awaited all that was sent to it.
+    #[cold]
+    pub(super) fn left_unread(&self, left: u16, from: Option<Pid>) -> Error {
+        let cause = left_unread(left.into(), from);
+        Error::fatal(self.local.pid, self.local.superstep, cause)
+    }
+}
+
+impl Waiting for InMeeting<'_> {
+    fn status(&self) -> Status {
+        runtime::status_at(self.local, self.links.table, self.kind)
+    }
+
+    fn missing(&self) -> Pid {
+        self.missing
+    }
+
+    fn superstep(&self) -> u64 {
+        self.local.superstep
+    }
+}
+
+impl<'a> InMeeting<'a> {
+    pub(super) fn new(tables: &'a mut Tables, rings: &'a mut Rings, kind: Purpose) -> Self {
+        let Tables { local, links: table } = tables;
+        let missing = local.pid;
+        InMeeting { local, links: Links { table, rings }, kind, missing }
+    }
+}
+
+impl<T: Transport> Messages<T> {
+    /// Phases 2 to 4, after the meeting.
+    pub(super) fn phases(&mut self, tables: &mut Tables) -> Result<()> {
+        let network = self.network.clone();
+        let net = &mut network.lock().net;
+        let flags = self.all.flags;
+        if flags & flags::MORE != 0 {
+            self.exchange(net, tables, flags & flags::CONFLICTS != 0)?;
+        } else if flags & flags::REQUESTS != 0 {
+            self.apply_short_puts(&tables.local)?;
+        }
+        self.send_off(net, tables)?;
+        self.scratch.told.clear();
+        self.finish(net, &tables.local)
+    }
+
+    /// Waits until this process's messages have left.
+    pub(super) fn send_off(&mut self, net: &mut T, tables: &mut Tables) -> Result<()> {
+        let Messages { rings, meeting, watch, .. } = self;
+        let mut what = InMeeting::new(tables, rings, Purpose::Sync);
+        watch.wait(net, &mut what, |what, net| {
+            let left = meeting.have_left(net)?;
+            if !left {
+                what.missing = meeting.leaves_to().unwrap_or(what.missing);
+                what.links.progress(net, what.local)?;
+            }
+            Ok(left)
+        })
+    }
+
+    /// Ends a meeting, and gets ready for the one after the next.
+    pub(super) fn finish(&mut self, net: &mut T, local: &LocalState) -> Result<()> {
+        self.meeting.finish(net, &self.watch, local.superstep)
+    }
+
+    /// Meets the others: everybody came for the same, or the section fails.
+    pub(super) fn meet_for(
+        &mut self,
+        tables: &mut Tables,
+        kind: Purpose,
+        attr: SyncAttr<'_>,
+    ) -> Result<Announced> {
+        let network = self.network.clone();
+        let Shared { net, contexts } = &mut *network.lock();
+        let is_all = self.compose(&mut tables.local, kind);
+        let Messages { rings, meeting, scratch, watch, traffic, all, .. } = self;
+        let local = &tables.local;
+        let registrations = local.registrations();
+        *all = Summary::of(local.pid, kind);
+        if kind == Purpose::Rehook && local.pid == 0 {
+            all.context = contexts.give().unwrap_or(Contexts::NONE);
+        }
+        all.requests = local.wanted_requests() as u64;
+        (all.lowest, all.highest) = (registrations, registrations);
+        all.abandoned = [local.slots.abandoned(); 2];
+        let flag = |is_so, flag| if is_so { flag } else { 0 };
+        all.flags = flag(kind == Purpose::Sync && local.queue.used() > 0, flags::REQUESTS)
+            | flag(!is_all, flags::MORE)
+            | flag(local.changes.registered, flags::REGISTERED)
+            | flag(local.changes.resized, flags::RESIZED)
+            | flag(!matches!(attr, SyncAttr::NoConflict), flags::CONFLICTS);
+        let free = local.queue.capacity().saturating_sub(local.queue.used());
+        let mut what = InMeeting::new(tables, rings, kind);
+        let awaited;
+        let allowed = match kind {
+            Purpose::Count => {
+                awaited = what.links.count(&mut scratch.room.requests);
+                Allowed::Messages(&awaited)
+            }
+            _ => Allowed::Requests(free),
+        };
+        if kind == Purpose::Close {
+            what.links.rings.end();
+        }
+        what.missing = 0;
+        let before = meeting.sent();
+        meeting.meet(net, watch, &mut what, &mut scratch.room, all, allowed)?;
+        let sent = meeting.sent() - before;
+        match kind {
+            Purpose::Sync => traffic.meta += sent,
+            _ => traffic.barrier += sent,
+        }
+        let local = &tables.local;
+        if all.kinds.iter().filter(|&&pid| pid != Pid::MAX).count() > 1 {
+            let first = |kind| Some(all.kinds[kind as usize]).filter(|&pid| pid != Pid::MAX);
+            return Err(mismatch(local.superstep, first));
+        }
+        let announced = |is_so, bit| if is_so { bit } else { 0 };
+        Ok(Announced(
+            announced(all.flags & flags::REGISTERED != 0, Announced::REGISTERED)
+                | announced(all.flags & flags::RESIZED != 0, Announced::RESIZED)
+                | announced(all.agrees_on_abandoned(), Announced::ABANDONED)
+                | announced(
+                    all.flags & (flags::REQUESTS | flags::MORE) != 0 || local.is_checked(),
+                    Announced::ENGINE,
+                ),
+        ))
+    }
+}

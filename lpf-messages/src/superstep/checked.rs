@@ -1,0 +1,91 @@
+//! Checked mode between processes: the lists of requests and registrations travel to everybody before
+//! a byte moves. It is for finding mistakes, so it allocates and is slow.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::blob::{Bad, Incoming, Outgoing};
+use super::super::control::Control;
+use super::super::meeting::nonsense;
+use super::super::process::{Messages, Tables};
+use super::super::tags;
+use super::super::transport::Transport;
+use super::super::watch::Stop;
+use super::InMeeting;
+use lpf_core::Pid;
+use lpf_core::check::{Registration, Tracked};
+use lpf_core::error::Result;
+use lpf_core::runtime::Purpose;
+
+/// What one process tells the others.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Told {
+    pub(super) requests: Vec<Tracked>,
+    calls: Vec<Registration>,
+}
+
+impl<T: Transport> Messages<T> {
+    /// Reads and writes of the same bytes, and registrations that differ: after the meeting, when
+    /// nobody queues or registers.
+    pub(in super::super) fn check_requests(&mut self, tables: &mut Tables) -> Result<()> {
+        let told = self.tell_everybody(tables)?;
+        let all = told.iter().map(|told| (&told.requests[..], &told.calls[..]));
+        let found = tables.local.check_superstep(all);
+        self.scratch.told = told;
+        found
+    }
+
+    /// Exchanges what all processes have tracked.
+    fn tell_everybody(&mut self, tables: &mut Tables) -> Result<Vec<Told>> {
+        let Messages { network, rings, watch, context, .. } = self;
+        let net = &mut network.lock().net;
+        let local = &tables.local;
+        let pid = local.pid as usize;
+        let own = local.checks().map(|checks| {
+            let checks = checks.lock();
+            Told {
+                requests: checks.pending.requests().to_vec(),
+                calls: checks.registry.calls().to_vec(),
+            }
+        });
+        let own = own.unwrap_or_default();
+        let mut out = Outgoing::new(postcard::to_stdvec(&own).unwrap_or_default());
+        let tag = tags::checks(*context);
+        let superstep = local.superstep;
+        let members = watch.members.clone();
+        let mut coming = Vec::new();
+        let others = (0..members.len()).filter(|&other| other != pid);
+        let begun = others.clone().try_for_each(|other| {
+            out.send(net, members[other], tag)?;
+            coming.push(Incoming::post(net, members[other], tag)?);
+            Ok(())
+        });
+        let mut what = InMeeting::new(tables, rings, Purpose::Sync);
+        what.missing = 0;
+        let waited = match begun {
+            Err(stop) => Err(watch.stopped(net.control(), superstep, stop)),
+            Ok(()) => watch.wait(net, &mut what, |what, net| {
+                what.links.progress(net, what.local)?;
+                let mut done = true;
+                for (one, from) in coming.iter_mut().zip(others.clone()) {
+                    done &= one.has_come(net).map_err(|bad| match bad {
+                        Bad::Stopped(stop) => stop,
+                        Bad::TooLong => Stop::Fatal(nonsense(from as Pid)),
+                    })?;
+                }
+                Ok(done & out.has_left(net)?)
+            }),
+        };
+        if let Err(error) = waited {
+            out.give_up(net);
+            coming.into_iter().for_each(|one| one.give_up(net));
+            return Err(error);
+        }
+        let mut all: Vec<Told> = (0..members.len()).map(|_| Told::default()).collect();
+        for (one, from) in coming.into_iter().zip(others) {
+            all[from] = postcard::from_bytes(&one.into_bytes())
+                .map_err(|_| net.control().declare(watch.section, nonsense(from as Pid)))?;
+        }
+        all[pid] = own;
+        Ok(all)
+    }
+}

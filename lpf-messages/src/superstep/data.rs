@@ -1,0 +1,513 @@
+//! Phases 2 and 3: conflicts, answers, data.
+//!
+//! What is long between this process and another one is listed twice, in the same order at both ends:
+//! *incoming* bytes (the other's puts, then own gets) by the addresses here that they are written to,
+//! *outgoing* ones (own puts, then the other's gets) by the addresses they are read from. The process
+//! with an incoming list shortens it where writes conflict, posts its receive and answers with the
+//! lengths; the one with the outgoing list shortens that likewise and sends.
+
+use std::ops::Range;
+
+use super::super::meeting::{Meeting, Room, nonsense};
+use super::super::process::{Messages, Tables};
+use super::super::tags;
+use super::super::tickets::Tickets;
+use super::super::transport::{Piece, Rank, Transport};
+use super::super::turns::Turns;
+use super::super::watch::Stop;
+use super::super::wire::{Reader, Unit};
+use super::answers::Answers;
+use super::checked::Told;
+use super::compose::copy_in;
+use super::runs::{self, Places};
+use super::{InMeeting, Lists};
+use lpf_core::Pid;
+use lpf_core::conflict::Conflicts;
+use lpf_core::error::{Error, Result};
+use lpf_core::request::{Request, Run};
+use lpf_core::runtime::{LocalState, Purpose, Remote};
+use lpf_core::slot::Entry;
+
+/// Long messages of one superstep.
+#[derive(Debug, Default)]
+pub(super) struct Long {
+    incoming: Vec<Piece>,
+    outgoing: Vec<Piece>,
+    pairs: Vec<Pair>,
+    /// One message's pieces, empty ones left out and neighbours joined.
+    message: Vec<Piece>,
+    receiving: Tickets,
+    sending: Turns,
+    /// The writes of this superstep that may overlap.
+    conflicts: Conflicts,
+    /// Messages of this superstep.
+    sent: u64,
+}
+
+/// What is between this process and one other.
+#[derive(Clone, Debug, Default)]
+struct Pair {
+    incoming: Range<usize>,
+    outgoing: Range<usize>,
+    /// Bytes of short gets: own ones from it, and its from here.
+    short_in: usize,
+    short_out: usize,
+    /// Puts came from it with their bytes.
+    short_puts: bool,
+}
+
+impl Pair {
+    /// The longest answer that comes from it.
+    fn answer_in(&self, resolve: bool) -> usize {
+        let lengths = if resolve { self.outgoing.len() * size_of::<u64>() } else { 0 };
+        self.short_in.next_multiple_of(8) + lengths
+    }
+
+    /// Whether it waits for an answer.
+    fn answers(&self, resolve: bool) -> bool {
+        self.short_out > 0 || resolve && !self.incoming.is_empty()
+    }
+}
+
+impl Long {
+    /// Room for `requests` requests, or the bytes that were refused.
+    pub(super) fn new(nprocs: usize, requests: usize) -> std::result::Result<Self, usize> {
+        let mut long = Long {
+            receiving: Tickets::with_capacity(nprocs),
+            sending: Turns::new(nprocs),
+            ..Long::default()
+        };
+        let bytes = requests.saturating_mul(3 * size_of::<Piece>()).saturating_add(nprocs);
+        for list in [&mut long.incoming, &mut long.outgoing, &mut long.message] {
+            list.try_reserve_exact(requests).map_err(|_| bytes)?;
+        }
+        long.pairs.try_reserve_exact(nprocs).map_err(|_| bytes)?;
+        // Own gets and others' puts: together no more than this.
+        long.conflicts.reserve(requests)?;
+        Ok(long)
+    }
+
+    /// Gives up what is under way. False where the network may still touch users' memory.
+    pub(super) fn close<T: Transport>(&mut self, net: &mut T) -> bool {
+        self.receiving.close(net) & self.sending.close(net)
+    }
+
+    fn outgoing_to(&self, other: Pid) -> usize {
+        let outgoing = self.pairs[other as usize].outgoing.clone();
+        self.outgoing[outgoing].iter().map(|piece| piece.bytes).sum()
+    }
+
+    /// Keeps the last `length` bytes of each piece of a list, and gathers what is left as a message.
+    fn gather(message: &mut Vec<Piece>, list: &[Piece]) {
+        message.clear();
+        for piece in list.iter().filter(|piece| piece.bytes > 0) {
+            match message.last_mut() {
+                Some(last) if last.base.wrapping_add(last.bytes) == piece.base => {
+                    last.bytes += piece.bytes;
+                }
+                _ => message.push(*piece),
+            }
+        }
+    }
+}
+
+fn keep_last(piece: &mut Piece, bytes: usize) {
+    let bytes = bytes.min(piece.bytes);
+    piece.base = piece.base.wrapping_add(piece.bytes - bytes);
+    piece.bytes = bytes;
+}
+
+/// The requests of a list with the flags that their units have.
+///
+/// # Safety
+/// The list was finished for this superstep.
+unsafe fn own_runs(units: &[u8], lists: Lists, mut each: impl FnMut(&Unit<'_>, &Run)) {
+    let mut reader = Reader(units);
+    let mut pair = |run: Run| -> std::result::Result<(), ()> {
+        if let Some(unit) = reader.unit() {
+            each(&unit, &run);
+        }
+        Ok(())
+    };
+    // SAFETY: the caller's promise.
+    let _ = unsafe {
+        lists.puts.for_each_run(&mut pair).and_then(|()| lists.gets.for_each_run(&mut pair))
+    };
+}
+
+/// Memory that others name, checked: where a request's bytes are here.
+struct Named<'a> {
+    local: &'a LocalState,
+    told: &'a [Told],
+    from: Pid,
+}
+
+impl Named<'_> {
+    /// The entry that holds all requests of a run.
+    fn entry(&self, unit: &Unit<'_>) -> Result<&Entry> {
+        let entries = self.local.slots.global_entries();
+        let entry = entries.get(unit.slot).filter(|entry| entry.is_active());
+        if let (Some(entry), Some((start, end))) = (entry, unit.range())
+            && entry.range(start, end - start).is_some()
+        {
+            return Ok(entry);
+        }
+        Err(self.out_of_range(entry, unit))
+    }
+
+    /// Applies the puts that have their bytes with them.
+    fn apply(&self, units: &[u8]) -> Result<()> {
+        let mut reader = Reader(units);
+        while let Some(unit) = reader.unit() {
+            if unit.is_get() || !unit.is_inline() {
+                continue;
+            }
+            let entry = self.entry(&unit)?;
+            let from = Places::dense(unit.payload.as_ptr().cast_mut(), unit.bytes);
+            // SAFETY: the payload is as long as all requests; their range was checked, and nobody else
+            // touches memory named as a target before the sync returns.
+            unsafe { runs::copy(from, places(entry, &unit), unit.bytes, unit.count) };
+        }
+        if reader.0.is_empty() { Ok(()) } else { Err(nonsense(self.from)) }
+    }
+
+    #[cold]
+    fn out_of_range(&self, entry: Option<&Entry>, unit: &Unit<'_>) -> Error {
+        let inside = |&nth: &usize| {
+            entry.is_some_and(|entry| entry.range(unit.offset_of(nth), unit.bytes).is_some())
+        };
+        let offset = unit.offset_of((0..unit.count).find(|nth| !inside(nth)).unwrap_or(0));
+        let target = self.local.pid;
+        let remote = Remote { target, slot: unit.slot, offset, bytes: unit.bytes };
+        let cause = remote.out_of_range(self.from, entry);
+        let error = Error::fatal(self.from, self.local.superstep, cause);
+        let told = self.told.get(self.from as usize);
+        let tracked =
+            told.and_then(|told| told.requests.iter().rfind(|tracked| remote.is_of(tracked)));
+        error.at_known(tracked.map(|tracked| tracked.place.clone()))
+    }
+}
+
+impl<T: Transport> Messages<T> {
+    /// Everything between the meeting and the end of a superstep that has requests; `resolve`: writes may
+    /// conflict.
+    pub(super) fn exchange(
+        &mut self,
+        net: &mut T,
+        tables: &mut Tables,
+        resolve: bool,
+    ) -> Result<()> {
+        self.list_long_messages(&tables.local, resolve)?;
+        let Messages { rings, meeting, scratch, watch, context, traffic, .. } = self;
+        let mut what = InMeeting::new(tables, rings, Purpose::Sync);
+        let local = what.local;
+        let (room, answers, long) = (&scratch.room, &mut scratch.answers, &mut scratch.long);
+        let told = &scratch.told[..];
+        let pairs = Pairs { local, meeting, room, told, resolve, context: *context };
+        let superstep = local.superstep;
+        answers.begin();
+        for step in 1..local.nprocs {
+            let other = (local.pid + step) % local.nprocs;
+            let rank = watch.members[other as usize];
+            if let Err(stop) = pairs.begin(net, other, rank, answers, long) {
+                return Err(watch.stopped(net.control(), superstep, stop));
+            }
+        }
+        pairs.copy_own(long);
+        watch.wait(net, &mut what, |what, net| {
+            what.links.progress(net, what.local)?;
+            while let Some(from) = answers.next(net)? {
+                pairs.shorten(from, answers, long)?;
+            }
+            let begun = pairs.send(net, what.links.members(), long)?;
+            let answered = answers.have_come() && answers.have_left(net)?;
+            let have_ended = long.receiving.have_ended(net)? && long.sending.have_left(net)?;
+            let is_done = begun & answered & have_ended;
+            if !is_done {
+                let missing = answers.missing().or(long.receiving.last());
+                what.missing = missing.or(long.sending.leaves_to()).unwrap_or(what.missing);
+            }
+            Ok(is_done)
+        })?;
+        traffic.meta += answers.sent;
+        traffic.data += long.sent;
+        pairs.apply_short(&scratch.lists, answers, long)
+    }
+
+    /// All that is left to do where everybody's requests are short puts.
+    pub(super) fn apply_short_puts(&self, local: &LocalState) -> Result<()> {
+        let Messages { meeting, scratch, .. } = self;
+        (0..local.nprocs).try_for_each(|other| {
+            Named { local, told: &scratch.told, from: other }
+                .apply(meeting.units(other, &scratch.room))
+        })
+    }
+
+    /// Checks what others name here, and lists what is long.
+    fn list_long_messages(&mut self, local: &LocalState, resolve: bool) -> Result<()> {
+        let Messages { meeting, scratch, .. } = self;
+        let (room, long) = (&scratch.room, &mut scratch.long);
+        long.incoming.clear();
+        long.outgoing.clear();
+        long.pairs.clear();
+        long.sent = 0;
+        for other in 0..local.nprocs {
+            let lists = scratch.lists[other as usize];
+            let (incoming, outgoing) = (long.incoming.len(), long.outgoing.len());
+            let mut pair = Pair::default();
+            let named = Named { local, told: &scratch.told, from: other };
+            let mut reader = Reader(meeting.units(other, room));
+            let mut asks_long = false;
+            while let Some(unit) = reader.unit() {
+                let entry = named.entry(&unit)?;
+                match (unit.is_get(), unit.is_inline()) {
+                    (true, true) => pair.short_out += unit.bytes * unit.count,
+                    (true, false) => asks_long = true,
+                    (false, true) => pair.short_puts = true,
+                    (false, false) => push_unit(&mut long.incoming, entry, &unit),
+                }
+            }
+            if !reader.0.is_empty() {
+                return Err(nonsense(other));
+            }
+            pair.short_in = lists.short_in;
+            if lists.is_long {
+                // SAFETY: composed and finished for this superstep.
+                unsafe {
+                    own_runs(room.units(other), lists, |unit, run| {
+                        match (unit.is_get(), unit.is_inline()) {
+                            (_, true) => {}
+                            (true, false) => push_run(&mut long.incoming, run),
+                            (false, false) => push_run(&mut long.outgoing, run),
+                        }
+                    });
+                }
+            }
+            let mut reader = Reader(if asks_long { meeting.units(other, room) } else { &[] });
+            while let Some(unit) = reader.unit() {
+                if unit.is_get() && !unit.is_inline() {
+                    push_unit(&mut long.outgoing, named.entry(&unit)?, &unit);
+                }
+            }
+            pair.incoming = incoming..long.incoming.len();
+            pair.outgoing = outgoing..long.outgoing.len();
+            long.pairs.push(pair);
+        }
+        if resolve && long.incoming.len() > 1 {
+            long.conflicts.clear();
+            for piece in &long.incoming {
+                long.conflicts.push(piece.base as usize, piece.bytes);
+            }
+            for (piece, &bytes) in long.incoming.iter_mut().zip(long.conflicts.resolve()) {
+                keep_last(piece, bytes);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the requests of a unit lie, in the entry that holds them all.
+fn places(entry: &Entry, unit: &Unit<'_>) -> Places {
+    Places { first: entry.base().wrapping_add(unit.offset), stride: unit.stride }
+}
+
+/// Room for as many pieces was reserved with the requests.
+fn push_unit(list: &mut Vec<Piece>, entry: &Entry, unit: &Unit<'_>) {
+    for nth in 0..unit.count {
+        let base = entry.base().wrapping_add(unit.offset_of(nth));
+        list.push(Piece { base, bytes: unit.bytes });
+    }
+}
+
+fn push_run(list: &mut Vec<Piece>, run: &Run) {
+    for nth in 0..run.count {
+        let Request { address, bytes, .. } = run.request(nth);
+        list.push(Piece { base: address, bytes });
+    }
+}
+
+/// The pairs of a superstep with what they were made from.
+struct Pairs<'a> {
+    local: &'a LocalState,
+    meeting: &'a Meeting,
+    room: &'a Room,
+    told: &'a [Told],
+    /// Whether answers have lengths.
+    resolve: bool,
+    context: u32,
+}
+
+impl Pairs<'_> {
+    /// Posts what comes from `other`, answers it, and sends what need not wait for its answer.
+    fn begin<T: Transport>(
+        &self,
+        net: &mut T,
+        other: Pid,
+        rank: u32,
+        answers: &mut Answers,
+        long: &mut Long,
+    ) -> std::result::Result<(), Stop> {
+        let pair = long.pairs[other as usize].clone();
+        let bytes = long.outgoing_to(other);
+        long.sending.plan(other, bytes);
+        Long::gather(&mut long.message, &long.incoming[pair.incoming.clone()]);
+        if !long.message.is_empty() {
+            // SAFETY: the pieces lie in memory registered here, checked, and named by requests of
+            // this superstep: nobody touches it before the sync returns.
+            let ticket = unsafe { net.receive(rank, tags::data(self.context), &long.message) }?;
+            long.receiving.push(other, ticket);
+        }
+        let awaited = pair.answer_in(self.resolve);
+        if awaited > 0 {
+            answers.post(net, other, rank, tags::answer(self.context), awaited)?;
+        }
+        if pair.answers(self.resolve) {
+            let range = self.write_answer(other, &pair, answers, long);
+            answers.send(net, other, rank, tags::answer(self.context), range)?;
+        }
+        if !self.resolve {
+            self.is_ready(other, long);
+        }
+        Ok(())
+    }
+
+    fn write_answer(
+        &self,
+        other: Pid,
+        pair: &Pair,
+        answers: &mut Answers,
+        long: &Long,
+    ) -> Range<usize> {
+        let named = Named { local: self.local, told: self.told, from: other };
+        let out = &mut answers.out;
+        let start = out.len();
+        let mut reader = Reader(self.meeting.units(other, self.room));
+        while let Some(unit) = reader.unit() {
+            if !(unit.is_get() && unit.is_inline()) {
+                continue;
+            }
+            let Ok(entry) = named.entry(&unit) else { continue };
+            copy_in(out, places(entry, &unit), unit.bytes, unit.count);
+        }
+        let padded = start + (out.len() - start).next_multiple_of(8);
+        out.resize(padded, 0);
+        if self.resolve && !pair.incoming.is_empty() {
+            let lengths = &long.incoming[pair.incoming.clone()];
+            out.extend(lengths.iter().flat_map(|piece| (piece.bytes as u64).to_le_bytes()));
+        }
+        start..out.len()
+    }
+
+    /// An answer has come, with the lengths of what goes to its sender where conflicts are resolved.
+    fn shorten(
+        &self,
+        from: Pid,
+        answers: &Answers,
+        long: &mut Long,
+    ) -> std::result::Result<(), Stop> {
+        let pair = long.pairs[from as usize].clone();
+        let answer = answers.of(from);
+        if answer.len() != pair.answer_in(self.resolve) {
+            return Err(Stop::Fatal(nonsense(from)));
+        }
+        if self.resolve {
+            let mut lengths = Reader(&answer[pair.short_in.next_multiple_of(8)..]);
+            for piece in &mut long.outgoing[pair.outgoing] {
+                keep_last(piece, lengths.u64().map_or(0, |bytes| bytes as usize));
+            }
+            self.is_ready(from, long);
+        }
+        Ok(())
+    }
+
+    /// The lengths of what goes to `other` are known, which happens once a superstep.
+    fn is_ready(&self, other: Pid, long: &mut Long) {
+        let bytes = long.outgoing_to(other);
+        long.sending.is_ready(other, bytes);
+    }
+
+    /// Sends what is ready, each in its turn; whether all of that has begun.
+    fn send<T: Transport>(
+        &self,
+        net: &mut T,
+        members: &[Rank],
+        long: &mut Long,
+    ) -> std::result::Result<bool, Stop> {
+        let Long { outgoing, pairs, message, sending, sent, .. } = long;
+        let begun = sending.go_on(net, |net, to| {
+            Long::gather(message, &outgoing[pairs[to as usize].outgoing.clone()]);
+            *sent += 1;
+            // SAFETY: the pieces lie in memory registered here, named by requests of this superstep:
+            // nobody writes to it before the sync returns.
+            unsafe { net.send(members[to as usize], tags::data(self.context), message) }
+        });
+        Ok(begun?)
+    }
+
+    /// What this process sends to itself.
+    fn copy_own(&self, long: &mut Long) {
+        let pair = long.pairs[self.local.pid as usize].clone();
+        let (incoming, outgoing) =
+            (&long.incoming[pair.incoming], &mut long.outgoing[pair.outgoing]);
+        for (to, from) in incoming.iter().zip(outgoing) {
+            keep_last(from, to.bytes);
+            // SAFETY: both are memory registered here and checked, of one length; they may overlap.
+            unsafe { lpf_core::copy::copy(from.base, to.base, to.bytes) };
+        }
+    }
+
+    /// Short gets from this process itself, from place to place.
+    fn apply_own_gets(&self, own: &[u8], lists: Lists) {
+        let named = Named { local: self.local, told: self.told, from: self.local.pid };
+        // SAFETY: composed and finished for this superstep.
+        unsafe {
+            own_runs(own, lists, |unit, run| {
+                if let (true, true, Ok(entry)) =
+                    (unit.is_get(), unit.is_inline(), named.entry(unit))
+                {
+                    let to = Places { first: run.first.address, stride: run.address_stride };
+                    // SAFETY: both were checked, and nobody else touches them.
+                    runs::copy(places(entry, unit), to, unit.bytes, unit.count);
+                }
+            });
+        }
+    }
+
+    /// Applies short puts, and short gets' bytes, which came with the answers.
+    fn apply_short(&self, lists: &[Lists], answers: &Answers, long: &Long) -> Result<()> {
+        for other in 0..self.local.nprocs {
+            let pair = &long.pairs[other as usize];
+            if pair.short_puts {
+                let named = Named { local: self.local, told: self.told, from: other };
+                named.apply(self.meeting.units(other, self.room))?;
+            }
+            if pair.short_in == 0 {
+                continue;
+            }
+            let own = self.room.units(other);
+            if other == self.local.pid {
+                self.apply_own_gets(own, lists[other as usize]);
+                continue;
+            }
+            let mut bytes = answers.of(other);
+            // SAFETY: composed and finished for this superstep.
+            unsafe {
+                own_runs(own, lists[other as usize], |unit, run| {
+                    if !(unit.is_get() && unit.is_inline()) {
+                        return;
+                    }
+                    let Request { address, bytes: len, .. } = run.first;
+                    let Some((from, rest)) = bytes.split_at_checked(len * run.count) else {
+                        return;
+                    };
+                    let from = Places::dense(from.as_ptr().cast_mut(), len);
+                    let to = Places { first: address, stride: run.address_stride };
+                    // SAFETY: the gets checked their targets, which nobody else touches.
+                    runs::copy(from, to, len, run.count);
+                    bytes = rest;
+                });
+            }
+        }
+        Ok(())
+    }
+}

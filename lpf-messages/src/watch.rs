@@ -1,0 +1,183 @@
+//! Waiting for the network: look, spin, yield, sleep; and see to it that every wait has an end.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
+
+use super::control::{Control, SectionId};
+use super::transport::{Broken, Rank, Transport};
+use lpf_core::Pid;
+use lpf_core::error::{Cause, Error, Result};
+use lpf_core::runtime::{Medium, Waiting, wait};
+use lpf_core::wait::{Patience, Step};
+use lpf_core::waits::Status;
+
+/// The section as its waits see it.
+#[derive(Debug)]
+pub(super) struct Watch {
+    pub(super) section: SectionId,
+    pub(super) members: Box<[Rank]>,
+    pub(super) pid: Pid,
+    pub(super) patience: Patience,
+    pub(super) timeout: Option<Duration>,
+    /// The control plane's count of failures when it was last asked.
+    seen: u64,
+    /// The clock begins.
+    began: Instant,
+    /// Supersteps done, as the control plane sees them.
+    pub(super) supersteps: Arc<AtomicU64>,
+}
+
+impl Watch {
+    pub(super) fn new(
+        section: SectionId,
+        members: Box<[Rank]>,
+        pid: Pid,
+        patience: Patience,
+        timeout: Option<Duration>,
+    ) -> Self {
+        Watch {
+            section,
+            members,
+            pid,
+            patience,
+            timeout,
+            seen: u64::MAX,
+            began: Instant::now(),
+            supersteps: Arc::default(),
+        }
+    }
+
+    /// The process of the section that has this rank.
+    pub(super) fn pid_of(&self, rank: Rank) -> Pid {
+        let at = self.members.iter().position(|&member| member == rank);
+        at.map_or(self.pid, |pid| pid as Pid)
+    }
+
+    /// The report that ends the section, if there is one. One load if nothing has happened.
+    #[inline]
+    pub(super) fn failure<C: Control>(&mut self, control: &C) -> Option<Error> {
+        let failures = control.failures();
+        if failures == self.seen {
+            return None;
+        }
+        let report = control.failure(self.section);
+        if report.is_none() {
+            self.seen = failures;
+        }
+        report
+    }
+
+    /// Makes a broken connection the section's failure; the control plane may know better why.
+    #[cold]
+    pub(super) fn broken<C: Control>(&self, control: &C, superstep: u64, broken: Broken) -> Error {
+        let pid = broken.peer.map_or(self.pid, |rank| self.pid_of(rank));
+        let error = Error::fatal(pid, superstep, Cause::Died { reason: broken.reason });
+        control.declare(self.section, error)
+    }
+
+    /// What ends a call that cannot go on.
+    #[cold]
+    pub(super) fn stopped<C: Control>(&self, control: &C, superstep: u64, stop: Stop) -> Error {
+        match stop {
+            Stop::Fatal(error) => control.declare(self.section, error),
+            Stop::Broken(broken) => self.broken(control, superstep, broken),
+        }
+    }
+
+    /// Waits until `done` says so.
+    ///
+    /// # Errors
+    /// The section's failure, a broken connection, or that the wait was too long: declared, because there is no process yet
+    /// that would do it while a hook begins.
+    #[inline]
+    pub(super) fn wait<T: Transport, W: Waiting>(
+        &mut self,
+        net: &mut T,
+        what: &mut W,
+        mut done: impl FnMut(&mut W, &mut T) -> std::result::Result<bool, Stop>,
+    ) -> Result<()> {
+        let mut medium = OnNetwork { watch: self, net };
+        wait(&mut medium, what, |what, OnNetwork { watch, net }| {
+            let superstep = what.superstep();
+            done(what, net).map_err(|stop| watch.stopped(net.control(), superstep, stop))
+        })
+        .map_err(|error| net.control().declare(self.section, error))
+    }
+}
+
+/// A process that waits for the network.
+struct OnNetwork<'a, T> {
+    watch: &'a mut Watch,
+    net: &'a mut T,
+}
+
+impl<T: Transport> Medium for OnNetwork<'_, T> {
+    /// The control plane asks.
+    const ASKS: bool = false;
+
+    fn process(&self) -> (Pid, Pid) {
+        (self.watch.pid, self.watch.members.len() as Pid)
+    }
+
+    fn patience(&self) -> Patience {
+        self.watch.patience
+    }
+
+    fn limit(&self) -> Option<Duration> {
+        self.watch.timeout
+    }
+
+    fn now(&self) -> Duration {
+        self.watch.began.elapsed()
+    }
+
+    #[inline]
+    fn look_again(&mut self) {
+        self.net.look_again();
+    }
+
+    #[inline]
+    fn failure(&mut self) -> Option<Error> {
+        self.watch.failure(self.net.control())
+    }
+
+    fn publish(&mut self, status: Status) {
+        self.net.control().publish(self.watch.section, status);
+    }
+
+    fn statuses(&self) -> impl FnMut(Pid) -> Option<Status> {
+        let statuses = self.net.control().statuses(self.watch.section);
+        move |pid| statuses.get(pid as usize).cloned().flatten()
+    }
+
+    #[inline]
+    fn pause(&mut self, step: Step) {
+        match step {
+            // A look at the network is pause enough.
+            Step::Spin => {}
+            Step::Yield => std::thread::yield_now(),
+            Step::Sleep(time) => self.net.idle(time),
+        }
+    }
+}
+
+/// Why a wait cannot go on.
+#[derive(Debug)]
+pub(super) enum Stop {
+    Broken(Broken),
+    /// Of everybody.
+    Fatal(Error),
+}
+
+impl From<Broken> for Stop {
+    fn from(broken: Broken) -> Self {
+        Stop::Broken(broken)
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop::Fatal(error)
+    }
+}

@@ -1,0 +1,515 @@
+//! What the first exchange of a full sync says, in bytes.
+//!
+//! Everybody hears the [`Summary`] of all, and from each other process a [`Head`] and *units*, which are
+//! about its sender and its receiver alone. What goes straight to its receiver begins with an
+//! [`Opening`], which has what is new of the sender's summary, and the head. A unit is a run of requests:
+//!
+//! ```text
+//! word 0   flags (8 bits) | slot (24) | bytes of a request (32)
+//! word 1   offset of the first in the slot
+//! word 2   with RUN: how many requests          with LONG: the bytes of a request, whole
+//! word 3   with RUN: from offset to offset
+//! …        with INLINE: the requests' bytes one behind the other, padded to a word
+//! ```
+//!
+//! Numbers are little-endian. What comes in is checked where it is used: a peer that sends nonsense
+//! is an error, never a wrong access.
+
+use super::contexts::Contexts;
+use lpf_core::Pid;
+use lpf_core::request::Run;
+use lpf_core::runtime::{Purpose, Registrations};
+
+/// A request this long or shorter travels in its unit: the room for it was reserved with the request.
+pub(super) const SHORT: usize = 64;
+
+/// The longest unit that is no run: its words and a short request's bytes.
+pub(super) const LARGEST_UNIT: usize = 3 * 8 + SHORT;
+
+/// Bits of a unit's first byte.
+pub(super) mod unit {
+    /// A get; else a put.
+    pub(crate) const GET: u8 = 1;
+    /// More than one request.
+    pub(crate) const RUN: u8 = 2;
+    /// 2^32 bytes or more.
+    pub(crate) const LONG: u8 = 4;
+    /// A put's bytes follow; a get's come back with the answer.
+    pub(crate) const INLINE: u8 = 8;
+}
+
+/// Bits of [`Summary::flags`]; they are combined by or.
+pub(super) mod flags {
+    /// Somebody has requests.
+    pub(crate) const REQUESTS: u32 = 1;
+    /// Somebody's requests take more than the first exchange.
+    pub(crate) const MORE: u32 = 2;
+    /// Somebody registered or deregistered.
+    pub(crate) const REGISTERED: u32 = 4;
+    /// Somebody resized.
+    pub(crate) const RESIZED: u32 = 8;
+    /// Somebody did not promise that writes are free of conflicts.
+    pub(crate) const CONFLICTS: u32 = 16;
+}
+
+/// What all processes have to know of each other: combined, it is the same everywhere, in whatever
+/// order and however often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Summary {
+    /// The lowest process that came for each kind; `Pid::MAX` where nobody did.
+    pub(super) kinds: [Pid; 4],
+    pub(super) flags: u32,
+    /// The least capacity for requests.
+    pub(super) requests: u64,
+    /// The number of the section that begins here: process 0's word, nothing from the others.
+    pub(super) context: u32,
+    /// Registrations, lowest and highest: all are equal if these are.
+    pub(super) lowest: Registrations,
+    pub(super) highest: Registrations,
+    /// The least and the greatest word for abandoned slots: all are equal if these are.
+    pub(super) abandoned: [u64; 2],
+}
+
+impl Summary {
+    pub(super) const BYTES: usize = 16 + 4 + 8 + 4 + 2 * 20 + 2 * 8;
+
+    /// Of one process.
+    pub(super) fn of(pid: Pid, kind: Purpose) -> Self {
+        let kinds = Purpose::ALL.map(|each| if each == kind { pid } else { Pid::MAX });
+        let none = Registrations { hash: 0, calls: 0, pid };
+        Summary {
+            kinds,
+            flags: 0,
+            requests: u64::MAX,
+            context: Contexts::NONE,
+            lowest: none,
+            highest: none,
+            abandoned: [0; 2],
+        }
+    }
+
+    /// Whether all processes have abandoned the same slots, and any.
+    pub(super) fn agrees_on_abandoned(&self) -> bool {
+        let [least, greatest] = self.abandoned;
+        least == greatest && least != 0
+    }
+
+    fn add_abandoned(&mut self, [least, greatest]: [u64; 2]) {
+        let mine = self.abandoned;
+        self.abandoned = [mine[0].min(least), mine[1].max(greatest)];
+    }
+
+    pub(super) fn combine(&mut self, other: &Summary) {
+        for (mine, theirs) in self.kinds.iter_mut().zip(other.kinds) {
+            *mine = (*mine).min(theirs);
+        }
+        self.flags |= other.flags;
+        self.requests = self.requests.min(other.requests);
+        self.context = self.context.max(other.context);
+        self.compare(&other.lowest, &other.highest);
+        self.add_abandoned(other.abandoned);
+    }
+
+    /// Copies only what is new: a copy of what was just written number by number would wait for it.
+    #[inline]
+    fn compare(&mut self, lowest: &Registrations, highest: &Registrations) {
+        if lowest < &self.lowest {
+            self.lowest = *lowest;
+        }
+        // Of equal ones the lowest process in both.
+        let key = |r: &Registrations| (r.hash, r.calls, Pid::MAX - r.pid);
+        if key(highest) > key(&self.highest) {
+            self.highest = *highest;
+        }
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        for kind in self.kinds {
+            out.extend_from_slice(&kind.to_le_bytes());
+        }
+        out.extend_from_slice(&self.flags.to_le_bytes());
+        out.extend_from_slice(&self.requests.to_le_bytes());
+        out.extend_from_slice(&self.context.to_le_bytes());
+        for r in [self.lowest, self.highest] {
+            out.extend_from_slice(&r.hash.to_le_bytes());
+            out.extend_from_slice(&r.calls.to_le_bytes());
+            out.extend_from_slice(&r.pid.to_le_bytes());
+        }
+        for word in self.abandoned {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    pub(super) fn read(from: &mut Reader<'_>) -> Option<Self> {
+        let mut kinds = [0; 4];
+        for kind in &mut kinds {
+            *kind = from.u32()?;
+        }
+        let (flags, requests, context) = (from.u32()?, from.u64()?, from.u32()?);
+        let mut registrations =
+            || Some(Registrations { hash: from.u64()?, calls: from.u64()?, pid: from.u32()? });
+        let (lowest, highest) = (registrations()?, registrations()?);
+        let abandoned = [from.u64()?, from.u64()?];
+        Some(Summary { kinds, flags, requests, context, lowest, highest, abandoned })
+    }
+}
+
+/// What one process has for one other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Head {
+    /// Requests, empty ones included; in [`Purpose::Count`] the messages sent, see [`Links::count_sent`].
+    ///
+    /// [`Links::count_sent`]: super::links::Links::count_sent
+    pub(super) requests: u32,
+    /// Bytes of the units that follow.
+    pub(super) units: u64,
+}
+
+/// The part of one process's summary that seldom changes: told again only where it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct News {
+    requests: u64,
+    context: u32,
+    hash: u64,
+    calls: u64,
+    abandoned: u64,
+}
+
+impl News {
+    /// Of a summary that is not combined yet.
+    pub(super) fn of(summary: &Summary) -> Self {
+        let Registrations { hash, calls, .. } = summary.lowest;
+        let abandoned = summary.abandoned[0];
+        News { requests: summary.requests, context: summary.context, hash, calls, abandoned }
+    }
+}
+
+/// What a message that goes straight to its receiver begins with: the summary of one process, which its
+/// receiver knows, and a head.
+///
+/// ```text
+/// kind (8 bits) | flags (16) | NEWS, LONG   requests of the head u32
+/// with NEWS: requests u64, hash u64, calls u64, context u32, 0 u32, abandoned u64
+/// with LONG: bytes of the units u64; else they are all that follows
+/// ```
+///
+/// A process that has nothing new to say and puts 8 bytes says so in 32: one cache line, headers of the
+/// network included.
+pub(super) struct Opening {
+    bytes: [u8; Opening::LONGEST],
+    len: usize,
+}
+
+impl Opening {
+    pub(super) const LONGEST: usize = 8 + 40 + 8;
+
+    const NEWS: u32 = 1 << 30;
+    const LONG: u32 = 1 << 31;
+
+    /// Of a summary that is not combined yet.
+    #[inline]
+    pub(super) fn of(kind: Purpose, flags: u32, news: Option<&News>) -> Self {
+        debug_assert!(flags < 1 << 16);
+        let is_news = if news.is_some() { Self::NEWS } else { 0 };
+        let mark = kind as u32 | flags << 8 | is_news;
+        let mut opening = Opening { bytes: [0; Self::LONGEST], len: 8 };
+        opening.bytes[..4].copy_from_slice(&mark.to_le_bytes());
+        let Some(news) = news else { return opening };
+        for (at, word) in [(8, news.requests), (16, news.hash), (24, news.calls)] {
+            opening.bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        }
+        opening.bytes[32..36].copy_from_slice(&news.context.to_le_bytes());
+        opening.bytes[40..48].copy_from_slice(&news.abandoned.to_le_bytes());
+        opening.len = 48;
+        opening
+    }
+
+    /// Its length before so many bytes of units, which are the rest of the message where all of it fits
+    /// into `whole` bytes.
+    #[inline]
+    pub(super) fn len(&self, units: usize, whole: usize) -> usize {
+        if self.len + units > whole { self.len + 8 } else { self.len }
+    }
+
+    /// Writes it with a head, to as many bytes as it has.
+    #[inline]
+    pub(super) fn write(&self, out: &mut [u8], head: &Head) {
+        out[..self.len].copy_from_slice(&self.bytes[..self.len]);
+        out[4..8].copy_from_slice(&head.requests.to_le_bytes());
+        if out.len() > self.len {
+            out[3] |= (Self::LONG >> 24) as u8;
+            out[self.len..].copy_from_slice(&head.units.to_le_bytes());
+        }
+    }
+
+    /// Adds what process `from` says of itself to what `all` have said, and keeps what it says in `heard`
+    /// until it says something new; the head behind it.
+    #[inline]
+    pub(super) fn read(
+        all: &mut Summary,
+        from: Pid,
+        heard: &mut Option<News>,
+        bytes: &mut Reader<'_>,
+    ) -> Option<Head> {
+        let (mark, requests) = (bytes.u32()?, bytes.u32()?);
+        if mark & Self::NEWS != 0 {
+            let (requests, hash, calls) = (bytes.u64()?, bytes.u64()?, bytes.u64()?);
+            let (context, abandoned) = (bytes.u64()? as u32, bytes.u64()?);
+            *heard = Some(News { requests, hash, calls, context, abandoned });
+        }
+        let news = heard.as_ref()?;
+        let lowest = all.kinds.get_mut((mark & 0xff) as usize)?;
+        *lowest = (*lowest).min(from);
+        all.flags |= mark >> 8 & 0xffff;
+        all.requests = all.requests.min(news.requests);
+        all.context = all.context.max(news.context);
+        let own = Registrations { hash: news.hash, calls: news.calls, pid: from };
+        all.compare(&own, &own);
+        all.add_abandoned([news.abandoned; 2]);
+        let units = if mark & Self::LONG != 0 { bytes.u64()? } else { bytes.0.len() as u64 };
+        Some(Head { requests, units })
+    }
+}
+
+/// A run of requests as its receiver has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unit<'a> {
+    pub(super) flags: u8,
+    pub(super) slot: usize,
+    /// Of one request.
+    pub(super) bytes: usize,
+    pub(super) offset: usize,
+    pub(super) count: usize,
+    pub(super) stride: isize,
+    /// The bytes of inline puts, one request behind the other.
+    pub(super) payload: &'a [u8],
+}
+
+impl Unit<'_> {
+    pub(super) fn is_get(&self) -> bool {
+        self.flags & unit::GET != 0
+    }
+
+    pub(super) fn is_inline(&self) -> bool {
+        self.flags & unit::INLINE != 0
+    }
+
+    /// Offset of request `nth`.
+    pub(super) fn offset_of(&self, nth: usize) -> usize {
+        (self.offset as isize).wrapping_add(self.stride.wrapping_mul(nth as isize)) as usize
+    }
+
+    /// The range that all requests of the run lie in: lowest offset, and the end of the highest.
+    /// `None` where they do not lie in any.
+    pub(super) fn range(&self) -> Option<(usize, usize)> {
+        let last = (self.stride.checked_mul(self.count as isize - 1))
+            .and_then(|step| isize::try_from(self.offset).ok()?.checked_add(step))
+            .and_then(|last| usize::try_from(last).ok())?;
+        let end = self.offset.max(last).checked_add(self.bytes)?;
+        Some((self.offset.min(last), end))
+    }
+}
+
+/// Bytes of a unit's words.
+pub(super) fn words_of(flags: u8) -> usize {
+    16 + if flags & unit::RUN != 0 { 16 } else { 0 } + if flags & unit::LONG != 0 { 8 } else { 0 }
+}
+
+/// The flags of a run, all but INLINE.
+pub(super) fn flags_of(run: &Run, is_get: bool) -> u8 {
+    let mut flags = 0;
+    if is_get {
+        flags |= unit::GET;
+    }
+    if run.count > 1 {
+        flags |= unit::RUN;
+    }
+    if u32::try_from(run.first.bytes).is_err() {
+        flags |= unit::LONG;
+    }
+    flags
+}
+
+/// Writes a unit's words.
+pub(super) fn write_words(out: &mut Vec<u8>, flags: u8, run: &Run) {
+    let bytes = if flags & unit::LONG != 0 { 0 } else { run.first.bytes as u64 };
+    let word = u64::from(flags) | (run.first.slot as u64) << 8 | bytes << 32;
+    out.extend_from_slice(&word.to_le_bytes());
+    out.extend_from_slice(&(run.first.offset as u64).to_le_bytes());
+    if flags & unit::RUN != 0 {
+        out.extend_from_slice(&(run.count as u64).to_le_bytes());
+        out.extend_from_slice(&(run.offset_stride as u64).to_le_bytes());
+    }
+    if flags & unit::LONG != 0 {
+        out.extend_from_slice(&(run.first.bytes as u64).to_le_bytes());
+    }
+}
+
+/// Reads numbers and units from what came in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+
+impl<'a> Reader<'a> {
+    #[inline]
+    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(bytes)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    #[inline]
+    pub(super) fn u32(&mut self) -> Option<u32> {
+        self.take(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+    }
+
+    #[inline]
+    pub(super) fn u64(&mut self) -> Option<u64> {
+        self.take(8).map(|b| u64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]))
+    }
+
+    /// The next unit; `None` at the end, or where the bytes are none.
+    #[inline]
+    pub(super) fn unit(&mut self) -> Option<Unit<'a>> {
+        let word = self.u64()?;
+        let offset = usize::try_from(self.u64()?).ok()?;
+        let flags = word as u8;
+        let slot = (word >> 8 & 0xff_ffff) as usize;
+        let mut unit = Unit {
+            flags,
+            slot,
+            bytes: (word >> 32) as usize,
+            offset,
+            count: 1,
+            stride: 0,
+            payload: &[],
+        };
+        if flags & unit::RUN != 0 {
+            unit.count = usize::try_from(self.u64()?).ok().filter(|&n| n > 0 && n < 1 << 32)?;
+            unit.stride = self.u64()? as isize;
+        }
+        if flags & unit::LONG != 0 {
+            unit.bytes = usize::try_from(self.u64()?).ok()?;
+        }
+        if flags & (unit::INLINE | unit::GET) == unit::INLINE {
+            let bytes = unit.bytes.checked_mul(unit.count)?;
+            unit.payload = self.take(bytes)?;
+            self.take(bytes.wrapping_neg() % 8)?;
+        }
+        Some(unit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lpf_core::request::Request;
+
+    fn run(bytes: usize, count: usize) -> Run {
+        let first = Request { address: std::ptr::null_mut(), bytes, slot: 0xab_cdef, offset: 77 };
+        Run { first, count, address_stride: 5, offset_stride: -3 }
+    }
+
+    #[test]
+    fn a_unit_is_read_as_it_was_written() {
+        for (run, payload) in [(run(5, 1), true), (run(5, 3), true), (run(1 << 33, 4), false)] {
+            let mut out = Vec::new();
+            let flags = flags_of(&run, false) | if payload { unit::INLINE } else { 0 };
+            write_words(&mut out, flags, &run);
+            assert_eq!(out.len(), words_of(flags));
+            let bytes: Vec<u8> = (0..run.first.bytes.min(5) * run.count).map(|b| b as u8).collect();
+            if payload {
+                out.extend_from_slice(&bytes);
+                out.resize(out.len().next_multiple_of(8), 0);
+            }
+            let mut reader = Reader(&out);
+            let unit = reader.unit().unwrap();
+            assert_eq!(
+                (unit.slot, unit.bytes, unit.count),
+                (0xab_cdef, run.first.bytes, run.count)
+            );
+            assert_eq!((unit.offset, unit.is_inline()), (77, payload));
+            assert_eq!(unit.offset_of(run.count - 1), 77 - 3 * (run.count - 1));
+            assert!(unit.payload == if payload { &bytes[..] } else { &[] });
+            assert!(reader.0.is_empty() && reader.unit().is_none());
+        }
+    }
+
+    #[test]
+    fn a_summary_is_the_same_in_whatever_order() {
+        let mut all: Vec<Summary> = (0..5)
+            .map(|pid| {
+                let mut one = Summary::of(pid, Purpose::ALL[pid as usize % 2]);
+                one.lowest = Registrations { hash: u64::from(pid) % 3, calls: 2, pid };
+                one.highest = one.lowest;
+                one.requests = 10 + u64::from(pid);
+                one.abandoned = [3 + u64::from(pid); 2];
+                one
+            })
+            .collect();
+        let combined = |all: &[Summary]| {
+            let mut sum = all[0];
+            all.iter().for_each(|one| sum.combine(one));
+            sum
+        };
+        let first = combined(&all);
+        all.reverse();
+        assert_eq!(combined(&all), first);
+        assert_eq!((first.kinds, first.requests), ([0, 1, Pid::MAX, Pid::MAX], 10));
+        assert_eq!((first.lowest.pid, first.highest.pid), (0, 2));
+        assert!(first.abandoned == [3, 7] && !first.agrees_on_abandoned());
+        all.iter_mut().for_each(|one| one.abandoned = [5; 2]);
+        assert!(combined(&all).agrees_on_abandoned());
+        all[3].abandoned = [0; 2];
+        assert!(!combined(&all).agrees_on_abandoned());
+        let mut out = Vec::new();
+        first.write(&mut out);
+        assert_eq!(out.len(), Summary::BYTES);
+        assert_eq!(Summary::read(&mut Reader(&out)), Some(first));
+    }
+
+    #[test]
+    fn an_opening_says_what_it_was_told() {
+        for (kind, news, whole) in [(0, false, 64), (1, true, 64), (2, false, 63), (2, true, 0)] {
+            let kind = Purpose::ALL[kind];
+            let mut one = Summary::of(7, kind);
+            (one.flags, one.requests, one.context) = (flags::REGISTERED, 1 << 40, 99);
+            one.lowest = Registrations { hash: 3, calls: 1 << 50, pid: 7 };
+            one.highest = one.lowest;
+            one.abandoned = [1 << 60; 2];
+            let known = News::of(&one);
+            let opening = Opening::of(kind, one.flags, news.then_some(&known));
+            const END: usize = Opening::LONGEST;
+            let mut out = [0; END + 56];
+            let head = Head { requests: 5, units: 56 };
+            let start = END - opening.len(56, whole);
+            opening.write(&mut out[start..END], &head);
+            let is_long = 8 + 40 * usize::from(news) + 56 > whole;
+            assert_eq!(END - start, 8 + 40 * usize::from(news) + 8 * usize::from(is_long));
+            let mut heard = (!news).then_some(known);
+            let other = Summary::of(9, Purpose::Close);
+            let (mut all, mut combined) = (other, other);
+            let mut reader = Reader(&out[start..]);
+            assert_eq!(Opening::read(&mut all, 7, &mut heard, &mut reader), Some(head));
+            combined.combine(&one);
+            assert_eq!((all, heard, reader.0.len()), (combined, Some(known), 56));
+            let read = |n| Opening::read(&mut { other }, 7, &mut None, &mut Reader(&out[start..n]));
+            assert!((start..END).all(|n| read(n).is_none()));
+        }
+        let mut all = Summary::of(0, Purpose::Sync);
+        assert!(Opening::read(&mut all, 0, &mut None, &mut Reader(&[3; 56])).is_none());
+    }
+
+    #[test]
+    fn nonsense_is_no_unit() {
+        for byte in 0..=255u8 {
+            for len in 0..64 {
+                let bytes = vec![byte; len];
+                let mut reader = Reader(&bytes);
+                while let Some(unit) = reader.unit() {
+                    assert!(unit.payload.len() <= len);
+                    let _ = unit.range();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Sections on the network in memory.
+
+use std::sync::Arc;
+
+use lpf_conformance::{Harness, Hooked, Mode, PROCS, Pace};
+use lpf_core::machine::{Growth, Parameters};
+use lpf_core::settings::Exchange;
+use lpf_core::{Args, Pid, Program, Result};
+use lpf_messages::{self, Environment, Host, Network, Rank, SectionId};
+
+use crate::control::MemoryControl;
+use crate::network::World;
+
+/// The network in memory, with the first exchange made in one way.
+pub(crate) struct InMemory {
+    pub(crate) way: Exchange,
+    /// What is given up is left alone.
+    pub(crate) lets_go: bool,
+}
+
+impl InMemory {
+    pub(crate) const fn of(way: Exchange) -> Self {
+        InMemory { way, lets_go: true }
+    }
+}
+
+fn environment(mode: Mode, exchange: Exchange) -> Environment {
+    Environment {
+        check: mode.check,
+        strict: mode.strict,
+        timeout: mode.timeout,
+        exchange: Some(exchange),
+        parameters: Arc::new(Parameters::guess(Growth::MessagePassing)),
+    }
+}
+
+fn host() -> Host {
+    let cores = lpf_core::settings::cores();
+    Host { processes: PROCS as usize, cores, is_agreed: false, world: PROCS }
+}
+
+impl Harness for InMemory {
+    fn exec<P: Program>(&self, mode: Mode, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
+        let world = World::new(PROCS as usize, self.lets_go);
+        let control = MemoryControl::new(PROCS as usize);
+        std::thread::scope(|scope| {
+            for rank in 1..PROCS {
+                let network = Network::new(world.transport(rank, control.at(rank)));
+                let control = control.at(rank);
+                scope.spawn(move || {
+                    while let Some(order) = control.next_order() {
+                        let _ = lpf_messages::follow(&network, host(), order);
+                    }
+                });
+            }
+            let network = Network::new(world.transport(0, control.at(0)));
+            let free: Vec<Rank> = (1..PROCS).collect();
+            let (environment, section) = (Arc::new(environment(mode, self.way)), SectionId(1));
+            let result = lpf_messages::exec(
+                &network,
+                &environment,
+                host(),
+                section,
+                procs,
+                &free,
+                program,
+                args,
+            );
+            control.finish();
+            result
+        })
+    }
+
+    fn hook<P: Program>(
+        &self,
+        mode: Mode,
+        inputs: &[Vec<u8>],
+        output_bytes: usize,
+        program: P,
+    ) -> Option<Vec<Hooked>> {
+        let world = World::new(inputs.len(), self.lets_go);
+        let control = MemoryControl::new(inputs.len());
+        let one = |rank: usize| {
+            let network = Network::new(world.transport(rank as Rank, control.at(rank as Rank)));
+            let mut output = vec![0; output_bytes];
+            let args = Args::in_out(&inputs[rank], &mut output);
+            let result = lpf_messages::hook(
+                &network,
+                environment(mode, self.way),
+                host(),
+                SectionId(1),
+                args,
+                |ctx, args| program.run(ctx, args),
+            );
+            Hooked { result: result.map_err(|error| error.to_string()), output }
+        };
+        let hooked = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..inputs.len())
+                .map(|rank| {
+                    scope.spawn({
+                        let one = &one;
+                        move || one(rank)
+                    })
+                })
+                .collect();
+            all.into_iter().map(|thread| thread.join().expect("a hook returns")).collect()
+        });
+        control.finish();
+        Some(hooked)
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Model
+    }
+}
