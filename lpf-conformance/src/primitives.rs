@@ -113,6 +113,7 @@ macro_rules! primitives {
                 misuse_has_no_effect_and_the_section_goes_on,
                 the_next_exec_works_after_a_fatal_one,
                 a_failed_section_is_not_mistaken_for_a_later_one,
+                an_error_of_std_ends_its_section_with_its_text,
                 a_superstep_over_its_time_limit_is_fatal,
                 the_time_limit_names_the_process_that_waits_for_none,
             ]

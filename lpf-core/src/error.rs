@@ -557,9 +557,81 @@ impl<T> From<(Error, T)> for Error {
     }
 }
 
+/// So that `?` works in an SPMD function where the standard library reports an error.
+macro_rules! from_an_error_of_std {
+    ($($error:ty),*) => {
+        $(
+            /// The text becomes that of [`Error::program`].
+            impl From<$error> for Error {
+                #[cold]
+                fn from(error: $error) -> Self {
+                    Error::program(error)
+                }
+            }
+        )*
+    };
+}
+
+from_an_error_of_std!(
+    std::io::Error,
+    std::num::ParseIntError,
+    std::num::ParseFloatError,
+    std::str::Utf8Error
+);
+
+/// An [`Error`] in the box stays what it is. Any other one becomes [`Error::program`], with its text and those of its
+/// sources.
+impl From<Box<dyn std::error::Error + Send + Sync>> for Error {
+    #[cold]
+    fn from(error: Box<dyn std::error::Error + Send + Sync>) -> Self {
+        let error = match error.downcast::<Error>() {
+            Ok(own) => return *own,
+            Err(error) => error,
+        };
+        let mut text = error.to_string();
+        let mut source = error.source();
+        while let Some(error) = source {
+            let cause = error.to_string();
+            // Many errors have the text of their source in their own.
+            if !text.ends_with(&cause) {
+                text = format!("{text}: {cause}");
+            }
+            source = error.source();
+        }
+        Error::program(text)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_of_std_keeps_its_text() {
+        fn number(text: &[u8]) -> Result<f64> {
+            Ok(std::str::from_utf8(text)?.parse::<f64>()?)
+        }
+        assert_eq!(number(b"1.5").unwrap(), 1.5);
+        assert_eq!(number(b"x").unwrap_err().to_string(), "invalid float literal");
+        assert!(number(&[0xff]).unwrap_err().to_string().starts_with("invalid utf-8"));
+    }
+
+    #[test]
+    fn an_error_in_a_box_keeps_its_texts_and_an_own_one_its_kind() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("line 3 of the matrix")]
+        struct Line(#[source] std::num::ParseIntError);
+        let boxed: Box<dyn std::error::Error + Send + Sync> =
+            Box::new(Line("x".parse::<u32>().unwrap_err()));
+        let error = Error::from(boxed);
+        assert_eq!(error.to_string(), "line 3 of the matrix: invalid digit found in string");
+        assert_eq!(error.kind(), Kind::Program);
+        let boxed: Box<dyn std::error::Error + Send + Sync> = "no matrix".into();
+        assert_eq!(Error::from(boxed).to_string(), "no matrix");
+        let own = Error::fatal(3, 17, Cause::Program("it ends".into()));
+        let boxed: Box<dyn std::error::Error + Send + Sync> = Box::new(own.clone());
+        assert!(Error::from(boxed).is(&own));
+    }
 
     #[test]
     fn a_result_without_value_is_one_pointer_wide() {

@@ -403,3 +403,23 @@ pub fn a_superstep_over_its_time_limit_is_fatal<H: Harness>(harness: &H) {
         section(harness, case, Mode::default(), 3, Fine, Args::none());
     });
 }
+
+case! {
+    /// `?` takes an error of the standard library out of a section. The other processes get its text, with the process
+    /// and superstep where it began.
+    pub fn an_error_of_std_ends_its_section_with_its_text everywhere [2, 3] |ctx| {
+        let last = ctx.nprocs() - 1;
+        let (_, error) = failing_rehook(ctx, |inner| {
+            inner.sync()?;
+            if inner.pid() == last {
+                std::fs::read("/there/is/no/such/matrix")?;
+            }
+            Ok(sync_until_fatal(inner))
+        });
+        assert!(error.to_string().contains("No such file or directory"), "{error}");
+        if ctx.pid() != last {
+            assert_eq!((error.process(), error.superstep()), (Some(last), Some(1)));
+            refused!(Err::<(), _>(error), Fatal, Returned { .. });
+        }
+    }
+}

@@ -11,8 +11,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// What [`Context::alloc`] takes: the length of an area of elements `T`, or a tuple of two to six lengths (`T` is the
-/// tuple of their element types), or an array of lengths (all areas have elements `T`). Sealed.
+/// What [`Context::alloc`] takes: one length, a tuple of two to six lengths, or an array of lengths. For a tuple, `T` is
+/// the tuple of the element types; otherwise all areas have elements `T`. Sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the length of an area of `{T}`, and not a tuple or an array of lengths",
     label = "expected a `usize`, a tuple of two to six of them, or an array of them"
