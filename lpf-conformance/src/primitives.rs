@@ -133,6 +133,8 @@ macro_rules! primitives {
             machine: [
                 parameters_are_bitwise_equal_on_every_process,
                 parameters_are_positive_for_every_size,
+                the_clock_goes_on,
+                a_host_has_a_name,
             ]
             alloc: [
                 areas_of_alloc_are_ready,

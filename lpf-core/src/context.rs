@@ -9,6 +9,7 @@ use std::any::Any;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use bytemuck::Pod;
 
@@ -131,6 +132,27 @@ impl<'s, L: Lpf> Context<'s, L> {
     /// Full syncs completed: the number of the current superstep.
     pub fn superstep(&self) -> u64 {
         self.raw.superstep()
+    }
+
+    /// The time since a fixed moment before this section began here; it never goes back. The moment differs between
+    /// processes and between sections, so only the difference of two values of one context means anything. Θ(1).
+    ///
+    /// ```
+    /// # use lpf_core::{Context, Lpf, Result};
+    /// # fn timed<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
+    /// let begin = ctx.now();
+    /// ctx.sync()?;
+    /// println!("process {}: the sync took {:?}", ctx.pid(), ctx.now() - begin);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn now(&self) -> Duration {
+        self.raw.now()
+    }
+
+    /// The name of the host that this process runs on; `localhost` if the system does not report it. One system call.
+    pub fn host(&self) -> String {
+        crate::host::name()
     }
 
     /// What communication costs here. Θ(1).

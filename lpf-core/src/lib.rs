@@ -38,6 +38,7 @@ pub mod check;
 pub mod conflict;
 pub mod copy;
 pub mod error;
+pub mod host;
 pub mod leaked;
 pub mod machine;
 pub mod process;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use super::control::{Control, SectionId};
 use super::job::{Environment, Host, Network};
@@ -159,6 +160,10 @@ unsafe impl<T: Transport> Engine for Messages<T> {
         let machine = Machine::new(all, self.free.len() as Pid + 1, local.nprocs, parameters);
         let Host { processes, cores, is_agreed, .. } = self.host;
         if is_agreed && processes == all as usize { machine.on_cores(cores) } else { machine }
+    }
+
+    fn now(&self) -> Duration {
+        self.watch.now()
     }
 
     fn board(&self, local: &LocalState) -> Self::Board {

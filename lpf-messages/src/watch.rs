@@ -48,6 +48,11 @@ impl Watch {
         }
     }
 
+    /// The clock of the process.
+    pub(super) fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
     /// The process of the section that has this rank.
     pub(super) fn pid_of(&self, rank: Rank) -> Pid {
         let at = self.members.iter().position(|&member| member == rank);
@@ -129,7 +134,7 @@ impl<T: Transport> Medium for OnNetwork<'_, T> {
     }
 
     fn now(&self) -> Duration {
-        self.watch.began.elapsed()
+        self.watch.now()
     }
 
     #[inline]

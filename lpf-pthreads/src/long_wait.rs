@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lpf_core::runtime::{LocalState, LongWait, Medium, Purpose, Waiting, status_at};
+use lpf_core::runtime::{Engine, LocalState, LongWait, Medium, Purpose, Waiting, status_at};
 use lpf_core::wait::{Patience, Step};
 use lpf_core::waits::Status;
 use lpf_core::{Error, Pid};
@@ -64,7 +64,7 @@ impl Medium for OnThread<'_> {
     }
 
     fn now(&self) -> Duration {
-        self.engine.comm.began.elapsed()
+        self.engine.now()
     }
 
     #[inline]

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use lpf_core::arrivals::{Arrival, InboxShape, InboxSlot, Link, Travel};
 use lpf_core::process::Maker;
@@ -124,6 +125,10 @@ unsafe impl Engine for ThreadEngine {
         let parameters = environment.parameters.clone();
         Machine::new(environment.procs, self.free, local.nprocs, parameters)
             .on_cores(environment.cores)
+    }
+
+    fn now(&self) -> Duration {
+        self.comm.began.elapsed()
     }
 
     fn board(&self, local: &LocalState) -> ThreadBoard {

@@ -33,7 +33,7 @@ impl Host {
         let machine = lpf_pthreads::topology();
         let known = |bytes: usize, unknown| if bytes == 0 { unknown } else { bytes };
         Host {
-            name: name(),
+            name: lpf_core::host::name(),
             cpu: machine.model,
             memory_bytes: limited(known(machine.memory_bytes, UNKNOWN_MEMORY)),
             last_cache_bytes: known(machine.last_cache_bytes, UNKNOWN_CACHE),
@@ -44,11 +44,6 @@ impl Host {
 fn text(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     Some(text.trim().to_string()).filter(|text| !text.is_empty())
-}
-
-fn name() -> String {
-    let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
-    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".into())
 }
 
 /// The machine's memory, or what a control group (version 2 or 1) leaves of it. A limit that is no

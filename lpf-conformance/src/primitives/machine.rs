@@ -1,4 +1,6 @@
-//! The primitive probe.
+//! What a process knows of its machine: the primitive probe, its clock and its host.
+
+use std::time::Duration;
 
 use lpf_core::SyncAttr;
 
@@ -49,5 +51,25 @@ case! {
                 assert!(l.is_finite() && l > 0.0, "l = {l} for {bytes} bytes, {p} processes");
             }
         }
+    }
+}
+
+case! {
+    /// The clock of a process goes on, through supersteps, and does not go back.
+    pub fn the_clock_goes_on everywhere [1, 2, 3] |ctx| {
+        let begin = ctx.now();
+        ctx.sync()?;
+        let synced = ctx.now();
+        assert!(synced >= begin);
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(ctx.now() - synced >= Duration::from_millis(2));
+    }
+}
+
+case! {
+    /// Each process has the name of its own host.
+    pub fn a_host_has_a_name everywhere [1, 2] |ctx| {
+        assert_eq!(ctx.host(), lpf_core::host::name());
+        assert!(!ctx.host().is_empty());
     }
 }

@@ -1,5 +1,7 @@
 //! What the runtime and the libraries of this workspace call, and users do not.
 
+use std::time::Duration;
+
 use crate::arrivals::Call;
 use crate::board::Board;
 use crate::error::{Error, Result};
@@ -94,6 +96,9 @@ pub trait Runtime {
     /// returns, no other process touches this process's memory, or [`memory_is_quiet`](Runtime::memory_is_quiet) is false.
     /// Returns the failure of the section: this error, or an earlier one.
     fn fail(&mut self, error: Error) -> Error;
+
+    /// The clock of this process: [`Context::now`](crate::Context::now). Θ(1).
+    fn now(&self) -> Duration;
 
     /// A handle to the board, for helper threads.
     fn board(&self) -> Self::Board;

@@ -1,5 +1,7 @@
 //! What a backend supplies: the way that bytes, barriers and failures take between its processes.
 
+use std::time::Duration;
+
 use super::links::{End, LinkTable, OpenLink};
 use super::{LocalState, Process, Purpose, Registrations, Room};
 use crate::arrivals::{Arrival, InboxShape, InboxSlot, Link, Travel};
@@ -77,6 +79,9 @@ pub unsafe trait Engine: Send + Sized {
 
     /// As [`Lpf::probe`](crate::Lpf::probe).
     fn machine(&self, local: &LocalState) -> Machine;
+
+    /// As [`Runtime::now`](crate::Runtime::now): the clock of this engine's waits, too.
+    fn now(&self) -> Duration;
 
     /// As [`Runtime::board`](crate::Runtime::board).
     fn board(&self, local: &LocalState) -> Self::Board;

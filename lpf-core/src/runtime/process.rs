@@ -1,5 +1,7 @@
 //! One process of a section: the only implementation of the primitives, on any engine.
 
+use std::time::Duration;
+
 use super::engine::{Announced, Engine, SharedMemoryEngine, Tables};
 use super::links::LinkTable;
 use super::{LocalState, Purpose};
@@ -514,6 +516,10 @@ impl<E: Engine> Runtime for Process<E> {
 
     fn fail(&mut self, error: Error) -> Error {
         self.die_of(error)
+    }
+
+    fn now(&self) -> Duration {
+        self.engine.now()
     }
 
     fn board(&self) -> E::Board {
