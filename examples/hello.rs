@@ -3,12 +3,8 @@
 
 lpf::program! {
     fn Hello(ctx, _args) {
-        // Room for 2 slots and 2 requests (the put made here and the one that arrives).
-        ctx.resize(2, 2)?;
-        ctx.sync()?;
-        let (mut own, left) = (ctx.area::<u32>(1)?, ctx.area::<u32>(1)?);
-        // After this sync the other processes can name the areas.
-        ctx.sync()?;
+        // Two areas of one element each, which the other processes can name from now on.
+        let (mut own, left) = ctx.alloc((1, 1))?;
         ctx.write(&mut own)[0] = ctx.pid();
         let right = (ctx.pid() + 1) % ctx.nprocs();
         ctx.put(&own, .., right, &left, 0)?;

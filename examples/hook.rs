@@ -5,13 +5,9 @@ use lpf::{Args, Context, Lpf, Result};
 
 /// Every process brings a number in its input and gets the largest as its output.
 fn largest<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
-    let p = ctx.nprocs();
-    ctx.resize(2, 2 * p as usize)?;
-    ctx.sync()?;
-    let (mut own, all) = (ctx.local::<u8>(1)?, ctx.area::<u8>(p as usize)?);
-    ctx.sync()?;
+    let (mut own, all) = ctx.alloc((1, ctx.nprocs() as usize))?;
     ctx.write(&mut own).copy_from_slice(args.input);
-    for to in 0..p {
+    for to in 0..ctx.nprocs() {
         ctx.put(&own, .., to, &all, ctx.pid() as usize)?;
     }
     ctx.sync()?;
@@ -20,7 +16,8 @@ fn largest<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
 }
 
 fn main() -> Result<()> {
-    let (numbers, team) = ([3, 14, 15], Team::new(3)?);
+    let numbers = [3, 14, 15];
+    let team = Team::new(3)?;
     let join = |pid: usize| -> Result<u8> {
         let mut answer = [0];
         let mut init = team.join(pid as u32)?;

@@ -11,13 +11,11 @@ use mpi::traits::{Communicator, CommunicatorCollectives};
 
 /// Every process brings a number in its input and gets the sum as its output.
 fn sum<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
-    let p = ctx.nprocs();
-    ctx.resize(2, 2 * p as usize)?;
-    ctx.sync()?;
-    let (mut own, all) = (ctx.local::<u8>(1)?, ctx.area::<u8>(p as usize)?);
-    ctx.sync()?;
+    let (mut own, all) = ctx.alloc((1, ctx.nprocs() as usize))?;
     ctx.write(&mut own).copy_from_slice(args.input);
-    (0..p).try_for_each(|to| ctx.put(&own, .., to, &all, ctx.pid() as usize))?;
+    for to in 0..ctx.nprocs() {
+        ctx.put(&own, .., to, &all, ctx.pid() as usize)?;
+    }
     ctx.sync()?;
     args.output[0] = ctx.read(&all).iter().sum();
     Ok(())
@@ -29,9 +27,11 @@ fn main() -> Result<()> {
     let world = started.as_ref().expect("MPI starts").0.world();
     let half = world.split_by_color(Color::with_value(world.rank() % 2)).expect("a half");
     let mut answer = [0];
-    let mut member = Member::of_world(World::of_communicator(&half, Duration::from_secs(60))?)?;
+    let communicator = World::of_communicator(&half, Duration::from_secs(60))?;
+    let mut member = Member::of_world(communicator)?;
     member.hook(Args::in_out(&[world.rank() as u8], &mut answer), sum)?;
-    drop(member); // `half` is MPI's alone again
+    // From here on `half` is MPI's alone.
+    drop(member);
     let mut all = 0;
     half.all_reduce_into(&answer[0], &mut all, SystemOperation::max());
     println!("process {}: the sum of my half is {}, MPI has {all}", world.rank(), answer[0]);

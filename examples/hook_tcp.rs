@@ -6,13 +6,11 @@ use lpf::{Args, Context, Lpf, Member, Result};
 
 /// Every process brings a number in its input and gets the largest as its output.
 fn largest<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
-    let p = ctx.nprocs();
-    ctx.resize(2, 2 * p as usize)?;
-    ctx.sync()?;
-    let (mut own, all) = (ctx.local::<u8>(1)?, ctx.area::<u8>(p as usize)?);
-    ctx.sync()?;
+    let (mut own, all) = ctx.alloc((1, ctx.nprocs() as usize))?;
     ctx.write(&mut own).copy_from_slice(args.input);
-    (0..p).try_for_each(|to| ctx.put(&own, .., to, &all, ctx.pid() as usize))?;
+    for to in 0..ctx.nprocs() {
+        ctx.put(&own, .., to, &all, ctx.pid() as usize)?;
+    }
     ctx.sync()?;
     args.output[0] = *ctx.read(&all).iter().max().expect("at least one process");
     Ok(())
@@ -32,7 +30,8 @@ fn main() -> Result<()> {
     meeting.secret = std::env::var("LPF_SECRET").ok().map(Secret::new).transpose()?;
     let mut member = Member::new(meeting)?;
     for round in 1..4 {
-        let (own, mut answer) = (10 * round + rank as u8, [0]);
+        let own = 10 * round + rank as u8;
+        let mut answer = [0];
         member.hook(Args::in_out(&[own], &mut answer), largest)?;
         println!("round {round}: {rank} brought {own}, the largest is {}", answer[0]);
     }

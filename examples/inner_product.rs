@@ -5,10 +5,7 @@ use lpf::{Context, Lpf, Result};
 /// x·y, known to every process; x and y are this process's blocks.
 fn inner_product<L: Lpf>(ctx: &mut Context<'_, L>, x: &[f64], y: &[f64]) -> Result<f64> {
     let p = ctx.nprocs() as usize;
-    ctx.resize(2, 2 * p)?;
-    ctx.sync()?;
-    let (mut own, all) = (ctx.local::<f64>(1)?, ctx.area::<f64>(p)?);
-    ctx.sync()?;
+    let (mut own, all) = ctx.alloc((1, p))?;
     ctx.write(&mut own)[0] = x.iter().zip(y).map(|(x, y)| x * y).sum();
     for to in 0..ctx.nprocs() {
         ctx.put(&own, .., to, &all, ctx.pid() as usize)?;
@@ -21,7 +18,8 @@ fn inner_product<L: Lpf>(ctx: &mut Context<'_, L>, x: &[f64], y: &[f64]) -> Resu
 lpf::program! {
     /// x = (1, 2, ..., n), y = (1, 1, ..., 1), in blocks.
     fn Spmd(ctx, _args) {
-        let (s, p, n) = (ctx.pid() as usize, ctx.nprocs() as usize, 1_000_000);
+        let n = 1_000_000;
+        let (s, p) = (ctx.pid() as usize, ctx.nprocs() as usize);
         let block = s * n / p..(s + 1) * n / p;
         let x: Vec<f64> = block.map(|i| (i + 1) as f64).collect();
         let product = inner_product(ctx, &x, &vec![1.0; x.len()])?;

@@ -11,27 +11,31 @@ fn largest<L: Lpf>(ctx: &mut Context<'_, L>, steps: usize) -> Result<f64> {
     let mut all = Collectives::new(ctx)?;
     let (s, p) = (ctx.pid() as usize, ctx.nprocs() as usize);
     let first = |process| process * N / p;
-    let counts: Vec<usize> = (0..p).map(|i| first(i + 1) - first(i)).collect();
-    ctx.resize(2, 0).and_then(|()| ctx.sync())?;
-    let (mut x, mut y) = (ctx.local::<f64>(N)?, ctx.local::<f64>(counts[s])?);
-    ctx.write(&mut x)[N / 2] = 1.0;
-    all.broadcast(ctx, 0, &mut x)?;
+    let mut start = vec![0.0; N];
+    start[N / 2] = 1.0;
+    let mut x = all.broadcast_vec(ctx, 0, &start)?;
     let mut length = 0.0;
     for _ in 0..steps {
-        let (x_now, next) = ctx.access((&x, &mut y));
-        for (row, y) in (first(s)..).zip(next.iter_mut()) {
+        // This process's rows of the product.
+        let mut y = Vec::new();
+        for row in first(s)..first(s + 1) {
             let entries = (0..N).map(|column| NEAR[row.abs_diff(column).min(2)]);
-            *y = entries.zip(x_now).map(|(a, x)| a * x).sum();
+            y.push(entries.zip(&x).map(|(entry, x)| entry * x).sum::<f64>());
         }
-        let squares: f64 = next.iter().map(|y| y * y).sum();
+        let squares: f64 = y.iter().map(|y| y * y).sum();
         length = all.allreduce_value(ctx, &Sum, squares)?.sqrt();
-        ctx.write(&mut y).iter_mut().for_each(|y| *y /= length);
-        all.allgather_v(ctx, &y, &counts, &mut x)?;
+        for entry in &mut y {
+            *entry /= length;
+        }
+        x = all.allgather_vec(ctx, &y)?;
     }
     Ok(length)
 }
+
 lpf::program! { fn Power(ctx, _args) {
-    largest(ctx, 3000).map(|value| println!("process {}: {value:.6}", ctx.pid()))
+    let value = largest(ctx, 3000)?;
+    println!("process {}: {value:.6}", ctx.pid());
+    Ok(())
 } }
 
 fn main() -> Result<()> {
