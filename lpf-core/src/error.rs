@@ -294,7 +294,9 @@ fn reserved_by(reserved: usize, libraries: usize) -> String {
         0 => "by ctx.resize".into(),
         _ => {
             let own = reserved.saturating_sub(libraries);
-            format!("{own} by ctx.resize, {libraries} by libraries such as the collectives")
+            format!(
+                "{own} by ctx.resize, {libraries} by ctx.alloc and libraries such as the collectives"
+            )
         }
     }
 }
@@ -662,8 +664,7 @@ mod tests {
         let slots = Cause::SlotsUsedUp { reserved: 2, libraries: 0 }.to_string();
         assert!(slots.contains("the 2 reserved (by ctx.resize); resize "), "{slots}");
         let requests = Cause::RequestsUsedUp { reserved: 8, libraries: 6 }.to_string();
-        let room =
-            "the 8 reserved (2 by ctx.resize, 6 by libraries such as the collectives), the least";
+        let room = "the 8 reserved (2 by ctx.resize, 6 by ctx.alloc and libraries such as the collectives), the least";
         assert!(requests.contains(room), "{requests}");
     }
 
