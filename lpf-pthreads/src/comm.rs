@@ -8,10 +8,12 @@ use std::time::Instant;
 use lpf_core::check::SharedChecks;
 use lpf_core::process::Maker;
 use lpf_core::request::{List, Record};
+use lpf_core::runtime::LocalState;
 use lpf_core::settings::Pin;
 use lpf_core::slot::Entry;
+use lpf_core::wait::Patience;
 use lpf_core::waits::Status;
-use lpf_core::{Error, Pid};
+use lpf_core::{Cause, Error, Pid};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::barrier::Barrier;
@@ -309,6 +311,12 @@ pub(crate) struct Comm {
     inner: Mutex<[Option<Arc<Comm>>; 2]>,
 }
 
+impl AsRef<Comm> for Comm {
+    fn as_ref(&self) -> &Comm {
+        self
+    }
+}
+
 impl Comm {
     pub(crate) fn new(
         processes: Pid,
@@ -337,6 +345,29 @@ impl Comm {
             pin: pin.clone(),
             inner: Mutex::default(),
         }))
+    }
+
+    /// The section's failure.
+    #[cold]
+    pub(crate) fn report(&self, local: &LocalState) -> Error {
+        let unknown = || local.misuse(Cause::Protocol("the section failed".into()));
+        self.failure.report().unwrap_or_else(unknown)
+    }
+
+    /// An error in a child that was forked from this process: none of the others exists there.
+    #[inline]
+    pub(crate) fn check_process(&self, local: &LocalState) -> Result<(), Error> {
+        self.maker.check(local.pid, local.superstep)
+    }
+
+    /// Whether a process has arrived at the barrier of this epoch.
+    pub(crate) fn has_arrived(&self, pid: Pid, epoch: u32) -> bool {
+        self.barrier.line(pid as usize, epoch).has_reached(epoch)
+    }
+
+    /// How long a wait of a process spins and yields.
+    pub(crate) fn patience(&self) -> Patience {
+        Patience::for_processes(self.processes(), self.environment.cores)
     }
 
     pub(crate) fn processes(&self) -> usize {
