@@ -3,6 +3,7 @@
 //! For those who write a backend. Users hold a [`Context`](crate::Context).
 
 mod agreement;
+pub mod carrier;
 mod engine;
 pub mod links;
 mod local_state;
@@ -11,6 +12,7 @@ mod process;
 mod waiting;
 
 pub use agreement::{Purpose, Registrations, mismatch};
+pub use carrier::{Carrier, Head, LinkMedium};
 pub use engine::{Announced, Engine, SharedMemoryEngine, Tables};
 pub use local_state::{LocalState, Remote, Room};
 pub use process::Process;

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use super::control::{Control, SectionId};
 use super::job::{Environment, Host, Network};
-use super::links::{Links, Rings};
+use super::links::{OnNet, Rings};
 use super::meeting::{Meeting, exchange_for};
 use super::superstep::{Larger, Scratch};
 use super::transport::{Rank, Transport};
-use super::watch::Watch;
+use super::watch::{OnNetwork, Watch};
 use super::wire::Summary;
 use lpf_core::Awaited;
 use lpf_core::Program;
@@ -20,16 +20,14 @@ use lpf_core::check::SharedChecks;
 use lpf_core::error::{Error, Result};
 use lpf_core::machine::Machine;
 use lpf_core::process::Maker;
+use lpf_core::runtime::links::OpenLink;
 use lpf_core::runtime::{
-    self, Announced, Engine, LocalState, Process, Purpose, Registrations, Room,
+    Announced, Engine, LocalState, Process, Purpose, Registrations, Room, Tables, carrier,
 };
 use lpf_core::slot::Slot;
 use lpf_core::wait::Patience;
 use lpf_core::waits::Consult;
 use lpf_core::{Args, Pid, Traffic};
-
-/// What a link's tables have here.
-pub(super) type Tables = runtime::Tables<super::links::End>;
 
 /// The message-passing protocol as the engine of one process of a section.
 #[derive(Debug)]
@@ -141,7 +139,6 @@ impl<T: Transport> Messages<T> {
 // received into again only after it was released. Copies between processes do not exist here: what is
 // moved inside this process is moved while its own thread is inside the call.
 unsafe impl<T: Transport> Engine for Messages<T> {
-    type End = super::links::End;
     type Board = <T::Control as Control>::Board;
     type Prepared = ();
 
@@ -310,7 +307,11 @@ unsafe impl<T: Transport> Engine for Messages<T> {
     }
 
     fn close(&mut self, tables: &mut Tables, link: Link) -> Result<()> {
-        self.close_link(tables, link)
+        let Messages { network, rings, .. } = self;
+        let on_net = &mut OnNet { rings, net: &mut network.lock().net };
+        let closed = carrier::close(on_net, tables, link);
+        self.quiet &= self.rings.is_quiet;
+        closed
     }
 
     fn send(
@@ -322,7 +323,10 @@ unsafe impl<T: Transport> Engine for Messages<T> {
         bytes: usize,
         travel: Travel,
     ) -> Result<()> {
-        self.put_on(tables, link, src, src_offset, bytes, travel)
+        let Messages { network, rings, .. } = self;
+        let on_net = &mut OnNet { rings, net: &mut network.lock().net };
+        let longest_part = |shape: InboxShape| shape.cell_bytes;
+        carrier::send(on_net, tables, link, src, src_offset, bytes, travel, longest_part)
     }
 
     fn offer(
@@ -333,35 +337,40 @@ unsafe impl<T: Transport> Engine for Messages<T> {
         offset: usize,
         bytes: usize,
     ) -> Result<u64> {
-        self.offer_on(tables, link, slot, offset, bytes)
+        let Messages { network, rings, .. } = self;
+        let on_net = &mut OnNet { rings, net: &mut network.lock().net };
+        carrier::offer(on_net, tables, link, slot, offset, bytes)
     }
 
-    fn landing_pays_from(link: &runtime::links::OpenLink<Self::End>) -> usize {
-        if link.end.is_near() { usize::MAX } else { link.shape.cell_bytes.saturating_add(1) }
+    fn landing_pays_from(&self, link: &OpenLink) -> usize {
+        if self.rings.is_near(link) { usize::MAX } else { link.shape.cell_bytes.saturating_add(1) }
     }
 
-    fn longest_part(link: &runtime::links::OpenLink<Self::End>) -> usize {
+    fn longest_part(&self, link: &OpenLink) -> usize {
         link.shape.cell_bytes
     }
 
-    fn arrival(&self, link: &runtime::links::OpenLink<Self::End>, nth: u64) -> Arrival {
+    fn arrival(&self, link: &OpenLink, nth: u64) -> Arrival {
         self.rings.arrival(link, nth)
     }
 
     fn report_releases(&mut self, tables: &mut Tables) -> Result<()> {
-        let Messages { network, watch, rings, .. } = self;
-        let net = &mut network.lock().net;
-        let superstep = tables.local.superstep;
-        let reported = Links { table: &mut tables.links, rings }.report_all(net);
-        reported.map_err(|stop| watch.stopped(net.control(), superstep, stop))
+        let Messages { network, rings, .. } = self;
+        carrier::report_releases(&mut OnNet { rings, net: &mut network.lock().net }, tables)
     }
 
     fn poll(&mut self, tables: &mut Tables, awaited: Awaited<'_>) -> Result<bool> {
-        self.poll_for(tables, awaited)
+        let Messages { network, watch, rings, .. } = self;
+        let net = &mut network.lock().net;
+        let moved = net.progress();
+        moved.map_err(|broken| watch.broken(net.control(), tables.local.superstep, broken))?;
+        carrier::poll(&mut OnNetwork::new(watch, net, rings), tables, awaited)
     }
 
     fn wait_for(&mut self, tables: &mut Tables, awaited: Awaited<'_>) -> Result<()> {
-        self.wait(tables, awaited)
+        let Messages { network, watch, rings, .. } = self;
+        let net = &mut network.lock().net;
+        carrier::wait_for(&mut OnNetwork::new(watch, net, rings), tables, awaited)
     }
 
     fn consult<R>(
@@ -370,6 +379,8 @@ unsafe impl<T: Transport> Engine for Messages<T> {
         wait: Consult<'_>,
         found: impl FnMut() -> Result<Option<R>>,
     ) -> Result<R> {
-        self.consult_board(tables, wait, found)
+        let Messages { network, watch, rings, .. } = self;
+        let net = &mut network.lock().net;
+        carrier::consult(&mut OnNetwork::new(watch, net, rings), tables, wait, found)
     }
 }

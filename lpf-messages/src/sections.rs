@@ -17,7 +17,7 @@ use super::watch::{Stop, Watch};
 use lpf_core::Program;
 use lpf_core::args::{Args, Symbol};
 use lpf_core::error::{Cause, Error, Result};
-use lpf_core::runtime::{LocalState, Process, Waiting};
+use lpf_core::runtime::{LocalState, Medium, Process, Waiting};
 use lpf_core::wait::Patience;
 use lpf_core::waits::Status;
 use lpf_core::{Pid, run_section};
@@ -159,11 +159,11 @@ where
 struct Hooking;
 
 impl Waiting for Hooking {
-    fn status(&self) -> Status {
+    fn status(&self, _medium: &impl Medium) -> Status {
         Status::default()
     }
 
-    fn missing(&self) -> Pid {
+    fn missing(&self, _medium: &impl Medium) -> Pid {
         0
     }
 

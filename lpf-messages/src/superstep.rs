@@ -23,7 +23,7 @@ use super::contexts::Contexts;
 use super::job::Shared;
 use super::links::{Links, Rings};
 use super::meeting::{Allowed, Meeting, Room};
-use super::process::{Messages, Tables};
+use super::process::Messages;
 use super::transport::{Piece, Transport};
 use super::wire::{Summary, flags};
 use answers::Answers;
@@ -34,7 +34,9 @@ use lpf_core::arrivals::left_unread;
 use lpf_core::attr::SyncAttr;
 use lpf_core::error::{Error, Result};
 use lpf_core::request::List;
-use lpf_core::runtime::{self, Announced, LocalState, Purpose, Waiting, mismatch};
+use lpf_core::runtime::{
+    Announced, LocalState, Medium, Purpose, Tables, Waiting, mismatch, status_at,
+};
 use lpf_core::waits::Status;
 
 /// What a superstep works with; all of it reserved beforehand.
@@ -116,7 +118,7 @@ pub(super) struct Larger<'a> {
     pub(super) scratch: &'a mut Scratch,
 }
 
-impl runtime::Room for Larger<'_> {
+impl lpf_core::runtime::Room for Larger<'_> {
     fn for_requests(
         &mut self,
         local: &mut LocalState,
@@ -158,11 +160,11 @@ impl InMeeting<'_> {
 }
 
 impl Waiting for InMeeting<'_> {
-    fn status(&self) -> Status {
-        runtime::status_at(self.local, self.links.table, self.kind)
+    fn status(&self, medium: &impl Medium) -> Status {
+        status_at(self.local, self.links.table, self.kind, medium)
     }
 
-    fn missing(&self) -> Pid {
+    fn missing(&self, _medium: &impl Medium) -> Pid {
         self.missing
     }
 

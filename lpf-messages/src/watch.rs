@@ -102,8 +102,8 @@ impl Watch {
         what: &mut W,
         mut done: impl FnMut(&mut W, &mut T) -> std::result::Result<bool, Stop>,
     ) -> Result<()> {
-        let mut medium = OnNetwork { watch: self, net };
-        wait(&mut medium, what, |what, OnNetwork { watch, net }| {
+        let mut medium = OnNetwork::new(self, net, ());
+        wait(&mut medium, what, |what, OnNetwork { watch, net, .. }| {
             let superstep = what.superstep();
             done(what, net).map_err(|stop| watch.stopped(net.control(), superstep, stop))
         })
@@ -111,13 +111,28 @@ impl Watch {
     }
 }
 
-/// A process that waits for the network.
-struct OnNetwork<'a, T> {
-    watch: &'a mut Watch,
-    net: &'a mut T,
+/// A wait of more looks owes every report of its process. A report is a message more, so a shorter one does not.
+const SHORT_WAIT: u32 = 32;
+
+/// A process that waits for the network: for what is carried by `rings`, or in a meeting.
+pub(super) struct OnNetwork<'a, T, R> {
+    pub(super) watch: &'a mut Watch,
+    pub(super) net: &'a mut T,
+    pub(super) rings: R,
+    looks: u32,
 }
 
-impl<T: Transport> Medium for OnNetwork<'_, T> {
+impl<'a, T, R> OnNetwork<'a, T, R> {
+    pub(super) fn new(watch: &'a mut Watch, net: &'a mut T, rings: R) -> Self {
+        OnNetwork { watch, net, rings, looks: 0 }
+    }
+
+    pub(super) fn is_long(&self) -> bool {
+        self.looks >= SHORT_WAIT
+    }
+}
+
+impl<T: Transport, R> Medium for OnNetwork<'_, T, R> {
     /// The control plane asks.
     const ASKS: bool = false;
 
@@ -139,6 +154,7 @@ impl<T: Transport> Medium for OnNetwork<'_, T> {
 
     #[inline]
     fn look_again(&mut self) {
+        self.looks = self.looks.saturating_add(1);
         self.net.look_again();
     }
 

@@ -3,15 +3,17 @@
 use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lpf_core::check::SharedChecks;
 use lpf_core::process::Maker;
 use lpf_core::request::{List, Record};
+use lpf_core::runtime::LocalState;
 use lpf_core::settings::Pin;
 use lpf_core::slot::Entry;
+use lpf_core::wait::Patience;
 use lpf_core::waits::Status;
-use lpf_core::{Error, Pid};
+use lpf_core::{Cause, Error, Pid};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::barrier::Barrier;
@@ -298,7 +300,7 @@ pub(crate) struct Comm {
     /// Its threads exist in this process alone, and in no child that is forked from it.
     pub(crate) maker: Maker,
     /// When it was made: its clock begins.
-    pub(crate) began: Instant,
+    began: Instant,
     /// Bytes of the reservations of all processes.
     pub(crate) reserved: AtomicUsize,
     /// Where its threads were put.
@@ -307,6 +309,12 @@ pub(crate) struct Comm {
     /// one: by parity of the meeting that enters it, because a process that leaves one early may
     /// enter the next before the last has fetched.
     inner: Mutex<[Option<Arc<Comm>>; 2]>,
+}
+
+impl AsRef<Comm> for Comm {
+    fn as_ref(&self) -> &Comm {
+        self
+    }
 }
 
 impl Comm {
@@ -337,6 +345,34 @@ impl Comm {
             pin: pin.clone(),
             inner: Mutex::default(),
         }))
+    }
+
+    /// The section's failure.
+    #[cold]
+    pub(crate) fn report(&self, local: &LocalState) -> Error {
+        let unknown = || local.misuse(Cause::Protocol("the section failed".into()));
+        self.failure.report().unwrap_or_else(unknown)
+    }
+
+    /// An error in a child that was forked from this process: none of the others exists there.
+    #[inline]
+    pub(crate) fn check_process(&self, local: &LocalState) -> Result<(), Error> {
+        self.maker.check(local.pid, local.superstep)
+    }
+
+    /// Whether a process has arrived at the barrier of this epoch.
+    pub(crate) fn has_arrived(&self, pid: Pid, epoch: u32) -> bool {
+        self.barrier.line(pid as usize, epoch).has_reached(epoch)
+    }
+
+    /// How long a wait of a process spins and yields.
+    pub(crate) fn patience(&self) -> Patience {
+        Patience::for_processes(self.processes(), self.environment.cores)
+    }
+
+    /// The clock of the section.
+    pub(crate) fn now(&self) -> Duration {
+        self.began.elapsed()
     }
 
     pub(crate) fn processes(&self) -> usize {

@@ -4,30 +4,25 @@
 //! The rules (credits, releases, what waits for what) are those of `lpf_core::arrivals`; the memory
 //! is [`ring`].
 
+mod carrier;
 mod loans;
 mod open;
 mod receive;
 pub(crate) mod ring;
 mod send;
 mod unread;
-mod waiting;
 
 use std::sync::Arc;
 
 use lpf_core::arrivals::Incoming;
-use lpf_core::runtime::links;
-use lpf_core::{Pid, Slot};
+use lpf_core::runtime::links::Ends;
 
 use crate::sync::Ordering;
-pub(crate) use loans::end_loans;
-pub(crate) use receive::{LANDING, arrival, report_aloud, revoke_offers};
-use ring::{Cell, FREE, InboxMemory, Loan, process_of};
+pub(crate) use loans::{end_loans, must_return};
+pub(crate) use receive::{LANDING, arrival, revoke_offers};
+use ring::{Cell, InboxMemory, Loan};
 
-/// The links of one process.
-pub(crate) type LinkTable = links::LinkTable<End>;
-
-/// An open link of a process.
-pub(crate) type OpenLink = links::OpenLink<End>;
+use crate::comm::Comm;
 
 /// The inboxes of this process that were deregistered since the last full sync, with their numbers: others may still
 /// send into them.
@@ -36,14 +31,13 @@ pub(crate) type Removed = Vec<(usize, Arc<InboxMemory>)>;
 /// The part of a link in the memory of its two processes. The rings' counts go on from one link to the next; those of the
 /// link begin at 0.
 #[derive(Debug)]
-pub struct End {
+pub(crate) struct End {
     own: Arc<InboxMemory>,
     theirs: Arc<InboxMemory>,
     ring: u32,
     peer_ring: u32,
-    /// This end as the peer's ring names it, and whether the ring is this link's.
+    /// This end as the peer's ring names it.
     name: u64,
-    granted: bool,
     /// The peer's end as the ring here names it.
     peer_name: u64,
     /// Messages and landings sent into the peer's ring before this link.
@@ -52,42 +46,21 @@ pub struct End {
     /// Messages that came into the ring here before this link, and offers made on it.
     first_received: u64,
     first_offer: u64,
-    /// The last message that the peer reads here, and the last one read at the peer; 0 for none.
-    lent: u64,
+    /// The last message that is read at the peer; 0 for none.
     borrowed: u64,
 }
 
-impl links::End for End {
+/// The links of a process, which reach those of the others.
+#[derive(Debug)]
+pub(crate) struct Links<'a> {
+    pub(crate) comm: &'a Comm,
+    pub(crate) ends: &'a mut Ends<End>,
+}
+
+impl AsRef<Comm> for Links<'_> {
     #[inline]
-    fn is_granted(&self) -> bool {
-        self.granted
-    }
-
-    fn reads(&self, _slot: Slot) -> bool {
-        false
-    }
-
-    #[inline]
-    fn lent(&self) -> u64 {
-        self.lent
-    }
-
-    /// Messages are copied, but for those that the peer reads here.
-    #[inline]
-    fn have_left(link: &OpenLink) -> bool {
-        link.outgoing.released >= link.end.lent
-    }
-
-    fn former_sender(link: &OpenLink) -> Option<(Pid, u64)> {
-        let holder = link.end.own.sender(link.ring).claim.load(Ordering::Relaxed);
-        (holder != FREE && holder != link.end.peer_name).then(|| process_of(holder))
-    }
-
-    fn awaited_sender(link: &OpenLink) -> Option<(Pid, u64)> {
-        let End { theirs, name, .. } = &link.end;
-        let holder = theirs.sender(link.peer_ring).claim.load(Ordering::Relaxed);
-        let is_open = theirs.owner(link.peer_ring).granted.load(Ordering::Relaxed) == *name;
-        (is_open && holder != FREE).then(|| process_of(holder))
+    fn as_ref(&self) -> &Comm {
+        self.comm
     }
 }
 

@@ -16,12 +16,12 @@
 mod announce;
 mod execute;
 
-use lpf_core::runtime::{Announced, LocalState, Purpose, mismatch};
+use lpf_core::runtime::{Announced, LocalState, Purpose, Tables, mismatch};
 use lpf_core::{Error, Pid, Result};
 
 use crate::barrier::Watch;
 use crate::long_wait::InMeeting;
-use crate::threads::{Tables, ThreadEngine};
+use crate::threads::ThreadEngine;
 
 /// What a process announces at a meeting: exactly one of the kinds, and the bits of [`Announced`].
 pub(crate) mod bits {
@@ -99,10 +99,10 @@ impl ThreadEngine {
                 if (all & bits::KINDS).is_power_of_two() {
                     return Ok(all);
                 }
-                self.check_process(&tables.local)?;
+                comm.check_process(&tables.local)?;
                 Err(self.mismatch(&tables.local))
             }
-            _ => Err(self.report(&tables.local)),
+            _ => Err(comm.report(&tables.local)),
         }
     }
 
@@ -148,7 +148,7 @@ impl ThreadEngine {
         };
         match self.meet_again(&tables.local, failed) & bits::FAILED {
             0 => Ok(()),
-            _ => Err(self.report(&tables.local)),
+            _ => Err(self.comm.report(&tables.local)),
         }
     }
 }

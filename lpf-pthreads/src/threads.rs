@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use lpf_core::arrivals::{Arrival, InboxShape, InboxSlot, Link, Travel};
 use lpf_core::process::Maker;
+use lpf_core::runtime::links::{Ends, OpenLink};
 use lpf_core::runtime::{
-    Announced, Engine, LocalState, Process, Purpose, Registrations, Room, SharedMemoryEngine,
+    Announced, Carrier, Engine, LocalState, Process, Purpose, Registrations, Room,
+    SharedMemoryEngine, Tables, carrier,
 };
 use lpf_core::waits::Consult;
 use lpf_core::{
@@ -18,14 +20,12 @@ use lpf_core::{
 use crate::board::ThreadBoard;
 use crate::changes::Larger;
 use crate::comm::{Comm, Peer, Rows};
-use crate::links::{self, End, OpenLink, Removed};
+use crate::links::{self, End, Links, Removed};
+use crate::long_wait::OnThread;
 use crate::section::Prepared;
 
 /// One process of a section: a thread.
 pub type Threads = Process<ThreadEngine>;
-
-/// What a link's tables have here.
-pub(crate) type Tables = lpf_core::runtime::Tables<End>;
 
 /// The engine of one thread: shared memory.
 #[derive(Debug)]
@@ -39,6 +39,7 @@ pub struct ThreadEngine {
     pub(crate) all: u32,
     pub(crate) sent_payload: bool,
     pub(crate) comm: Arc<Comm>,
+    pub(crate) ends: Ends<End>,
     pub(crate) removed: Removed,
     /// Processors that an exec from here may use.
     pub(crate) free: Pid,
@@ -59,6 +60,7 @@ impl ThreadEngine {
             epoch: comm.barrier.epoch(pid as usize),
             all: 0,
             sent_payload: false,
+            ends: Ends::default(),
             removed: Removed::new(),
             free,
             comm,
@@ -71,11 +73,13 @@ impl ThreadEngine {
         &self.comm.peers[local.pid as usize]
     }
 
-    /// The section's failure.
-    #[cold]
-    pub(crate) fn report(&self, local: &LocalState) -> Error {
-        let unknown = || local.misuse(Cause::Protocol("the section failed".into()));
-        self.comm.failure.report().unwrap_or_else(unknown)
+    #[inline]
+    pub(crate) fn links(&mut self) -> Links<'_> {
+        Links { comm: &self.comm, ends: &mut self.ends }
+    }
+
+    fn on_links(&mut self, tables: &Tables) -> OnThread<Links<'_>> {
+        OnThread::new(self.links(), tables.local.pid)
     }
 
     /// Makes it known that this process does not come to `meeting`. A process that is late is a thread, which cannot be
@@ -93,12 +97,6 @@ impl ThreadEngine {
         }
         self.comm.ring_all();
     }
-
-    /// An error in a child that was forked from this process: none of the others is there.
-    #[inline]
-    pub(crate) fn check_process(&self, local: &LocalState) -> Result<()> {
-        self.comm.maker.check(local.pid, local.superstep)
-    }
 }
 
 // SAFETY: requests are executed between the two meetings of a full sync (or from a line's copy, in
@@ -107,7 +105,6 @@ impl ThreadEngine {
 // or their copy or reader awaited, before `give_up` returns; a cell is written only under a
 // credit that its owner's release gave; and copies go through lpf_core::copy.
 unsafe impl Engine for ThreadEngine {
-    type End = End;
     type Board = ThreadBoard;
     type Prepared = Prepared;
 
@@ -128,7 +125,7 @@ unsafe impl Engine for ThreadEngine {
     }
 
     fn now(&self) -> Duration {
-        self.comm.began.elapsed()
+        self.comm.now()
     }
 
     fn board(&self, local: &LocalState) -> ThreadBoard {
@@ -198,12 +195,12 @@ unsafe impl Engine for ThreadEngine {
 
     fn declare(&mut self, local: &LocalState, error: Error) -> Error {
         self.declare_for(self.meeting + 1, error);
-        self.report(local)
+        self.comm.report(local)
     }
 
     fn give_up(&mut self, tables: &mut Tables) {
-        links::revoke_offers(&tables.links);
-        links::end_loans(&tables.links);
+        links::revoke_offers(&tables.links, &self.ends);
+        links::end_loans(&tables.links, &self.ends);
     }
 
     fn exec<P: Program>(
@@ -247,7 +244,7 @@ unsafe impl Engine for ThreadEngine {
     }
 
     fn close(&mut self, tables: &mut Tables, link: Link) -> Result<()> {
-        self.close_link(tables, link)
+        carrier::close(&mut self.links(), tables, link)
     }
 
     #[inline]
@@ -260,7 +257,8 @@ unsafe impl Engine for ThreadEngine {
         bytes: usize,
         travel: Travel,
     ) -> Result<()> {
-        self.put_on(tables, link, src, src_offset, bytes, travel)
+        let links = &mut self.links();
+        carrier::send(links, tables, link, src, src_offset, bytes, travel, |_| usize::MAX)
     }
 
     fn offer(
@@ -271,47 +269,42 @@ unsafe impl Engine for ThreadEngine {
         offset: usize,
         bytes: usize,
     ) -> Result<u64> {
-        self.offer_on(tables, link, slot, offset, bytes)
+        carrier::offer(&mut self.links(), tables, link, slot, offset, bytes)
     }
 
     /// The sender writes to the place, and an offer costs no more than a message.
-    fn landing_pays_from(link: &OpenLink) -> usize {
+    fn landing_pays_from(&self, link: &OpenLink) -> usize {
         link.shape.cell_bytes.saturating_add(1).min(links::LANDING)
     }
 
     /// Parts are read where they lie.
-    fn longest_part(_link: &OpenLink) -> usize {
+    fn longest_part(&self, _link: &OpenLink) -> usize {
         usize::MAX
     }
 
     #[inline]
     fn arrival(&self, link: &OpenLink, nth: u64) -> Arrival {
-        links::arrival(link, nth)
+        links::arrival(&self.ends, link, nth)
     }
 
     #[inline]
-    fn released(&self, link: &mut OpenLink) {
-        if link.end.must_return(&link.incoming) {
-            links::report_aloud(link, &self.comm);
+    fn released(&mut self, link: &mut OpenLink) {
+        if links::must_return(&self.ends, link) {
+            // Threads never fail at it.
+            let _ = self.links().report(link);
         }
     }
 
     fn report_releases(&mut self, tables: &mut Tables) -> Result<()> {
-        self.report_all(&mut tables.links);
-        Ok(())
+        carrier::report_releases(&mut self.links(), tables)
     }
 
     fn poll(&mut self, tables: &mut Tables, awaited: Awaited<'_>) -> Result<bool> {
-        let is_there = self.poll_links(tables, awaited)?;
-        if !is_there {
-            // As in a sync: who polls may be waiting.
-            self.report_all(&mut tables.links);
-        }
-        Ok(is_there)
+        carrier::poll(&mut self.on_links(tables), tables, awaited)
     }
 
     fn wait_for(&mut self, tables: &mut Tables, awaited: Awaited<'_>) -> Result<()> {
-        self.wait(tables, awaited)
+        carrier::wait_for(&mut self.on_links(tables), tables, awaited)
     }
 
     fn consult<R>(
@@ -320,7 +313,8 @@ unsafe impl Engine for ThreadEngine {
         wait: Consult<'_>,
         found: impl FnMut() -> Result<Option<R>>,
     ) -> Result<R> {
-        self.consult_board(tables, wait, found)
+        let medium = &mut OnThread::at_board(self.links(), tables.local.pid);
+        carrier::consult(medium, tables, wait, found)
     }
 }
 

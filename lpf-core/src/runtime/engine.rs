@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::links::{End, LinkTable, OpenLink};
+use super::links::{LinkTable, OpenLink};
 use super::{LocalState, Process, Purpose, Registrations, Room};
 use crate::arrivals::{Arrival, InboxShape, InboxSlot, Link, Travel};
 use crate::attr::SyncAttr;
@@ -19,11 +19,11 @@ use crate::{Args, Pid};
 
 /// The tables of one process, which core keeps and an engine reads and fills.
 #[derive(Debug)]
-pub struct Tables<E> {
+pub struct Tables {
     /// Requests, slots, capacities, checked mode.
     pub local: LocalState,
     /// Inboxes and links.
-    pub links: LinkTable<E>,
+    pub links: LinkTable,
 }
 
 /// The announcements of all processes at a barrier together, one bit for each kind.
@@ -58,12 +58,11 @@ impl Announced {
 ///   checked against slots of that time;
 /// - requests are carried out between the barrier and the return of [`complete`](Self::complete), and none is
 ///   after a barrier that failed;
-/// - [`End`] and [`wait_for`](Self::wait_for) report the memory that a link still reads or may write;
+/// - [`OpenLink::lent`], [`OpenLink::in_flight`] and [`wait_for`](Self::wait_for) report the memory that a link still reads
+///   or may write;
 /// - after [`give_up`](Self::give_up) and [`leave`](Self::leave) no other process touches this process's memory, or
 ///   [`memory_is_quiet`](Self::memory_is_quiet) is false.
 pub unsafe trait Engine: Send + Sized {
-    /// The part of a link that this engine keeps.
-    type End: End + std::fmt::Debug + Send;
     /// The registers beside the context.
     type Board: Board;
     /// The memory of a rehook, which a process gets before its barrier: after a refusal it does not arrive there.
@@ -109,7 +108,7 @@ pub unsafe trait Engine: Send + Sized {
     /// ([`mismatch`](super::mismatch)).
     fn meet(
         &mut self,
-        tables: &mut Tables<Self::End>,
+        tables: &mut Tables,
         purpose: Purpose,
         attr: SyncAttr<'_>,
     ) -> Result<Announced>;
@@ -120,7 +119,7 @@ pub unsafe trait Engine: Send + Sized {
     ///
     /// # Errors
     /// *Fatal*.
-    fn end_barrier(&mut self, tables: &mut Tables<Self::End>, purpose: Purpose) -> Result<()>;
+    fn end_barrier(&mut self, tables: &mut Tables, purpose: Purpose) -> Result<()>;
 
     /// Runs what other processes count on between the barrier and the end of a full sync. An engine whose processes copy
     /// from each other's memory ends the program if it panics.
@@ -134,7 +133,7 @@ pub unsafe trait Engine: Send + Sized {
     ///
     /// # Errors
     /// Those of the check.
-    fn check_superstep(&mut self, tables: &mut Tables<Self::End>) -> Result<()>;
+    fn check_superstep(&mut self, tables: &mut Tables) -> Result<()>;
 
     /// The registrations of the processes: enough of them to find two that differ, if any do.
     fn registrations(&self) -> impl Iterator<Item = Registrations>;
@@ -153,7 +152,7 @@ pub unsafe trait Engine: Send + Sized {
     /// *Fatal*: what was found, or what another process found.
     fn complete(
         &mut self,
-        tables: &mut Tables<Self::End>,
+        tables: &mut Tables,
         announced: Announced,
         found: Result<()>,
     ) -> Result<()>;
@@ -162,7 +161,7 @@ pub unsafe trait Engine: Send + Sized {
     ///
     /// # Errors
     /// *Fatal* if messages were sent into an inbox that was deregistered, and not awaited.
-    fn apply(&mut self, tables: &mut Tables<Self::End>, announced: Announced) -> Result<()>;
+    fn apply(&mut self, tables: &mut Tables, announced: Announced) -> Result<()>;
 
     /// The slots that all processes have abandoned are gone.
     fn forget_abandoned(&mut self, _local: &LocalState) {}
@@ -178,7 +177,7 @@ pub unsafe trait Engine: Send + Sized {
     fn declare(&mut self, local: &LocalState, error: Error) -> Error;
 
     /// Ends this process's part of a failed section. Called once, and not in a forked child.
-    fn give_up(&mut self, tables: &mut Tables<Self::End>);
+    fn give_up(&mut self, tables: &mut Tables);
 
     // Sections.
 
@@ -207,7 +206,7 @@ pub unsafe trait Engine: Send + Sized {
     fn rehook(&mut self, local: &LocalState, prepared: Self::Prepared) -> Result<Process<Self>>;
 
     /// This process has left the section; after a failure if `has_failed`. Not called in a forked child.
-    fn leave(&mut self, _tables: &mut Tables<Self::End>, _has_failed: bool) {}
+    fn leave(&mut self, _tables: &mut Tables, _has_failed: bool) {}
 
     // Links.
 
@@ -215,14 +214,13 @@ pub unsafe trait Engine: Send + Sized {
     ///
     /// # Errors
     /// As [`Links::register_inbox`](crate::Links::register_inbox).
-    fn add_inbox(&mut self, tables: &mut Tables<Self::End>, shape: InboxShape)
-    -> Result<InboxSlot>;
+    fn add_inbox(&mut self, tables: &mut Tables, shape: InboxShape) -> Result<InboxSlot>;
 
     /// Takes an inbox out of the table. Its memory stays until the next full sync is over.
     ///
     /// # Errors
     /// As [`Links::deregister_inbox`](crate::Links::deregister_inbox).
-    fn remove_inbox(&mut self, tables: &mut Tables<Self::End>, inbox: InboxSlot) -> Result<()>;
+    fn remove_inbox(&mut self, tables: &mut Tables, inbox: InboxSlot) -> Result<()>;
 
     /// As [`Links::open`](crate::Links::open).
     ///
@@ -230,7 +228,7 @@ pub unsafe trait Engine: Send + Sized {
     /// As there.
     fn open(
         &mut self,
-        tables: &mut Tables<Self::End>,
+        tables: &mut Tables,
         inbox: InboxSlot,
         ring: u32,
         peer: Pid,
@@ -241,7 +239,7 @@ pub unsafe trait Engine: Send + Sized {
     ///
     /// # Errors
     /// As there.
-    fn close(&mut self, tables: &mut Tables<Self::End>, link: Link) -> Result<()>;
+    fn close(&mut self, tables: &mut Tables, link: Link) -> Result<()>;
 
     /// As [`Links::send`](crate::Links::send).
     ///
@@ -249,7 +247,7 @@ pub unsafe trait Engine: Send + Sized {
     /// As there.
     fn send(
         &mut self,
-        tables: &mut Tables<Self::End>,
+        tables: &mut Tables,
         link: Link,
         src: Slot,
         src_offset: usize,
@@ -263,7 +261,7 @@ pub unsafe trait Engine: Send + Sized {
     /// As there.
     fn offer(
         &mut self,
-        tables: &mut Tables<Self::End>,
+        tables: &mut Tables,
         link: Link,
         slot: Slot,
         offset: usize,
@@ -271,35 +269,35 @@ pub unsafe trait Engine: Send + Sized {
     ) -> Result<u64>;
 
     /// As [`Links::landing_pays_from`](crate::Links::landing_pays_from), of an open link.
-    fn landing_pays_from(link: &OpenLink<Self::End>) -> usize;
+    fn landing_pays_from(&self, link: &OpenLink) -> usize;
 
     /// As [`Links::longest_part`](crate::Links::longest_part), of an open link.
-    fn longest_part(link: &OpenLink<Self::End>) -> usize;
+    fn longest_part(&self, link: &OpenLink) -> usize;
 
     /// A message that was awaited and is not released.
-    fn arrival(&self, link: &OpenLink<Self::End>, nth: u64) -> Arrival;
+    fn arrival(&self, link: &OpenLink, nth: u64) -> Arrival;
 
     /// Messages of a link were released; the engine may report it at once.
     #[inline]
-    fn released(&self, _link: &mut OpenLink<Self::End>) {}
+    fn released(&mut self, _link: &mut OpenLink) {}
 
     /// Reports all releases.
     ///
     /// # Errors
     /// *Fatal*.
-    fn report_releases(&mut self, tables: &mut Tables<Self::End>) -> Result<()>;
+    fn report_releases(&mut self, tables: &mut Tables) -> Result<()>;
 
     /// Progress on all links, and whether the awaited has arrived; if not, all releases are reported.
     ///
     /// # Errors
     /// *Fatal*; *misuse* for a link that is not open.
-    fn poll(&mut self, tables: &mut Tables<Self::End>, awaited: Awaited<'_>) -> Result<bool>;
+    fn poll(&mut self, tables: &mut Tables, awaited: Awaited<'_>) -> Result<bool>;
 
     /// Waits until the awaited has arrived.
     ///
     /// # Errors
     /// As [`poll`](Self::poll).
-    fn wait_for(&mut self, tables: &mut Tables<Self::End>, awaited: Awaited<'_>) -> Result<()>;
+    fn wait_for(&mut self, tables: &mut Tables, awaited: Awaited<'_>) -> Result<()>;
 
     /// As [`Runtime::consult`](crate::Runtime::consult).
     ///
@@ -307,7 +305,7 @@ pub unsafe trait Engine: Send + Sized {
     /// As there.
     fn consult<R>(
         &mut self,
-        tables: &mut Tables<Self::End>,
+        tables: &mut Tables,
         wait: Consult<'_>,
         found: impl FnMut() -> Result<Option<R>>,
     ) -> Result<R>;

@@ -16,39 +16,20 @@ use crate::lpf::Awaited;
 use crate::slot::Slot;
 use crate::waits::{QueuedLanding, ReceiverCounts, SenderCounts, Status, Stream, Want, What};
 
-/// The part of an open link that its backend has.
-pub trait End: Sized {
-    /// Whether the peer's ring is this link's.
-    fn is_granted(&self) -> bool;
-
-    /// Whether the peer may know of its ring here, so that nothing is left to do for it.
-    fn has_granted(&self) -> bool {
-        true
-    }
-
-    /// Whether a put from `slot` that has left the queue is still read here.
-    fn reads(&self, slot: Slot) -> bool;
-
-    /// The last message, counted from 1, that the peer reads in this process's memory; 0 if there is none.
-    fn lent(&self) -> u64 {
-        0
-    }
-
-    /// Whether the puts that have left the queue have left this process's memory.
-    fn have_left(link: &OpenLink<Self>) -> bool;
-
-    /// The process that still has the ring here, which was opened for another one, and the number of its opening.
-    fn former_sender(link: &OpenLink<Self>) -> Option<(Pid, u64)>;
-
-    /// The same for the peer's ring, if the peer has opened it for this link and that is known here.
-    fn awaited_sender(_link: &OpenLink<Self>) -> Option<(Pid, u64)> {
-        None
-    }
+/// The processes that have the two rings of a link before it does, each with the number of its opening.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FormerSenders {
+    /// Of the ring here, which was opened for another process.
+    pub here: Option<(Pid, u64)>,
+    /// Of the peer's ring, if the peer has opened it for this link and that is known here.
+    pub there: Option<(Pid, u64)>,
 }
 
 /// An open link.
 #[derive(Debug)]
-pub struct OpenLink<E> {
+pub struct OpenLink {
+    /// Its number among the links of its process, under which the engine keeps its own part.
+    pub number: usize,
     /// The other process.
     pub peer: Pid,
     /// The number of the inbox, at both.
@@ -79,11 +60,19 @@ pub struct OpenLink<E> {
     pub received_before: ReceiverCounts,
     /// The call whose messages were awaited last.
     pub call: Call,
-    /// What the backend has.
-    pub end: E,
+    /// Whether the peer's ring is this link's. The engine sets it.
+    pub is_granted: bool,
+    /// Whether the peer may know of its ring here, so that nothing is left to do for it. The engine sets it.
+    pub has_granted: bool,
+    /// The process that still has the ring here, as the engine last found it; and the number of its opening.
+    pub former_sender: Option<(Pid, u64)>,
+    /// The last message, counted from 1, that the peer reads in this process's memory; 0 if there is none.
+    pub lent: u64,
+    /// The slots of the puts that have left the queue and are still read here, the oldest first.
+    pub in_flight: VecDeque<Slot>,
 }
 
-impl<E: End> OpenLink<E> {
+impl OpenLink {
     /// The stream on which it sends; `pid` is this process.
     pub fn to_peer(&self, pid: Pid) -> Stream {
         Stream { from: pid, to: self.peer, inbox: self.inbox, ring: self.peer_ring }
@@ -94,10 +83,18 @@ impl<E: End> OpenLink<E> {
         Stream { from: self.peer, to: pid, inbox: self.inbox, ring: self.ring }
     }
 
+    /// Whether the peer reads a message in this process's memory.
+    #[inline]
+    pub fn is_lending(&self) -> bool {
+        self.lent > self.outgoing.released
+    }
+
     /// Whether everything put here has left this process's memory.
     #[inline]
     pub fn is_flushed(&self) -> bool {
-        self.outgoing.is_flushed() && E::have_left(self)
+        self.outgoing.is_flushed()
+            && self.lent <= self.outgoing.released
+            && self.in_flight.is_empty()
     }
 
     /// Whether the peer may depend on what was released and not reported.
@@ -113,7 +110,7 @@ impl<E: End> OpenLink<E> {
         made != made_at_sync
             || self.incoming.unreleased() > 0
             || !self.is_flushed()
-            || !self.end.has_granted()
+            || !self.has_granted
     }
 
     /// Offers that no message has used.
@@ -129,7 +126,7 @@ impl<E: End> OpenLink<E> {
     }
 
     /// Writes what it has done to its process's status.
-    fn note(&self, pid: Pid, status: &mut Status) {
+    fn note(&self, pid: Pid, former: FormerSenders, status: &mut Status) {
         let (sent, received) = (&self.sent_before, &self.received_before);
         let left = sent.made + self.outgoing.sent;
         let landed = sent.landed + self.landed;
@@ -139,27 +136,27 @@ impl<E: End> OpenLink<E> {
             landed,
             queued: before_landing
                 .map(|before| QueuedLanding { message: left + before + 1, landing: landed + 1 }),
-            barred: (!self.end.is_granted() && !self.queue.is_empty()).then_some(left + 1),
+            barred: (!self.is_granted && !self.queue.is_empty()).then_some(left + 1),
             ..*sent
         };
         status.on_mut(self.to_me(pid)).received = ReceiverCounts {
             released: received.released + self.incoming.released,
             offered: received.offered + self.offered,
-            held_by: E::former_sender(self),
+            held_by: former.here,
             ..*received
         };
     }
 
     /// What its flush waits for: the ring, credit, an offer, or the peer that reads here.
-    fn wants_to_send(&self, pid: Pid) -> Option<Want> {
+    fn wants_to_send(&self, pid: Pid, former: FormerSenders) -> Option<Want> {
         let stream = self.to_peer(pid);
         let before = self.sent_before.made;
         let have = before + self.outgoing.released;
         let releases =
             |need| (have < need).then_some(Want { what: What::Releases, stream, have, need });
-        let Some(next) = self.queue.next() else { return releases(before + self.end.lent()) };
-        if !self.end.is_granted() {
-            return Some(self.wants_ring(stream));
+        let Some(next) = self.queue.next() else { return releases(before + self.lent) };
+        if !self.is_granted {
+            return Some(self.wants_ring(stream, former));
         }
         let window = u64::from(self.shape.window);
         releases(before + (self.outgoing.sent + 1).saturating_sub(window)).or_else(|| {
@@ -170,8 +167,8 @@ impl<E: End> OpenLink<E> {
     }
 
     /// The peer opens its end, or the ring's former sender closes.
-    fn wants_ring(&self, stream: Stream) -> Want {
-        let (what, stream, need) = match E::awaited_sender(self) {
+    fn wants_ring(&self, stream: Stream, former: FormerSenders) -> Want {
+        let (what, stream, need) = match former.there {
             Some((from, opened)) => (What::Closing, Stream { from, ..stream }, opened),
             None => (What::Opening, stream, self.sent_before.opened),
         };
@@ -187,18 +184,71 @@ impl<E: End> OpenLink<E> {
     }
 }
 
+/// What an engine keeps of the open links of a process.
+#[derive(Debug)]
+pub struct Ends<T>(Vec<Option<T>>);
+
+impl<T> Default for Ends<T> {
+    fn default() -> Self {
+        Ends(Vec::new())
+    }
+}
+
+impl<T> Ends<T> {
+    /// Of a link that was opened.
+    pub fn add(&mut self, open: &OpenLink, end: T) {
+        if open.number >= self.0.len() {
+            self.0.resize_with(open.number + 1, || None);
+        }
+        self.0[open.number] = Some(end);
+    }
+
+    /// Of a link that was closed.
+    pub fn remove(&mut self, open: &OpenLink) -> Option<T> {
+        self.0[open.number].take()
+    }
+
+    /// Of an open link.
+    ///
+    /// # Panics
+    /// If the engine has not added it.
+    #[inline]
+    pub fn of(&self, open: &OpenLink) -> &T {
+        self.0[open.number].as_ref().expect("an open link has its end")
+    }
+
+    /// As [`of`](Self::of).
+    ///
+    /// # Panics
+    /// As there.
+    #[inline]
+    pub fn of_mut(&mut self, open: &OpenLink) -> &mut T {
+        self.0[open.number].as_mut().expect("an open link has its end")
+    }
+
+    /// All links with their ends.
+    pub fn iter<'a>(&'a self, links: &'a LinkTable) -> impl Iterator<Item = (&'a OpenLink, &'a T)> {
+        links.iter().map(|open| (open, self.of(open)))
+    }
+
+    /// Takes all ends: the links are given up.
+    pub fn drain(&mut self) -> impl Iterator<Item = T> {
+        self.0.drain(..).flatten()
+    }
+}
+
 /// A place for links, one at a time.
 #[derive(Debug)]
-struct Place<E> {
+struct Place {
     generation: u32,
-    link: Option<OpenLink<E>>,
+    link: Option<OpenLink>,
 }
 
 /// The inboxes and links of one process.
 #[derive(Debug)]
-pub struct LinkTable<E> {
+pub struct LinkTable {
     pid: Pid,
-    places: Vec<Place<E>>,
+    places: Vec<Place>,
     open: usize,
     /// The links that a wait looks at: used in this superstep or the one before, or not done with an earlier one. A
     /// process can have a link with each other one. A link in constant use keeps its mark, since what was just
@@ -210,13 +260,15 @@ pub struct LinkTable<E> {
     pub call: Call,
     /// What was done on every stream so far, open links left out.
     pub known: Status,
+    /// Waits that found what they awaited since there was progress on all links.
+    pub(super) at_once: u32,
     /// By number; `None` if it is deregistered.
     inboxes: Vec<Option<InboxShape>>,
     /// Inboxes below this number are active.
     active: usize,
 }
 
-impl<E: End> LinkTable<E> {
+impl LinkTable {
     /// None, of process `pid`.
     pub fn new(pid: Pid) -> Self {
         LinkTable {
@@ -227,6 +279,7 @@ impl<E: End> LinkTable<E> {
             owing: Marks::default(),
             call: Call::default(),
             known: Status::default(),
+            at_once: 0,
             inboxes: Vec::new(),
             active: 0,
         }
@@ -329,8 +382,8 @@ impl<E: End> LinkTable<E> {
         local.link_misuse(text)
     }
 
-    /// Opens the link that [`may_open`](Self::may_open) has let through. `end` gets the counts of its streams, this
-    /// opening included.
+    /// Opens the link that [`may_open`](Self::may_open) has let through, with
+    /// [`has_granted`](OpenLink::has_granted) as the engine says.
     pub fn add(
         &mut self,
         shape: InboxShape,
@@ -338,16 +391,32 @@ impl<E: End> LinkTable<E> {
         ring: u32,
         peer: Pid,
         peer_ring: u32,
-        end: impl FnOnce(SenderCounts, ReceiverCounts) -> E,
-    ) -> Link {
+        has_granted: bool,
+    ) -> (Link, &mut OpenLink) {
         let sent = &mut self.known.on_mut(Stream::new(self.pid, peer, inbox, peer_ring)).sent;
         sent.opened += 1;
         let sent_before = *sent;
         let received = &mut self.known.on_mut(Stream::new(peer, self.pid, inbox, ring)).received;
         received.opened += 1;
         let received_before = *received;
+        let is_free = |place: &Place| place.link.is_none() && place.generation < u32::MAX;
+        let is_any_free = self.open < self.places.len();
+        let free = if is_any_free { self.places.iter().position(is_free) } else { None };
+        let number = free.unwrap_or_else(|| {
+            self.places.push(Place { generation: 0, link: None });
+            self.busy.grow(self.places.len());
+            self.owing.grow(self.places.len());
+            self.places.len() - 1
+        });
+        if !has_granted {
+            self.busy.add(number);
+        }
+        self.open += 1;
         let window = shape.window as usize;
-        let link = OpenLink {
+        let place = &mut self.places[number];
+        place.generation += 1;
+        let open = place.link.insert(OpenLink {
+            number,
             peer,
             inbox: inbox.number(),
             ring,
@@ -363,32 +432,20 @@ impl<E: End> LinkTable<E> {
             sent_before,
             received_before,
             call: Call::default(),
-            end: end(sent_before, received_before),
-        };
-        let is_free = |place: &Place<E>| place.link.is_none() && place.generation < u32::MAX;
-        let is_any_free = self.open < self.places.len();
-        let free = if is_any_free { self.places.iter().position(is_free) } else { None };
-        let number = free.unwrap_or_else(|| {
-            self.places.push(Place { generation: 0, link: None });
-            self.busy.grow(self.places.len());
-            self.owing.grow(self.places.len());
-            self.places.len() - 1
+            is_granted: false,
+            has_granted,
+            former_sender: None,
+            lent: 0,
+            in_flight: VecDeque::new(),
         });
-        let place = &mut self.places[number];
-        place.generation += 1;
-        if !link.end.has_granted() {
-            self.busy.add(number);
-        }
-        place.link = Some(link);
-        self.open += 1;
-        Link::new(number as u32, place.generation)
+        (Link::new(number as u32, place.generation), open)
     }
 
     /// An open link, if everything awaited on it is released and everything put is flushed.
     ///
     /// # Errors
     /// *Misuse* if not.
-    pub fn may_close(&mut self, local: &LocalState, link: Link) -> Result<&mut OpenLink<E>> {
+    pub fn may_close(&mut self, local: &LocalState, link: Link) -> Result<&mut OpenLink> {
         let open = self.get_mut(local, link)?;
         open.incoming.release_unheld();
         let (unreleased, offers) = (open.incoming.unreleased(), open.open_offers());
@@ -403,9 +460,9 @@ impl<E: End> LinkTable<E> {
     }
 
     /// Closes a link, and keeps its counts.
-    pub fn remove(&mut self, link: Link) -> Option<OpenLink<E>> {
+    pub fn remove(&mut self, link: Link) -> Option<OpenLink> {
         let open = self.places[link.number()].link.take()?;
-        open.note(self.pid, &mut self.known);
+        open.note(self.pid, FormerSenders::default(), &mut self.known);
         self.known.on_mut(open.to_peer(self.pid)).sent.closed = open.sent_before.opened;
         let received = &mut self.known.on_mut(open.to_me(self.pid)).received;
         (received.closed, received.held_by) = (open.received_before.opened, None);
@@ -416,26 +473,26 @@ impl<E: End> LinkTable<E> {
     }
 
     /// All open links are given up.
-    pub fn drain(&mut self) -> impl Iterator<Item = OpenLink<E>> {
+    pub fn clear(&mut self) {
         self.busy.clear();
         self.owing.clear();
         self.open = 0;
-        self.places.iter_mut().filter_map(|place| place.link.take())
+        self.places.iter_mut().for_each(|place| place.link = None);
     }
 
     /// All open links.
-    pub fn iter(&self) -> impl Iterator<Item = &OpenLink<E>> {
+    pub fn iter(&self) -> impl Iterator<Item = &OpenLink> {
         self.places.iter().filter_map(|place| place.link.as_ref())
     }
 
     /// As [`iter`](Self::iter).
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut OpenLink<E>> {
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut OpenLink> {
         self.places.iter_mut().filter_map(|place| place.link.as_mut())
     }
 
     /// The links that a wait looks at.
     #[inline]
-    pub fn busy(&self) -> impl Iterator<Item = &OpenLink<E>> {
+    pub fn busy(&self) -> impl Iterator<Item = &OpenLink> {
         self.busy.iter().filter_map(|place| self.places[place].link.as_ref())
     }
 
@@ -446,7 +503,7 @@ impl<E: End> LinkTable<E> {
     #[inline]
     pub fn for_busy<S>(
         &mut self,
-        mut visit: impl FnMut(&mut OpenLink<E>, &Status) -> std::result::Result<(), S>,
+        mut visit: impl FnMut(&mut OpenLink, &Status) -> std::result::Result<(), S>,
     ) -> std::result::Result<(), S> {
         let LinkTable { places, busy, known, .. } = self;
         for place in busy.iter() {
@@ -464,7 +521,7 @@ impl<E: End> LinkTable<E> {
     #[inline]
     pub fn for_unreported<S>(
         &mut self,
-        mut report: impl FnMut(&mut OpenLink<E>) -> std::result::Result<(), S>,
+        mut report: impl FnMut(&mut OpenLink) -> std::result::Result<(), S>,
     ) -> std::result::Result<(), S> {
         let LinkTable { places, busy, owing, .. } = self;
         for place in busy.iter().chain(owing.iter()) {
@@ -480,14 +537,14 @@ impl<E: End> LinkTable<E> {
 
     /// An open link.
     #[inline]
-    pub fn find(&self, link: Link) -> Option<&OpenLink<E>> {
+    pub fn find(&self, link: Link) -> Option<&OpenLink> {
         let place = self.places.get(link.number())?;
         place.link.as_ref().filter(|_| place.generation == link.generation())
     }
 
     /// As [`find`](Self::find).
     #[inline]
-    pub fn find_mut(&mut self, link: Link) -> Option<&mut OpenLink<E>> {
+    pub fn find_mut(&mut self, link: Link) -> Option<&mut OpenLink> {
         find_mut(&mut self.places, link)
     }
 
@@ -496,7 +553,7 @@ impl<E: End> LinkTable<E> {
     /// # Errors
     /// *Misuse* if it is not open.
     #[inline]
-    pub fn get(&self, local: &LocalState, link: Link) -> Result<&OpenLink<E>> {
+    pub fn get(&self, local: &LocalState, link: Link) -> Result<&OpenLink> {
         self.find(link).ok_or_else(|| is_not_open(local, link))
     }
 
@@ -505,7 +562,7 @@ impl<E: End> LinkTable<E> {
     /// # Errors
     /// *Misuse* if it is not open.
     #[inline]
-    pub fn get_mut(&mut self, local: &LocalState, link: Link) -> Result<&mut OpenLink<E>> {
+    pub fn get_mut(&mut self, local: &LocalState, link: Link) -> Result<&mut OpenLink> {
         self.find_mut(link).ok_or_else(|| is_not_open(local, link))
     }
 
@@ -519,7 +576,7 @@ impl<E: End> LinkTable<E> {
         &mut self,
         local: &LocalState,
         messages: &[Expect],
-        mut released: impl FnMut(&mut OpenLink<E>),
+        mut released: impl FnMut(&mut OpenLink),
     ) -> Result<()> {
         // Everything is checked before anything changes.
         for expect in messages {
@@ -580,7 +637,7 @@ impl<E: End> LinkTable<E> {
     /// # Errors
     /// *Misuse* if the message cannot be read.
     #[inline]
-    pub fn readable(&self, local: &LocalState, link: Link, nth: u64) -> Result<&OpenLink<E>> {
+    pub fn readable(&self, local: &LocalState, link: Link, nth: u64) -> Result<&OpenLink> {
         let open = self.get(local, link)?;
         if open.incoming.is_readable(nth) {
             return Ok(open);
@@ -612,7 +669,7 @@ impl<E: End> LinkTable<E> {
         link: Link,
         nth: u64,
         held: bool,
-    ) -> Result<&mut OpenLink<E>> {
+    ) -> Result<&mut OpenLink> {
         let open = self.get_mut(local, link)?;
         let incoming = &mut open.incoming;
         if !(if held { incoming.release_held(nth) } else { incoming.release(nth) }) {
@@ -638,7 +695,7 @@ impl<E: End> LinkTable<E> {
         bytes: usize,
         travel: Travel,
         longest_part: impl FnOnce(InboxShape) -> usize,
-    ) -> Result<(&mut OpenLink<E>, Queued)> {
+    ) -> Result<(&mut OpenLink, Queued)> {
         let address = local.range(slot, offset, bytes)?;
         let LinkTable { places, busy, call, .. } = self;
         let Some(open) = find_mut(places, link) else { return Err(is_not_open(local, link)) };
@@ -660,7 +717,7 @@ impl<E: End> LinkTable<E> {
         slot: Slot,
         offset: usize,
         bytes: usize,
-    ) -> Result<(&mut OpenLink<E>, u64, *mut u8)> {
+    ) -> Result<(&mut OpenLink, u64, *mut u8)> {
         let address = local.range(slot, offset, bytes)?;
         let open = self.get_mut(local, link)?;
         let window = open.shape.window;
@@ -682,17 +739,21 @@ impl<E: End> LinkTable<E> {
         if self.iter().any(|link| link.offers.contains(&slot)) {
             return Err(local.misuse(Cause::SlotOffered { slot: name() }));
         }
-        if self.iter().any(|link| link.queue.names(slot) || link.end.reads(slot)) {
+        if self.iter().any(|link| link.queue.names(slot) || link.in_flight.contains(&slot)) {
             return Err(local.misuse(Cause::SlotBusy { slot: name() }));
         }
         Ok(())
     }
 
     /// The counts of this process on all streams, its superstep and its call; the caller adds its activity.
-    pub fn status(&self, local: &LocalState) -> Status {
+    pub fn status(
+        &self,
+        local: &LocalState,
+        former_senders: impl Fn(&OpenLink) -> FormerSenders,
+    ) -> Status {
         let mut status = self.known.clone();
         for link in self.iter() {
-            link.note(self.pid, &mut status);
+            link.note(self.pid, former_senders(link), &mut status);
         }
         status.superstep = local.superstep;
         status.enter(self.call);
@@ -700,8 +761,12 @@ impl<E: End> LinkTable<E> {
     }
 
     /// The counts that a wait needs and that are short.
-    pub fn wants(&self, awaited: Awaited<'_>) -> Vec<Want> {
-        let sends = |link: &OpenLink<E>| link.wants_to_send(self.pid);
+    pub fn wants(
+        &self,
+        awaited: Awaited<'_>,
+        former_senders: impl Fn(&OpenLink) -> FormerSenders,
+    ) -> Vec<Want> {
+        let sends = |link: &OpenLink| link.wants_to_send(self.pid, former_senders(link));
         match awaited {
             Awaited::Flushed => self.iter().filter_map(sends).collect(),
             Awaited::FlushedOn(links) => {
@@ -716,7 +781,7 @@ impl<E: End> LinkTable<E> {
 }
 
 #[inline]
-fn find_mut<E>(places: &mut [Place<E>], link: Link) -> Option<&mut OpenLink<E>> {
+fn find_mut(places: &mut [Place], link: Link) -> Option<&mut OpenLink> {
     let place = places.get_mut(link.number())?;
     place.link.as_mut().filter(|_| place.generation == link.generation())
 }

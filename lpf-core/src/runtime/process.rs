@@ -1,5 +1,7 @@
 //! One process of a section: the only implementation of the primitives, on any engine.
 
+use std::mem::ManuallyDrop;
+use std::ptr::read;
 use std::time::Duration;
 
 use super::engine::{Announced, Engine, SharedMemoryEngine, Tables};
@@ -23,7 +25,7 @@ use crate::{Args, Pid, run_section};
 #[derive(Debug)]
 pub struct Process<E: Engine> {
     /// What core keeps of it.
-    tables: Tables<E::End>,
+    tables: Tables,
     /// What moves its bytes.
     engine: E,
     /// Set by the first fatal error of this context.
@@ -54,9 +56,18 @@ impl<E: Engine> Process<E> {
         self
     }
 
+    /// The same process, on an engine that contains its own.
+    pub fn map<G: Engine>(self, contain: impl FnOnce(E) -> G) -> Process<G> {
+        let process = ManuallyDrop::new(self);
+        let Process { tables, engine, dead, is_outside } = &*process;
+        // SAFETY: each field is moved out once: `process` is neither dropped nor used again.
+        let (tables, engine, dead) = unsafe { (read(tables), read(engine), read(dead)) };
+        Process { tables, engine: contain(engine), dead, is_outside: *is_outside }
+    }
+
     /// Both parts, for models of an engine.
     #[cfg(loom)]
-    pub fn parts(&mut self) -> (&mut Tables<E::End>, &mut E) {
+    pub fn parts(&mut self) -> (&mut Tables, &mut E) {
         (&mut self.tables, &mut self.engine)
     }
 
@@ -218,11 +229,7 @@ impl<E: Engine> Process<E> {
 /// What all processes have announced fits together: in checked mode requests and registrations with their places, else
 /// registrations.
 #[cold]
-fn compare<E: Engine>(
-    tables: &mut Tables<E::End>,
-    engine: &mut E,
-    announced: Announced,
-) -> Result<()> {
+fn compare<E: Engine>(tables: &mut Tables, engine: &mut E, announced: Announced) -> Result<()> {
     // Checked mode knows the places in the source, so it speaks first.
     if tables.local.is_checked() {
         engine.check_superstep(tables)?;
@@ -407,12 +414,12 @@ impl<E: Engine> Links for Process<E> {
 
     fn landing_pays_from(&self, link: Link) -> Result<usize> {
         let Tables { local, links } = &self.tables;
-        links.get(local, link).map(E::landing_pays_from)
+        links.get(local, link).map(|link| self.engine.landing_pays_from(link))
     }
 
     fn longest_part(&self, link: Link) -> Result<usize> {
         let Tables { local, links } = &self.tables;
-        links.get(local, link).map(E::longest_part)
+        links.get(local, link).map(|link| self.engine.longest_part(link))
     }
 
     fn post(&mut self) -> Result<()> {

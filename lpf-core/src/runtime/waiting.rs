@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::engine::Tables;
-use super::links::{End, LinkTable};
+use super::links::{FormerSenders, LinkTable, OpenLink};
 use super::{LocalState, Purpose};
 use crate::Pid;
 use crate::error::{Cause, Error, Result};
@@ -47,6 +47,11 @@ pub trait Medium {
     /// What the others do, as far as it is known; the call may take a moment.
     fn statuses(&self) -> impl FnMut(Pid) -> Option<Status>;
 
+    /// The processes that have a link's rings before it does.
+    fn former_senders(&self, link: &OpenLink) -> FormerSenders {
+        FormerSenders { here: link.former_sender, there: None }
+    }
+
     /// Pauses between two looks.
     fn pause(&mut self, step: Step);
 }
@@ -54,10 +59,10 @@ pub trait Medium {
 /// The purpose of a wait.
 pub trait Waiting {
     /// The activity of this process now, with its counts.
-    fn status(&self) -> Status;
+    fn status(&self, medium: &impl Medium) -> Status;
 
     /// A process that has not done what is awaited.
-    fn missing(&self) -> Pid;
+    fn missing(&self, medium: &impl Medium) -> Pid;
 
     /// The superstep.
     fn superstep(&self) -> u64;
@@ -152,14 +157,14 @@ impl LongWait {
         let publish_after = publish_after(limit);
         if waited >= publish_after && waited >= self.again {
             // Again from time to time: messages that have arrived meanwhile are no longer wanted.
-            medium.publish(what.status());
+            medium.publish(what.status(medium));
             self.is_published = true;
             self.again = waited + publish_after;
         }
         let ((pid, nprocs), superstep) = (medium.process(), what.superstep());
         if let Some(limit) = limit.filter(|&limit| waited >= limit + KNOWN_AFTER) {
-            let last = last_of_chain(pid, &what.status(), nprocs, medium.statuses());
-            let late = last.unwrap_or_else(|| what.missing());
+            let last = last_of_chain(pid, &what.status(medium), nprocs, medium.statuses());
+            let late = last.unwrap_or_else(|| what.missing(medium));
             let cause = Cause::Late { limit, state: "computing".into() };
             return Err(Error::fatal(late, superstep, cause));
         }
@@ -167,7 +172,7 @@ impl LongWait {
             return Ok(());
         }
         self.asked = waited;
-        let own = what.status();
+        let own = what.status(medium);
         medium.publish(own.clone());
         match self.suspicion.diagnose(pid, &own, medium.statuses()) {
             None => Ok(()),
@@ -179,38 +184,48 @@ impl LongWait {
     #[inline]
     pub fn end<M: Medium, W: Waiting>(&self, medium: &mut M, what: &W) {
         if self.is_published {
-            medium.publish(Status { doing: Doing::Computing, ..what.status() });
+            medium.publish(Status { doing: Doing::Computing, ..what.status(medium) });
         }
     }
 }
 
 /// The status of a process at a barrier.
-pub fn status_at<E: End>(local: &LocalState, links: &LinkTable<E>, purpose: Purpose) -> Status {
+pub fn status_at(
+    local: &LocalState,
+    links: &LinkTable,
+    purpose: Purpose,
+    medium: &impl Medium,
+) -> Status {
     let doing = match purpose {
         Purpose::Count | Purpose::Close => Doing::Left,
         _ => Doing::FullSync(local.superstep),
     };
-    Status { doing, ..links.status(local) }
+    Status { doing, ..links.status(local, |link| medium.former_senders(link)) }
 }
 
 /// A wait for messages or a flush.
 #[derive(Debug)]
-pub struct ForLinks<'a, E> {
+pub struct ForLinks<'a> {
     /// Of the process.
-    pub tables: &'a mut Tables<E>,
+    pub tables: &'a mut Tables,
     /// What is awaited.
     pub awaited: Awaited<'a>,
 }
 
-impl<E: End> Waiting for ForLinks<'_, E> {
-    fn status(&self) -> Status {
+impl Waiting for ForLinks<'_> {
+    fn status(&self, medium: &impl Medium) -> Status {
         let Tables { local, links } = &*self.tables;
-        Status { doing: Doing::Waiting(links.wants(self.awaited)), ..links.status(local) }
+        let former = |link: &OpenLink| medium.former_senders(link);
+        Status {
+            doing: Doing::Waiting(links.wants(self.awaited, former)),
+            ..links.status(local, former)
+        }
     }
 
-    fn missing(&self) -> Pid {
+    fn missing(&self, medium: &impl Medium) -> Pid {
         let Tables { local, links } = &*self.tables;
-        links.wants(self.awaited).first().map_or(local.pid, Want::awaited)
+        let wants = links.wants(self.awaited, |link| medium.former_senders(link));
+        wants.first().map_or(local.pid, Want::awaited)
     }
 
     fn superstep(&self) -> u64 {
@@ -220,21 +235,21 @@ impl<E: End> Waiting for ForLinks<'_, E> {
 
 /// A wait for a record of the board.
 #[derive(Debug)]
-pub struct ForBoard<'a, E> {
+pub struct ForBoard<'a> {
     /// Of the process.
-    pub tables: &'a mut Tables<E>,
+    pub tables: &'a mut Tables,
     /// What is awaited.
     pub wait: Consult<'a>,
 }
 
-impl<E: End> Waiting for ForBoard<'_, E> {
-    fn status(&self) -> Status {
+impl Waiting for ForBoard<'_> {
+    fn status(&self, medium: &impl Medium) -> Status {
         let Tables { local, links } = &*self.tables;
-        let status = links.status(local);
+        let status = links.status(local, |link| medium.former_senders(link));
         Status { doing: Doing::Waiting(self.wait.wants(links.call, &status)), ..status }
     }
 
-    fn missing(&self) -> Pid {
+    fn missing(&self, _medium: &impl Medium) -> Pid {
         self.wait.from
     }
 

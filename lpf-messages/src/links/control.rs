@@ -7,11 +7,12 @@ use super::super::tags;
 use super::super::transport::{Ticket, Transport};
 use super::super::watch::Stop;
 use super::super::wire::Reader;
-use super::{Closed, Links, OpenLink, Rings};
+use super::{Closed, End, OnNet, Rings};
 use lpf_core::Pid;
 use lpf_core::arrivals::never_awaited;
 use lpf_core::error::Error;
 use lpf_core::runtime::LocalState;
+use lpf_core::runtime::links::{LinkTable, OpenLink};
 use lpf_core::waits::{Status, Stream};
 
 const BYTES: usize = 24;
@@ -42,11 +43,11 @@ pub(super) struct Early {
     number: u64,
 }
 
-fn take_word(link: &mut OpenLink, kind: Word, number: u64) {
+fn take_word(link: &mut OpenLink, end: &mut End, kind: Word, number: u64) {
     match kind {
-        Word::Granted => link.end.granted = Some(number),
+        Word::Granted => end.grant = Some(number),
         Word::Released => link.outgoing.released = link.outgoing.released.max(number),
-        Word::Offered => link.end.peer_offers.push_back(number as usize),
+        Word::Offered => end.peer_offers.push_back(number as usize),
         Word::Closed => {}
     }
 }
@@ -82,12 +83,13 @@ impl Postbox {
     }
 }
 
-impl Links<'_> {
-    /// Takes what peers have said.
-    pub(super) fn hear<T: Transport>(&mut self, net: &mut T) -> Result<(), Stop> {
+impl<T: Transport> OnNet<'_, T> {
+    /// Takes what peers have reported.
+    pub(super) fn hear_all(&mut self, table: &mut LinkTable) -> Result<(), Stop> {
+        let net = &mut *self.net;
         for from in 0..self.rings.members.len() {
             loop {
-                let Rings { members, context, postbox, ends, .. } = &mut self.rings;
+                let Rings { members, context, postbox, is_last, .. } = &mut *self.rings;
                 let Some(memory) = &postbox.memory else { return Ok(()) };
                 let place = from * BYTES..(from + 1) * BYTES;
                 let Some(ticket) = &postbox.posted[from] else {
@@ -96,7 +98,7 @@ impl Links<'_> {
                     // looked at before the receive is finished.
                     match unsafe { net.receive(rank, tag, &[memory.piece(place)]) } {
                         Ok(ticket) => postbox.posted[from] = Some(ticket),
-                        Err(_) if *ends => break,
+                        Err(_) if *is_last => break,
                         Err(broken) => return Err(broken.into()),
                     }
                     continue;
@@ -104,7 +106,7 @@ impl Links<'_> {
                 match net.test(ticket) {
                     Ok(Some(_)) => {}
                     Ok(None) => break,
-                    Err(_) if *ends => break,
+                    Err(_) if *is_last => break,
                     Err(broken) => return Err(broken.into()),
                 }
                 postbox.posted[from] = None;
@@ -117,16 +119,21 @@ impl Links<'_> {
                 let Some((kind, inbox, ring, opening, number)) = word() else {
                     return Err(Stop::Fatal(nonsense(from as Pid)));
                 };
-                self.take_word(from as Pid, kind, inbox as usize, ring, opening, number);
+                let (from, inbox) = (from as Pid, inbox as usize);
+                self.rings.take_word(table, from, kind, inbox, ring, opening, number);
             }
         }
         Ok(())
     }
+}
 
+impl Rings {
     /// A word about the link of number `opening` on its stream. What an earlier link is still told is
     /// of no use any more.
+    #[allow(clippy::too_many_arguments)]
     fn take_word(
         &mut self,
+        table: &mut LinkTable,
         from: Pid,
         kind: Word,
         inbox: usize,
@@ -134,36 +141,34 @@ impl Links<'_> {
         opening: u32,
         number: u64,
     ) {
-        let Links { table, rings, .. } = self;
         if kind == Word::Closed {
             let closed = Closed { opening: u64::from(opening), made: number };
-            rings.closed.insert(Stream { from, to: rings.pid, inbox, ring }, closed);
+            self.closed.insert(Stream { from, to: self.pid, inbox, ring }, closed);
             return;
         }
-        let stream = Stream { from: rings.pid, to: from, inbox, ring };
+        let stream = Stream { from: self.pid, to: from, inbox, ring };
         let opened = table.known.on(stream).sent.opened;
         // The open link that is number `opening` of those that send on the stream.
         let is_meant = |link: &&mut OpenLink| {
-            link.to_peer(rings.pid) == stream && link.sent_before.opened as u32 == opening
+            link.to_peer(self.pid) == stream && link.sent_before.opened as u32 == opening
         };
         match table.iter_mut().find(is_meant) {
-            Some(link) => take_word(link, kind, number),
+            Some(link) => take_word(link, self.ends.of_mut(link), kind, number),
             None if u64::from(opening) > opened => {
-                rings.early.push(Early { stream, opening, kind, number });
+                self.early.push(Early { stream, opening, kind, number });
             }
             None => {}
         }
     }
-}
 
-impl Rings {
     /// What was said to a link before it was opened.
     pub(super) fn take_early(&mut self, link: &mut OpenLink) {
         let (stream, opening) = (link.to_peer(self.pid), link.sent_before.opened as u32);
+        let end = self.ends.of_mut(link);
         self.early.retain(|word| {
             let is_its_own = (word.stream, word.opening) == (stream, opening);
             if is_its_own {
-                take_word(link, word.kind, word.number);
+                take_word(link, end, word.kind, word.number);
             }
             !is_its_own
         });
@@ -199,8 +204,8 @@ impl Rings {
         link: &mut OpenLink,
         known: &Status,
     ) -> Result<(), Stop> {
-        link.end.held_by = self.holder(link);
-        if link.end.held_by.is_some() {
+        link.former_sender = self.former_sender(link);
+        if link.former_sender.is_some() {
             return Ok(());
         }
         let left = self.left_over(link, known);
@@ -211,7 +216,7 @@ impl Rings {
         if let Some(inbox) = &mut self.inboxes[link.inbox] {
             inbox.senders[link.ring as usize] = Some((link.peer, link.received_before.opened));
         }
-        link.end.has_granted = true;
+        link.has_granted = true;
         let inbox = self.inboxes[link.inbox].as_ref();
         let sender = self.members[link.peer as usize];
         let Some((ring, place)) = inbox.and_then(|inbox| inbox.near(net, link.ring, sender)) else {
@@ -219,12 +224,12 @@ impl Rings {
             return self.tell(net, link, Word::Granted, 0);
         };
         ring.clear();
-        link.end.here = Some(ring);
+        self.ends.of_mut(link).here = Some(ring);
         self.tell(net, link, Word::Granted, place + 1)
     }
 
-    /// Who still has the ring of a link that is not granted, and by which of its openings.
-    fn holder(&self, link: &OpenLink) -> Option<(Pid, u64)> {
+    /// The process that still has the ring of a link that is not granted, and the number of its opening.
+    fn former_sender(&self, link: &OpenLink) -> Option<(Pid, u64)> {
         let (stream, opening) = self.last_into(link)?;
         (self.closed_on(stream).opening < opening).then_some((stream.from, opening))
     }
@@ -251,15 +256,16 @@ impl Rings {
     /// Posts receives for all free cells.
     fn post_cells<T: Transport>(&mut self, net: &mut T, link: &mut OpenLink) -> Result<(), Stop> {
         let Some(inbox) = &self.inboxes[link.inbox] else { return Ok(()) };
+        let end = self.ends.of_mut(link);
         let rank = self.members[link.peer as usize];
         let tag = tags::cells(self.context, inbox.first_ring + link.ring);
-        while link.end.posted < link.incoming.released + u64::from(link.shape.window) {
-            let pieces = inbox.cell(link.ring, link.end.posted);
+        while end.posted < link.incoming.released + u64::from(link.shape.window) {
+            let pieces = inbox.cell(link.ring, end.posted);
             // SAFETY: the cell belongs to nobody: its former message is released, and the inbox lives
             // until its links are closed.
             let ticket = unsafe { net.receive(rank, tag, &pieces) }?;
-            link.end.cells.push_back(ticket);
-            link.end.posted += 1;
+            end.cells.push_back(ticket);
+            end.posted += 1;
         }
         Ok(())
     }
@@ -274,7 +280,7 @@ impl Rings {
             return Ok(());
         }
         link.incoming.reported = link.incoming.released;
-        if let Some(ring) = &link.end.here {
+        if let Some(ring) = &self.ends.of(link).here {
             ring.release(link.incoming.released);
             net.wake(self.members[link.peer as usize]);
             return Ok(());

@@ -1,15 +1,16 @@
 //! Inboxes, and links made and given up.
 
 use super::super::memory::Memory;
-use super::super::process::{Messages, Tables};
+use super::super::process::Messages;
 use super::super::tags;
 use super::super::transport::{Piece, Rank, Transport};
-use super::super::watch::Stop;
 use super::near::NearRing;
-use super::{Arrived, End, Links, Rings, Table};
+use super::{Arrived, End, OnNet, Rings};
 use lpf_core::Pid;
-use lpf_core::arrivals::{InboxShape, InboxSlot, Link, not_awaited};
-use lpf_core::error::{Error, Result};
+use lpf_core::arrivals::{InboxShape, InboxSlot, Link};
+use lpf_core::error::Result;
+use lpf_core::runtime::links::LinkTable;
+use lpf_core::runtime::{Carrier, Tables, carrier};
 use std::collections::VecDeque;
 
 /// The words before a message: its length, and its stamp.
@@ -133,7 +134,7 @@ impl<T: Transport> Messages<T> {
     ) -> Result<InboxSlot> {
         let rings = &mut self.rings;
         let Tables { local, links: table } = tables;
-        Table::check_shape(local, shape)?;
+        LinkTable::check_shape(local, shape)?;
         let count = rings.count.saturating_add(shape.rings);
         let room = tags::RINGS.min(self.ring_limit);
         if count > room {
@@ -162,16 +163,16 @@ impl<T: Transport> Messages<T> {
         let Tables { local, links: table } = &mut *tables;
         let shape = table.may_open(local, inbox, ring, peer, peer_ring)?;
         if table.iter().any(|link| link.inbox == inbox.number() && link.ring == ring) {
-            return Err(Table::ring_is_taken(local, inbox, ring));
+            return Err(LinkTable::ring_is_taken(local, inbox, ring));
         }
         let window = shape.window as usize;
         let heads = Memory::new(window * HEAD);
         let heads = heads.map_err(|bytes| local.refused("a link", bytes))?;
         let is_near = network.lock().net.reach(rings.members[peer as usize], 0, 0).is_some();
-        let link = table.add(shape, inbox, ring, peer, peer_ring, |_, _| End {
-            granted: None,
-            has_granted: false,
-            held_by: None,
+        let (link, open) = table.add(shape, inbox, ring, peer, peer_ring, false);
+        open.in_flight.reserve(window);
+        let end = End {
+            grant: None,
             is_near,
             there: None,
             here: None,
@@ -183,40 +184,13 @@ impl<T: Transport> Messages<T> {
             posted: 0,
             arrived: vec![Arrived { bytes: 0, landing: None }; window],
             offers: VecDeque::with_capacity(window),
-        });
-        rings.take_early(table.get_mut(local, link)?);
-        self.poke(tables)?;
-        Ok(link)
-    }
-
-    /// Progress on the links, as after every call that others may wait for.
-    fn poke(&mut self, tables: &mut Tables) -> Result<()> {
-        let Messages { network, rings, watch, .. } = self;
-        let Tables { local, links: table } = tables;
-        let net = &mut network.lock().net;
-        let progress = Links { table, rings }.progress(net, local);
-        progress.map_err(|stop| watch.stopped(net.control(), local.superstep, stop))
-    }
-
-    pub(in super::super) fn close_link(&mut self, tables: &mut Tables, link: Link) -> Result<()> {
-        self.poke(tables)?;
-        let Messages { network, rings, watch, quiet, .. } = self;
-        let Tables { local, links: table } = tables;
-        let net = &mut network.lock().net;
-        let open = table.may_close(local, link)?;
-        let message = open.incoming.seen;
-        let more = match rings.head(net, open, message) {
-            Ok(None) => Ok(()),
-            Ok(Some(_)) => {
-                let cause = not_awaited(open.peer);
-                Err(Stop::Fatal(Error::fatal(local.pid, local.superstep, cause)))
-            }
-            Err(stop) => Err(stop),
         };
-        let told =
-            more.and_then(|()| rings.report(net, open)).and_then(|()| rings.tell_closed(net, open));
-        *quiet &= table.remove(link).is_none_or(|open| open.end.give_up(net));
-        told.map_err(|stop| watch.stopped(net.control(), local.superstep, stop))
+        rings.ends.add(open, end);
+        rings.take_early(open);
+        let carrier = &mut OnNet { rings, net: &mut network.lock().net };
+        let moved = carrier::progress(carrier, local, table);
+        moved.map_err(|stop| carrier.error(local, stop))?;
+        Ok(link)
     }
 }
 

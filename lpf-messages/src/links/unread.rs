@@ -7,8 +7,9 @@
 
 use super::super::transport::Transport;
 use super::super::watch::Stop;
-use super::{Links, Rings};
+use super::{Links, OnNet, Rings};
 use lpf_core::Pid;
+use lpf_core::runtime::Carrier;
 
 impl Rings {
     /// Gets the room for [`count`](Links::count), or says what was refused.
@@ -47,9 +48,9 @@ impl Links<'_> {
         &mut self,
         net: &mut T,
     ) -> Result<Option<Pid>, Stop> {
-        let Links { table, rings, .. } = self;
-        for link in table.iter_mut() {
-            if rings.head(net, link, link.incoming.awaited)?.is_some() {
+        let Links { table, rings } = self;
+        for link in table.iter() {
+            if (OnNet { rings, net }).has_arrived(link)? {
                 return Ok(Some(link.peer));
             }
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::super::blob::{Bad, Incoming, Outgoing};
 use super::super::control::Control;
 use super::super::meeting::nonsense;
-use super::super::process::{Messages, Tables};
+use super::super::process::Messages;
 use super::super::tags;
 use super::super::transport::Transport;
 use super::super::watch::Stop;
@@ -14,7 +14,7 @@ use super::InMeeting;
 use lpf_core::Pid;
 use lpf_core::check::{Registration, Tracked};
 use lpf_core::error::Result;
-use lpf_core::runtime::Purpose;
+use lpf_core::runtime::{Purpose, Tables};
 
 /// What one process tells the others.
 #[derive(Debug, Default, Serialize, Deserialize)]

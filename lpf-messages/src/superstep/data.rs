@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use super::super::meeting::{Meeting, Room, nonsense};
-use super::super::process::{Messages, Tables};
+use super::super::process::Messages;
 use super::super::tags;
 use super::super::tickets::Tickets;
 use super::super::transport::{Piece, Rank, Transport};
@@ -25,7 +25,7 @@ use lpf_core::Pid;
 use lpf_core::conflict::Conflicts;
 use lpf_core::error::{Error, Result};
 use lpf_core::request::{Request, Run};
-use lpf_core::runtime::{LocalState, Purpose, Remote};
+use lpf_core::runtime::{LocalState, Purpose, Remote, Tables};
 use lpf_core::slot::Entry;
 
 /// Long messages of one superstep.

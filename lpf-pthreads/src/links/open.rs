@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use lpf_core::arrivals::{InboxShape, InboxSlot, Link, not_awaited};
-use lpf_core::{Error, Pid, Result};
+use lpf_core::arrivals::{InboxShape, InboxSlot, Link};
+use lpf_core::runtime::Tables;
+use lpf_core::runtime::links::{LinkTable, OpenLink};
+use lpf_core::{Pid, Result};
 
 use super::ring::{self, FREE, InboxMemory, process_of};
-use super::{End, LinkTable};
+use super::{End, Links};
 use crate::sync::Ordering;
-use crate::threads::{Tables, ThreadEngine};
+use crate::threads::ThreadEngine;
 
 impl ThreadEngine {
     pub(crate) fn new_inbox(&self, tables: &mut Tables, shape: InboxShape) -> Result<InboxSlot> {
@@ -21,7 +23,7 @@ impl ThreadEngine {
     }
 
     pub(crate) fn open_link(
-        &self,
+        &mut self,
         tables: &mut Tables,
         inbox: InboxSlot,
         ring: u32,
@@ -44,44 +46,38 @@ impl ThreadEngine {
         if own.owner(ring).granted.load(Ordering::Relaxed) != FREE {
             return Err(LinkTable::ring_is_taken(local, inbox, ring));
         }
-        let pid = local.pid;
-        let link = links.add(shape, inbox, ring, peer, peer_ring, |sent, received| {
-            let owner = own.owner(ring);
-            // The ring's counts go on where its last link ended; the peer's are read when it grants.
-            let first_received = owner.released.load(Ordering::Relaxed);
-            let first_offer = owner.offered.load(Ordering::Relaxed);
-            owner.granted.store(ring::end(peer, received.opened), Ordering::Release);
-            End {
-                own,
-                theirs,
-                ring,
-                peer_ring,
-                name: ring::end(pid, sent.opened),
-                granted: false,
-                peer_name: ring::end(peer, received.opened),
-                first_sent: 0,
-                first_landed: 0,
-                first_received,
-                first_offer,
-                lent: 0,
-                borrowed: 0,
-            }
-        });
+        let (link, open) = links.add(shape, inbox, ring, peer, peer_ring, true);
+        let owner = own.owner(ring);
+        // The ring's counts go on where its last link ended; the peer's are read when it grants.
+        let first_received = owner.released.load(Ordering::Relaxed);
+        let first_offer = owner.offered.load(Ordering::Relaxed);
+        let peer_name = ring::end(peer, open.received_before.opened);
+        owner.granted.store(peer_name, Ordering::Release);
+        let end = End {
+            own,
+            theirs,
+            ring,
+            peer_ring,
+            name: ring::end(local.pid, open.sent_before.opened),
+            peer_name,
+            first_sent: 0,
+            first_landed: 0,
+            first_received,
+            first_offer,
+            borrowed: 0,
+        };
+        self.ends.add(open, end);
         self.comm.peers[peer as usize].ring();
         Ok(link)
     }
+}
 
-    pub(crate) fn close_link(&self, tables: &mut Tables, link: Link) -> Result<()> {
-        let Tables { local, links } = tables;
-        let open = links.may_close(local, link)?;
-        if open.end.has_arrived(open.incoming.seen + 1) && open.end.is_served() {
-            let cause = not_awaited(open.peer);
-            return Err(Error::fatal(local.pid, local.superstep, cause));
-        }
-        open.end.report(&mut open.incoming);
-        let End { own, theirs, granted, .. } = &open.end;
+impl Links<'_> {
+    /// Gives the two rings back.
+    pub(super) fn give_back(&self, open: &OpenLink, end: &End) {
+        let End { own, theirs, .. } = end;
         own.owner(open.ring).granted.store(FREE, Ordering::Relaxed);
-        if *granted {
+        if open.is_granted {
             theirs.sender(open.peer_ring).claim.store(FREE, Ordering::Release);
             let next = theirs.owner(open.peer_ring).granted.load(Ordering::Relaxed);
             let (next, _) = process_of(next);
@@ -89,7 +85,5 @@ impl ThreadEngine {
                 next.ring();
             }
         }
-        links.remove(link);
-        Ok(())
     }
 }

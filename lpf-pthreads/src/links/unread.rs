@@ -3,24 +3,23 @@
 use std::sync::Arc;
 
 use lpf_core::arrivals::left_unread;
-use lpf_core::runtime::LocalState;
+use lpf_core::runtime::{LocalState, Tables};
 use lpf_core::{Error, Pid, Result};
 
+use super::End;
 use super::ring::{FREE, InboxMemory, process_of};
-use super::{End, OpenLink};
 use crate::sync::Ordering;
-use crate::threads::{Tables, ThreadEngine};
+use crate::threads::ThreadEngine;
 
 impl ThreadEngine {
     /// Everything that was sent to this process was awaited, or the section fails. Called when all have sent
     /// what they send.
     pub(crate) fn fail_if_unread(&self, tables: &Tables) -> Result<()> {
         let own = self.peer(&tables.local);
-        let of_link = |open: &OpenLink| {
-            let End { own, first_received, .. } = &open.end;
+        let left = self.ends.iter(&tables.links).find_map(|(open, end)| {
+            let End { own, first_received, .. } = end;
             left_in(own, open.ring, first_received + open.incoming.awaited)
-        };
-        let left = tables.links.iter().find_map(of_link);
+        });
         let left = left.or_else(|| find_unread(tables, |number| own.inbox(number)));
         fail_for(&tables.local, left)
     }

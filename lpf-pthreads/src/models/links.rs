@@ -1,6 +1,7 @@
 //! The pair counters of links: cells under a window, credits, offers and their revocation.
 
 use lpf_core::arrivals::{Expect, InboxShape, InboxSlot, Link, Travel};
+use lpf_core::runtime::{Tables, carrier};
 use lpf_core::slot::Registrant;
 use lpf_core::{Awaited, Cause, Error, GlobalSlot, Links, Lpf, Runtime, Slot};
 
@@ -9,7 +10,7 @@ use super::section::{run, section};
 use crate::barrier::Shape;
 use crate::links::ring::{Bytes, bytes};
 use crate::sync::yield_now;
-use crate::threads::{self, Tables, Threads};
+use crate::threads::{self, Threads};
 
 /// What one of two processes has: a link with the other, and a slot of words to send.
 struct End {
@@ -78,7 +79,8 @@ fn register_at(threads: &mut Threads, place: *mut u8, bytes: usize) -> Slot {
 /// time.
 fn look(process: &mut Threads, awaited: Awaited<'_>) -> lpf_core::Result<bool> {
     let (tables, engine) = process.parts();
-    let looked = engine.poll_links(tables, awaited);
+    let Tables { local, links } = tables;
+    let looked = carrier::look(&mut engine.links(), local, links, awaited);
     looked.map_err(|error| process.fail(error))
 }
 
