@@ -7,7 +7,6 @@ pub mod carrier;
 mod engine;
 pub mod links;
 mod local_state;
-mod marks;
 mod process;
 mod waiting;
 

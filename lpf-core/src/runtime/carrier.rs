@@ -371,7 +371,7 @@ pub fn close<C: Carrier>(carrier: &mut C, tables: &mut Tables, link: Link) -> Re
     closed.map_err(|stop| carrier.error(local, stop))
 }
 
-/// As [`Links::poll`](crate::Links::poll), of links that are open.
+/// As [`Links::poll`](crate::Links::poll).
 ///
 /// # Errors
 /// As there.
@@ -381,7 +381,6 @@ pub fn poll<M: LinkMedium>(
     awaited: Awaited<'_>,
 ) -> Result<bool> {
     let Tables { local, links } = &mut *tables;
-    links.check(local, awaited)?;
     let polled = {
         let mut carrier = medium.carrier();
         let polled = progress(&mut carrier, local, links).and_then(|()| {
@@ -407,7 +406,6 @@ pub fn wait_for<M: LinkMedium>(
     tables: &mut Tables,
     awaited: Awaited<'_>,
 ) -> Result<()> {
-    tables.links.check(&tables.local, awaited)?;
     wait(medium, &mut ForLinks { tables, awaited }, |what, medium| {
         let is_long = medium.is_long();
         let Tables { local, links } = &mut *what.tables;
@@ -513,14 +511,14 @@ fn have_arrived<C: Carrier>(
         })?,
         Awaited::FlushedOn(some) => {
             for &link in some {
-                let Some(link) = links.find_mut(link) else { continue };
+                let link = links.get_mut(local, link)?;
                 carrier.finish_sends(link)?;
                 all &= link.is_flushed();
             }
         }
         Awaited::Messages(messages) => {
             for expect in messages {
-                let Some(link) = links.find_mut(expect.link) else { continue };
+                let link = links.get_mut(local, expect.link)?;
                 all &= take_arrivals(carrier, local, link)?;
             }
             if all {
