@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lpf_core::machine::{Growth, Parameters};
 use lpf_core::settings::Exchange;
-use lpf_core::{Args, Pid, Program, Result};
+use lpf_core::{Args, Context, Lpf, Pid, Result};
 use lpf_messages::Environment;
 
 /// The processes that the largest cases need.
@@ -40,31 +40,53 @@ impl Mode {
 pub struct Hooked {
     /// What `hook` returned there, an error as its text.
     pub result: std::result::Result<(), String>,
-    /// What the program left in its output.
+    /// What the story left in its output.
     pub output: Vec<u8>,
+}
+
+/// What every process of a section runs: a function or a closure without captures, which can run in other processes.
+pub trait Story<L: Lpf>:
+    for<'n> Fn(&mut Context<'n, L>, Args<'_>) -> Result<()> + Copy + Send + Sync
+{
+}
+
+impl<L, F> Story<L> for F
+where
+    L: Lpf,
+    F: for<'n> Fn(&mut Context<'n, L>, Args<'_>) -> Result<()> + Copy + Send + Sync,
+{
 }
 
 /// How a backend starts sections; the suite asks for nothing else.
 pub trait Harness: Sync {
+    /// One process of its sections.
+    type Process: Lpf;
+
     /// The machine's size: an `exec` gets at most that many processes. At least [`PROCS`].
     fn procs(&self) -> Pid {
         PROCS
     }
 
-    /// Runs `program` in a fresh section of up to `procs` processes.
+    /// Runs `story` in a fresh section of up to `procs` processes.
     ///
     /// # Errors
     /// What `exec` returns.
-    fn exec<P: Program>(&self, mode: Mode, procs: Pid, program: P, args: Args<'_>) -> Result<()>;
+    fn exec(
+        &self,
+        mode: Mode,
+        procs: Pid,
+        story: impl Story<Self::Process>,
+        args: Args<'_>,
+    ) -> Result<()>;
 
     /// Hooks as many existing processes as there are `inputs`, each with its own input and room
     /// for `output_bytes` bytes of output. `None` where the backend has no hook.
-    fn hook<P: Program>(
+    fn hook(
         &self,
         mode: Mode,
         inputs: &[Vec<u8>],
         output_bytes: usize,
-        program: P,
+        story: impl Story<Self::Process>,
     ) -> Option<Vec<Hooked>>;
 
     /// Whether address space that is reserved and hardly used may be registered. False where

@@ -3,19 +3,24 @@
 //! A backend says once how it starts sections, as a [`Harness`], and gets one `#[test]` per case:
 //!
 //! ```
-//! use lpf_conformance::{Harness, Hooked, Mode, PROCS};
-//! use lpf_core::{Args, Pid, Program, Result};
+//! use lpf_conformance::{Harness, Hooked, Mode, PROCS, Story};
+//! use lpf_core::{Args, Pid, Result};
+//! # use lpf_pthreads::Threads;
 //!
 //! struct Mine;
 //!
 //! impl Harness for Mine {
-//!     fn exec<P: Program>(&self, mode: Mode, procs: Pid, program: P, args: Args) -> Result<()> {
-//!         # let _ = (mode, procs, program, args); unreachable!("this example starts nothing");
+//!     type Process = Threads; // the backend's `Lpf`
+//!
+//!     fn exec(
+//!         &self, mode: Mode, procs: Pid, story: impl Story<Threads>, args: Args,
+//!     ) -> Result<()> {
+//!         # let _ = (mode, procs, story, args); unreachable!("this example starts nothing");
 //!         // … the backend's exec on a machine of PROCS processes, under `mode` …
 //!     }
 //!
-//!     fn hook<P: Program>(
-//!         &self, mode: Mode, inputs: &[Vec<u8>], output_bytes: usize, program: P,
+//!     fn hook(
+//!         &self, mode: Mode, inputs: &[Vec<u8>], output_bytes: usize, story: impl Story<Threads>,
 //!     ) -> Option<Vec<Hooked>> {
 //!         None // no hook here: its cases are left out
 //!     }
@@ -30,9 +35,8 @@
 //!
 //! # How it is made
 //! - A case is a story whose name is the sentence it checks; a failure names that sentence.
-//! - Between operating-system processes a closure cannot travel, so every case is a
-//!   [`Program`](lpf_core::Program): a type without data. What it needs comes in
-//!   [`Args`](lpf_core::Args), or is part of the type.
+//! - Between operating-system processes captured variables cannot travel, so every case is a [`Story`]: a function
+//!   without captures, generic over the backend. What it needs comes in [`Args`](lpf_core::Args), or is part of its type.
 //! - A verdict is a panic or an error of the program, which the start of the section returns. Where
 //!   the section under test is meant to fail, it runs inside a `rehook`, and every process gives
 //!   its verdict in the outer context, which the contract keeps usable.
@@ -55,6 +59,6 @@ pub mod collectives;
 #[doc(hidden)]
 pub mod primitives;
 
-pub use harness::{Harness, Hooked, Mode, PROCS, Pace, begin};
+pub use harness::{Harness, Hooked, Mode, PROCS, Pace, Story, begin};
 pub use no_control::NoControl;
 pub use verdict::{allowed, assert_in_time};

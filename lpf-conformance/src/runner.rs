@@ -7,10 +7,10 @@ use std::sync::{PoisonError, RwLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use lpf_core::{Args, Pid, Program, Result, panic_text};
+use lpf_core::{Args, Pid, Result, panic_text};
 
 use crate::verdict::{LATE, SLOWDOWN, contention, harness};
-use crate::{Harness, Mode};
+use crate::{Harness, Mode, Story};
 
 /// How much longer than on a fast harness a case may take, at most, before it counts as hanging.
 const SLOWEST: u32 = 3;
@@ -90,15 +90,15 @@ pub(crate) fn alone<R>(f: impl Fn() -> R) -> R {
 }
 
 /// One section of a case; the error names case, settings and number of processes.
-pub(crate) fn section<H: Harness, P: Program>(
+pub(crate) fn section<H: Harness>(
     harness: &H,
     case: &str,
     mode: Mode,
     procs: Pid,
-    program: P,
+    story: impl Story<H::Process>,
     args: Args<'_>,
 ) {
-    let result = watched(case, || harness.exec(mode, procs, program, args));
+    let result = watched(case, || harness.exec(mode, procs, story, args));
     expect_success(case, mode, procs, result);
 }
 
@@ -110,39 +110,44 @@ pub(crate) fn expect_success(case: &str, mode: Mode, procs: Pid, result: Result<
 }
 
 /// A case with each number of processes, plain and in the checked mode.
-pub(crate) fn everywhere<H: Harness, P: Program>(
+pub(crate) fn everywhere<H: Harness>(
     harness: &H,
     case: &str,
     procs: &[Pid],
-    program: P,
+    story: impl Story<H::Process>,
 ) {
     for &procs in procs {
         for check in [false, true] {
             let mode = Mode { check, ..Mode::default() };
-            beside_others(|| section(harness, case, mode, procs, program, Args::none()));
+            beside_others(|| section(harness, case, mode, procs, story, Args::none()));
         }
     }
 }
 
 /// A case about expected arrivals: with and without strict mode, plain and checked.
-pub(crate) fn both_ways<H: Harness, P: Program>(
+pub(crate) fn both_ways<H: Harness>(
     harness: &H,
     case: &str,
     procs: &[Pid],
-    program: P,
+    story: impl Story<H::Process>,
 ) {
     for &procs in procs {
         for (strict, check) in [(false, false), (true, false), (false, true)] {
             let mode = Mode { check, strict, ..Mode::default() };
-            beside_others(|| section(harness, case, mode, procs, program, Args::none()));
+            beside_others(|| section(harness, case, mode, procs, story, Args::none()));
         }
     }
 }
 
 /// A case that measures time: once in the plain mode with nothing beside it.
-pub(crate) fn timed<H: Harness, P: Program>(harness: &H, case: &str, procs: &[Pid], program: P) {
+pub(crate) fn timed<H: Harness>(
+    harness: &H,
+    case: &str,
+    procs: &[Pid],
+    story: impl Story<H::Process>,
+) {
     for &procs in procs {
-        alone(|| section(harness, case, Mode::default(), procs, program, Args::none()));
+        alone(|| section(harness, case, Mode::default(), procs, story, Args::none()));
     }
 }
 
@@ -153,15 +158,16 @@ macro_rules! case {
     ($(#[$meta:meta])* pub fn $name:ident $how:ident [$($procs:expr),*] |$ctx:ident| $body:block) => {
         $(#[$meta])*
         pub fn $name<H: $crate::Harness>(harness: &H) {
-            lpf_core::program! {
-                fn Story($ctx, _args) {
-                    $crate::memory::bury();
-                    $body
-                    Ok(())
-                }
+            fn story<L: lpf_core::Lpf>(
+                $ctx: &mut lpf_core::Context<'_, L>,
+                _args: lpf_core::Args<'_>,
+            ) -> lpf_core::Result<()> {
+                $crate::memory::bury();
+                $body
+                Ok(())
             }
             let case = stringify!($name);
-            $crate::runner::$how(harness, case, &[$($procs),*], Story);
+            $crate::runner::$how(harness, case, &[$($procs),*], story);
         }
     };
 }

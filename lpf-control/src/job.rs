@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lpf_core::process::Maker;
-use lpf_core::runtime::Process;
-use lpf_core::{Args, Cause, Context, Error, Pid, Program, Result};
+use lpf_core::runtime::{Process, Section};
+use lpf_core::{Args, Cause, Error, Pid, Result};
 use lpf_messages::{self, Environment, Host, Messages, Network, Rank, SectionId, Transport};
 
 use crate::plane::{ControlPlane, Next};
@@ -89,30 +89,32 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
         SectionId(0).child(self.sections, None)
     }
 
-    /// Runs a program on up to `procs` processes of the job, this one, number 0, being process 0 of
-    /// them; the others [serve](Self::serve).
+    /// Runs a section on up to `procs` processes of the job. This one, number 0, is process 0 of them and runs `own`; the
+    /// others [serve](Self::serve) and run `section`.
     ///
     /// # Errors
     /// *Mitigable* if memory is refused; *fatal* if the section failed: the job goes on.
-    pub fn exec<P: Program>(
+    pub fn exec(
         &mut self,
         environment: &Arc<Environment>,
         procs: Pid,
-        program: P,
         args: Args<'_>,
+        section: impl Section<Messages<T>>,
+        own: impl FnOnce(Process<Messages<T>>, Args<'_>) -> Result<()>,
     ) -> Result<()> {
         self.here()?;
-        let section = self.next_section();
+        let id = self.next_section();
         let free: Vec<Rank> = (1..self.size()).collect();
         self.noted(lpf_messages::exec(
             &self.network,
             environment,
             self.host,
-            section,
+            id,
             procs,
             &free,
-            program,
             args,
+            section,
+            own,
         ))
     }
 
@@ -123,15 +125,18 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
         result
     }
 
-    /// Runs `f` on all processes of the job, which call this together, each with its own arguments. The
-    /// environment is that of process 0.
+    /// Runs `f` on all processes of the job, which call this together, each with its own arguments. It makes a context of
+    /// its process with [`run_section`](lpf_core::run_section), which leaves the section. The environment is that of
+    /// process 0.
     ///
     /// # Errors
     /// *Fatal* if any process of the section failed; all may hook again while they live.
-    pub fn hook<F>(&mut self, environment: Environment, args: Args<'_>, f: F) -> Result<()>
-    where
-        F: for<'s> FnOnce(&mut Context<'s, Process<Messages<T>>>, Args<'_>) -> Result<()>,
-    {
+    pub fn hook<R>(
+        &mut self,
+        environment: Environment,
+        args: Args<'_>,
+        f: impl FnOnce(Process<Messages<T>>, Args<'_>) -> Result<R>,
+    ) -> Result<R> {
         self.here()?;
         let section = self.next_section();
         self.noted(lpf_messages::hook(&self.network, environment, self.host, section, args, f))

@@ -20,7 +20,6 @@ use crate::check::Place;
 use crate::error::{Cause, Error, Result};
 use crate::lpf::{Leaving, Lpf};
 use crate::machine::Machine;
-use crate::program::Program;
 use crate::raw::Raw;
 use crate::slot::Registrant;
 use crate::typed::access::Access;
@@ -68,10 +67,10 @@ impl<L: Lpf> std::fmt::Debug for Context<'_, L> {
 ///
 /// # Errors
 /// The error that `f` returned, its panic, or the error of [`Runtime::leave`](crate::Runtime::leave).
-pub fn run_section<L, F>(raw: L, args: Args<'_>, f: F) -> Result<()>
+pub fn run_section<L, F, R>(raw: L, args: Args<'_>, f: F) -> Result<R>
 where
     L: Lpf,
-    F: for<'s> FnOnce(&mut Context<'s, L>, Args<'_>) -> Result<()>,
+    F: for<'s> FnOnce(&mut Context<'s, L>, Args<'_>) -> Result<R>,
 {
     let mut ctx = Context {
         raw,
@@ -86,7 +85,7 @@ where
     let ended = catch_unwind(AssertUnwindSafe(|| f(&mut ctx, args)));
     let (pid, superstep) = (ctx.pid(), ctx.superstep());
     let (how, result) = match ended {
-        Ok(Ok(())) => (Leaving::Done, Ok(())),
+        Ok(Ok(value)) => (Leaving::Done, Ok(value)),
         // It began inside, at a process that has the same number here.
         Ok(Err(error)) if ctx.inner_failure.as_ref().is_some_and(|inner| inner.is(&error)) => {
             (Leaving::Failed(error.clone()), Err(error))
@@ -106,7 +105,17 @@ where
     if !ctx.raw.memory_is_quiet() {
         ctx.heap.leak();
     }
-    result.and(left)
+    let value = result?;
+    left.map(|()| value)
+}
+
+/// Fails to compile if a function that other processes run captures variables: `const { captures_nothing::<F>() }`.
+pub const fn captures_nothing<F>() {
+    assert!(
+        size_of::<F>() == 0,
+        "a closure that runs in other processes cannot capture variables: pass data in `Args`, or use `lpf::exec`, \
+         which runs on threads alone"
+    );
 }
 
 /// The text of a panic.
@@ -265,16 +274,22 @@ impl<'s, L: Lpf> Context<'s, L> {
         crate::raw::suspended(self, |ctx| &mut ctx.raw, library)
     }
 
-    /// Runs a program on up to `procs` new processes, this one being process 0 of them: on at most this
-    /// process's share of the machine, which [`probe`](Self::probe) gives as
+    /// Runs `f` on up to `procs` new processes, this one being process 0 of them, and returns the value of process 0.
+    /// They are on at most this process's share of the machine, which [`probe`](Self::probe) gives as
     /// [`free_p`](crate::Machine::free_p). Entry O(P + Ng + l), exit O(Ng + l).
+    ///
+    /// `f` is a function, or a closure that captures nothing, because it may run in other processes. Its data is in
+    /// `args`: process 0 gets `input` and `output`.
     ///
     /// # Errors
     /// *Mitigable* if processes are refused, *fatal* if the new section failed: this one
     /// stays usable.
-    pub fn exec<P: Program>(&mut self, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
-        const { assert!(size_of::<P>() == 0, "a program travels by name: what it needs is in Args") };
-        self.raw.exec(procs, program, args)
+    pub fn exec<F, R>(&mut self, procs: Pid, args: Args<'_>, f: F) -> Result<R>
+    where
+        F: for<'n> Fn(&mut Context<'n, L>, Args<'_>) -> Result<R> + Copy + Send + Sync,
+    {
+        const { captures_nothing::<F>() };
+        self.raw.exec(procs, args, f)
     }
 
     /// Runs `f` in a pristine context on the same processes: how a library starts. Collective; the time of an empty full
@@ -561,34 +576,4 @@ pub(crate) fn byte_range<T>(range: impl RangeBounds<usize>, len: usize) -> (usiz
     // A range that ends before it starts is as wrong as one that ends too late.
     let elements = end.checked_sub(start).unwrap_or(usize::MAX);
     (start.saturating_mul(size_of::<T>()), elements.saturating_mul(size_of::<T>()))
-}
-
-/// A backend whose processes share an address space: its programs may be closures.
-#[diagnostic::on_unimplemented(
-    message = "the processes of `{Self}` do not share their memory, so that their programs cannot be closures",
-    label = "expected a backend on threads",
-    note = "on any backend: make the closure a program with `lpf::program!`, and pass it to `ctx.exec`",
-    note = "or require `L: SharedMemory` of the function, which then works on threads alone"
-)]
-pub trait SharedMemory: Lpf {
-    /// As [`Lpf::exec`], for a closure.
-    ///
-    /// # Errors
-    /// As [`Lpf::exec`].
-    fn exec_closure<F>(&mut self, procs: Pid, args: Args<'_>, f: F) -> Result<()>
-    where
-        F: for<'n> Fn(&mut Context<'n, Self>, Args<'_>) -> Result<()> + Sync;
-}
-
-impl<L: SharedMemory> Context<'_, L> {
-    /// As [`exec`](Self::exec), for a closure.
-    ///
-    /// # Errors
-    /// As [`exec`](Self::exec).
-    pub fn exec_closure<F>(&mut self, procs: Pid, args: Args<'_>, f: F) -> Result<()>
-    where
-        F: for<'n> Fn(&mut Context<'n, L>, Args<'_>) -> Result<()> + Sync,
-    {
-        self.raw.exec_closure(procs, args, f)
-    }
 }

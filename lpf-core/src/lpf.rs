@@ -12,7 +12,6 @@ use crate::attr::SyncAttr;
 use crate::context::Context;
 use crate::error::Result;
 use crate::machine::Machine;
-use crate::program::Program;
 use crate::slot::{GlobalSlot, LocalSlot, Registrant, Slot};
 
 /// One process of a section, as a backend sees it: the twelve primitives, and the kinds of registration and the
@@ -54,14 +53,20 @@ pub unsafe trait Lpf: Links + Runtime + Sized + Send {
     /// Full syncs completed in this context: the number of the current superstep.
     fn superstep(&self) -> u64;
 
-    /// Runs `program` on up to `procs` new processes, this one being process 0 of them.
+    /// Runs `f` on up to `procs` new processes, this one being process 0 of them, and returns the value of
+    /// process 0. Those of the other processes are dropped there.
+    ///
+    /// Between processes `f` travels by the name of its type, so it captures nothing: a closure that captures a
+    /// variable does not compile here.
     ///
     /// Entry O(P + Ng + l), exit O(Ng + l); not collective. `args` goes as [`Args`] says.
     ///
     /// # Errors
     /// *Mitigable* if processes or memory are refused; *fatal* if the new section failed,
     /// which leaves this context usable, or if this context has failed already.
-    fn exec<P: Program>(&mut self, procs: Pid, program: P, args: Args<'_>) -> Result<()>;
+    fn exec<F, R>(&mut self, procs: Pid, args: Args<'_>, f: F) -> Result<R>
+    where
+        F: for<'n> Fn(&mut Context<'n, Self>, Args<'_>) -> Result<R> + Copy + Send + Sync;
 
     /// Runs `f` in a pristine context on the same processes; this one is on hold meanwhile.
     ///

@@ -12,7 +12,7 @@ mod waiting;
 
 pub use agreement::{Purpose, Registrations, mismatch};
 pub use carrier::{Carrier, Head, LinkMedium};
-pub use engine::{Announced, Engine, SharedMemoryEngine, Tables};
+pub use engine::{Announced, Engine, Section, Tables, section};
 pub use local_state::{LocalState, Remote, Room};
 pub use process::Process;
 pub use waiting::{ForBoard, ForLinks, LongWait, Medium, Waiting, status_at, wait};

@@ -13,7 +13,6 @@ use super::transport::{Rank, Transport};
 use super::watch::{OnNetwork, Watch};
 use super::wire::Summary;
 use lpf_core::Awaited;
-use lpf_core::Program;
 use lpf_core::arrivals::{Arrival, InboxShape, InboxSlot, Link, Travel};
 use lpf_core::attr::SyncAttr;
 use lpf_core::check::SharedChecks;
@@ -22,7 +21,7 @@ use lpf_core::machine::Machine;
 use lpf_core::process::Maker;
 use lpf_core::runtime::links::OpenLink;
 use lpf_core::runtime::{
-    Announced, Engine, LocalState, Process, Purpose, Registrations, Room, Tables, carrier,
+    Announced, Engine, LocalState, Process, Purpose, Registrations, Room, Section, Tables, carrier,
 };
 use lpf_core::slot::Slot;
 use lpf_core::wait::Patience;
@@ -253,14 +252,15 @@ unsafe impl<T: Transport> Engine for Messages<T> {
         self.rings.keep_shared();
     }
 
-    fn exec<P: Program>(
+    fn exec(
         &mut self,
         local: &LocalState,
         procs: Pid,
-        program: P,
         args: Args<'_>,
+        section: impl Section<Self>,
+        own: impl FnOnce(Process<Self>, Args<'_>) -> Result<()>,
     ) -> Result<()> {
-        self.begin_section(local, procs, program, args)
+        self.begin_section(local, procs, args, section, own)
     }
 
     fn prepare_rehook(&mut self, _local: &LocalState) -> Result<()> {

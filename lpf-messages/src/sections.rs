@@ -14,20 +14,19 @@ use super::process::{Membership, Messages, enter};
 use super::tags;
 use super::transport::{Rank, Transport};
 use super::watch::{Stop, Watch};
-use lpf_core::Program;
+use lpf_core::Pid;
 use lpf_core::args::{Args, Symbol};
 use lpf_core::error::{Cause, Error, Result};
-use lpf_core::runtime::{LocalState, Medium, Process, Waiting};
+use lpf_core::runtime::{LocalState, Medium, Process, Section, Waiting};
 use lpf_core::wait::Patience;
 use lpf_core::waits::Status;
-use lpf_core::{Pid, run_section};
 
 /// What a process that serves is told of the section it is to begin.
 #[derive(Debug, Serialize, Deserialize)]
 struct Start {
     context: u32,
     environment: Environment,
-    /// The function that knows the program's type.
+    /// The function that knows the section's type.
     serve: CodePlace,
     symbols: Vec<[CodePlace; 2]>,
     /// By pid, the ranks that an exec from there may use.
@@ -35,18 +34,20 @@ struct Start {
 }
 
 /// What a serving process calls.
-type Serve<T> = fn(Process<Messages<T>>, &[Symbol]) -> Result<()>;
+type Serve<T> = unsafe fn(Process<Messages<T>>, &[Symbol]) -> Result<()>;
 
-/// Runs a program as one process of a section.
-fn serve<T: Transport, P: Program>(
+/// Runs one process of a section of type `S`.
+///
+/// # Safety
+/// `S` has no size, and the process that gave the order had a value of it.
+unsafe fn serve<T: Transport, S: Section<Messages<T>>>(
     process: Process<Messages<T>>,
     symbols: &[Symbol],
 ) -> Result<()> {
-    const { assert!(size_of::<P>() == 0, "a program travels by name: what it needs is in Args") };
-    // SAFETY: a value without size is read from any place that is aligned, and a program may be copied:
-    // whoever gave the order had a value of it.
-    let program: P = unsafe { std::ptr::NonNull::<P>::dangling().read() };
-    run_section(process, Args { symbols, ..Args::none() }, |ctx, args| program.run(ctx, args))
+    // SAFETY: a value without size may be read from any aligned address that is not null. It is a copy of the value that
+    // the process that gave the order had, and a section may be copied, and sent to another thread.
+    let section: S = unsafe { std::ptr::NonNull::<S>::dangling().read() };
+    section(process, Args { symbols, ..Args::none() })
 }
 
 /// Begins the section of an order, and runs it to its end. A failure of the section is the inner
@@ -109,31 +110,31 @@ pub fn follow<T: Transport>(network: &Network<T>, host: Host, order: Order) -> R
             return Ok(Err(declare(Error::fatal(pid, 0, cause))));
         }
     };
-    // SAFETY: the place is that of `serve::<T, P>` in this very build, for whoever gives orders over
-    // this network has the same T.
-    let serve = unsafe {
+    // SAFETY: the place is that of `serve::<T, S>` in this very build, because the process that gives orders over
+    // this network has the same T; and its `exec` had a value of S, and found that it has no size.
+    let ended = unsafe {
         let address = std::ptr::with_exposed_provenance::<()>(serve);
-        std::mem::transmute::<*const (), Serve<T>>(address)
+        std::mem::transmute::<*const (), Serve<T>>(address)(process, &symbols)
     };
-    Ok(serve(process, &symbols))
+    Ok(ended)
 }
 
-/// Runs `f` on all processes of a network, which call this together, each with its own arguments. The
-/// environment is process 0's.
+/// Runs `f` on all processes of a network, which call this together, each with its own arguments. It makes a context of
+/// its process with [`run_section`](lpf_core::run_section), which leaves the section. The environment is process 0's.
 ///
 /// # Errors
 /// *Fatal* if the section failed; it has, too, if memory is refused to one of them.
-pub fn hook<T, F>(
+pub fn hook<T, F, R>(
     network: &Network<T>,
     environment: Environment,
     host: Host,
     section: SectionId,
     args: Args<'_>,
     f: F,
-) -> Result<()>
+) -> Result<R>
 where
     T: Transport,
-    F: for<'s> FnOnce(&mut lpf_core::Context<'s, Process<Messages<T>>>, Args<'_>) -> Result<()>,
+    F: FnOnce(Process<Messages<T>>, Args<'_>) -> Result<R>,
 {
     let (rank, size) = network.with(|net| (net.rank(), net.size()));
     let members: Box<[Rank]> = (0..size).collect();
@@ -152,7 +153,7 @@ where
         })
     });
     let process = process.inspect_err(|_| network.with(|net| net.control().leave(section)))?;
-    run_section(process, args, f)
+    f(process, args)
 }
 
 /// A process that waits for process 0's word.
@@ -230,28 +231,29 @@ fn agree<T: Transport>(
     read.map_err(|_| net.control().declare(section, bad()))
 }
 
-/// Runs a program on up to `procs` processes, this one being process 0, the others taken from `free`.
+/// Runs a section on up to `procs` processes, this one being process 0, which runs `own`, the others taken from `free`.
 ///
 /// # Errors
 /// *Mitigable* if memory is refused, *fatal* if the section failed.
 #[allow(clippy::too_many_arguments)]
-pub fn exec<T: Transport, P: Program>(
+pub fn exec<T: Transport>(
     network: &Network<T>,
     environment: &Arc<Environment>,
     host: Host,
-    section: SectionId,
+    id: SectionId,
     procs: Pid,
     free: &[Rank],
-    program: P,
     args: Args<'_>,
+    section: impl Section<Messages<T>>,
+    own: impl FnOnce(Process<Messages<T>>, Args<'_>) -> Result<()>,
 ) -> Result<()> {
     if procs == 0 {
         return Err(Error::setting("a section of 0 processes was asked for; the least is 1"));
     }
     let others = (procs as usize - 1).min(free.len());
     let (chosen, spare) = free.split_at(others);
-    let own = network.with(|net| net.rank());
-    let members: Vec<Rank> = std::iter::once(own).chain(chosen.iter().copied()).collect();
+    let this = network.with(|net| net.rank());
+    let members: Vec<Rank> = std::iter::once(this).chain(chosen.iter().copied()).collect();
     let shares = share(spare, members.len());
     let context = network.lock().contexts.give().ok_or_else(|| Error::refused(used_up()))?;
     let mine = shares[0].clone();
@@ -264,16 +266,16 @@ pub fn exec<T: Transport, P: Program>(
         let start = Start {
             context,
             environment: (**environment).clone(),
-            serve: place(serve::<T, P> as Serve<T> as usize)?,
+            serve: place(serve_of(&section) as usize)?,
             symbols: symbols.collect::<Result<_>>()?,
             free: shares,
         };
         let bytes = postcard::to_stdvec(&start).map_err(Error::setting)?;
-        let order = Order { section, members: members.clone(), bytes };
+        let order = Order { section: id, members: members.clone(), bytes };
         network.with(|net| net.control().order(order))?;
     }
     let membership = Membership {
-        section,
+        section: id,
         members: members.into(),
         pid: 0,
         context,
@@ -286,12 +288,12 @@ pub fn exec<T: Transport, P: Program>(
             if others > 0 {
                 // The others have begun.
                 let cause = Cause::Returned { message: error.to_string() };
-                net.control().declare(section, Error::fatal(0, 0, cause));
+                net.control().declare(id, Error::fatal(0, 0, cause));
             }
-            net.control().leave(section);
+            net.control().leave(id);
         });
     })?;
-    let result = run_section(process, args, |ctx, args| program.run(ctx, args));
+    let result = own(process, args);
     // In a child that was forked inside, the control plane is its parent's.
     if !network.maker().is_here() {
         let fatal = result.err().filter(Error::is_fatal);
@@ -299,14 +301,23 @@ pub fn exec<T: Transport, P: Program>(
     }
     // Whoever failed, it is the section's failure that ends it: the same for all, with its place.
     let report = network.with(|net| {
-        let report = net.control().failure(section);
-        net.control().leave(section);
+        let report = net.control().failure(id);
+        net.control().leave(id);
         report
     });
     match report {
         Some(report) => Err(report),
         None => result,
     }
+}
+
+/// The function by which another process serves a section of this type.
+///
+/// # Panics
+/// If the section captures variables. The calls of users do not compile then.
+fn serve_of<T: Transport, S: Section<Messages<T>>>(_section: &S) -> Serve<T> {
+    assert!(size_of::<S>() == 0, "a section of other processes captures nothing");
+    serve::<T, S>
 }
 
 /// After two thousand million sections of process 0's, or what the others share.
@@ -341,17 +352,18 @@ impl SectionId {
 }
 
 impl<T: Transport> Messages<T> {
-    pub(super) fn begin_section<P: Program>(
+    pub(super) fn begin_section(
         &mut self,
         local: &LocalState,
         procs: Pid,
-        program: P,
         args: Args<'_>,
+        section: impl Section<Self>,
+        own: impl FnOnce(Process<Self>, Args<'_>) -> Result<()>,
     ) -> Result<()> {
         self.sections += 1;
-        let section = self.watch.section.child(self.sections, Some(local.pid));
+        let id = self.watch.section.child(self.sections, Some(local.pid));
         let Messages { network, environment, host, free, .. } = self;
-        exec(network, environment, *host, section, procs, free, program, args)
+        exec(network, environment, *host, id, procs, free, args, section, own)
     }
 
     /// This process of the inner context, after the meeting.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lpf_core::machine::{Growth, Parameters};
 use lpf_core::settings::{MAX_PROCS, Pin, Setting, Settings, Source, cores};
-use lpf_core::{Args, Context, Error, MAX_P, Pid, Program, Result};
+use lpf_core::{Args, Context, Error, MAX_P, Pid, Result, run_section};
 
 use crate::comm::Comm;
 use crate::hook::Team;
@@ -138,7 +138,8 @@ impl Config {
     }
 
     /// Runs `f` on `procs` processes, which may exceed the number of cores; [`MAX_P`] stands for as many as the
-    /// machine has. This thread is process 0; `args` goes to it as [`Args`] says.
+    /// machine has. This thread is process 0; `args` goes to it as [`Args`] says. Returns the value of process 0; those
+    /// of the others are dropped.
     ///
     /// A machine whose size was set ([`procs`](Self::procs), `LPF_PROCS`) starts at most that many. If
     /// `LPF_PROCS` is less than `procs`, a line on standard error says so, once in a program.
@@ -147,10 +148,33 @@ impl Config {
     /// *Misuse* for no process or more than 65536. *Mitigable* if the system refuses threads or memory:
     /// nothing has run. *Fatal* if any process panicked, returned an error, or left after fewer syncs than
     /// others.
-    pub fn exec<F>(&self, procs: Pid, args: Args<'_>, f: F) -> Result<()>
+    pub fn exec<F, R>(&self, procs: Pid, args: Args<'_>, f: F) -> Result<R>
     where
-        F: for<'s> Fn(&mut Context<'s, Threads>, Args<'_>) -> Result<()> + Sync,
+        F: for<'s> Fn(&mut Context<'s, Threads>, Args<'_>) -> Result<R> + Sync,
     {
+        let mut value = None;
+        let section = |process: Threads, args: Args<'_>| {
+            run_section(process, args, |ctx, args| f(ctx, args).map(drop))
+        };
+        self.exec_processes(procs, args, section, |process, args| {
+            value = Some(run_section(process, args, &f)?);
+            Ok(())
+        })?;
+        Ok(value.expect("the section ended well, so process 0 returned a value"))
+    }
+
+    /// As [`exec`](Self::exec), for another engine over that of threads: `section` gets each process but the first, which
+    /// `own` gets. Both make a context of it with [`run_section`], which leaves the section.
+    ///
+    /// # Errors
+    /// As [`exec`](Self::exec); else what `own` returned.
+    pub fn exec_processes(
+        &self,
+        procs: Pid,
+        args: Args<'_>,
+        section: impl Fn(Threads, Args<'_>) -> Result<()> + Sync,
+        own: impl FnOnce(Threads, Args<'_>) -> Result<()>,
+    ) -> Result<()> {
         let granted = self.grant(procs);
         if granted == 0 || granted > MAX_PROCS {
             let text = format!(
@@ -162,16 +186,7 @@ impl Config {
             tell_of_limit(procs, granted);
         }
         let environment = self.environment(granted);
-        section::exec(&environment, granted, environment.procs, false, args, f)
-    }
-
-    /// As [`exec`](Self::exec), for a program that runs on any backend.
-    ///
-    /// # Errors
-    /// As [`exec`](Self::exec).
-    pub fn exec_program<P: Program>(&self, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
-        const { assert!(size_of::<P>() == 0, "a program travels by name: what it needs is in Args") };
-        self.exec(procs, args, |ctx, args| program.run(ctx, args))
+        section::exec(&environment, granted, environment.procs, false, args, section, own)
     }
 
     /// Runs `f` as one process from which the whole machine can be reached by exec: the sequential
@@ -186,12 +201,7 @@ impl Config {
         let environment = self.environment(1);
         let comm = Comm::new(1, &environment, &Pin::None)?;
         let root = threads::process(comm, 0, environment.procs)?.enter();
-        let mut value = None;
-        lpf_core::run_section(root, Args::none(), |ctx, _args| {
-            value = Some(f(ctx)?);
-            Ok(())
-        })?;
-        Ok(value.expect("the section ended well, so its function returned a value"))
+        run_section(root, Args::none(), |ctx, _args| f(ctx))
     }
 
     /// A team of `members` existing threads that will hook together.
@@ -220,9 +230,9 @@ fn tell_of_limit(asked: Pid, granted: Pid) {
 ///
 /// # Errors
 /// As [`Config::exec`], and *misuse* for a setting that cannot be understood.
-pub fn exec<F>(procs: Pid, f: F) -> Result<()>
+pub fn exec<F, R>(procs: Pid, f: F) -> Result<R>
 where
-    F: for<'s> Fn(&mut Context<'s, Threads>, Args<'_>) -> Result<()> + Sync,
+    F: for<'s> Fn(&mut Context<'s, Threads>, Args<'_>) -> Result<R> + Sync,
 {
     Config::from_environment()?.exec(procs, Args::none(), f)
 }

@@ -8,7 +8,7 @@ use lpf_core::check::SharedChecks;
 use lpf_core::machine::Parameters;
 use lpf_core::runtime::LocalState;
 use lpf_core::settings::Pin;
-use lpf_core::{Args, Cause, Context, Error, Pid, Result, run_section};
+use lpf_core::{Args, Cause, Error, Pid, Result};
 use parking_lot::Mutex;
 
 use crate::comm::{Comm, Rows};
@@ -33,19 +33,17 @@ pub(crate) struct Environment {
     pub(crate) parameters: Arc<Parameters>,
 }
 
-/// Runs `f` on `procs` of the `free` processors, this thread being process 0; `nested` where it is
-/// a process of a section already.
-pub(crate) fn exec<F>(
+/// Runs `section` on `procs` of the `free` processors, and `own` as process 0 on this thread; `nested` if this thread is
+/// a process of a section already. Neither may panic, and both leave the section: they end in [`lpf_core::run_section`].
+pub(crate) fn exec(
     environment: &Arc<Environment>,
     procs: Pid,
     free: Pid,
     nested: bool,
     args: Args<'_>,
-    f: F,
-) -> Result<()>
-where
-    F: for<'n> Fn(&mut Context<'n, Threads>, Args<'_>) -> Result<()> + Sync,
-{
+    section: impl Fn(Threads, Args<'_>) -> Result<()> + Sync,
+    own: impl FnOnce(Threads, Args<'_>) -> Result<()>,
+) -> Result<()> {
     if procs == 0 {
         let text = "a section of 0 processes was asked for; the least is 1";
         return Err(Error::setting(text));
@@ -68,20 +66,21 @@ where
         pins.settle(pid);
         if let Some(process) = take(pid) {
             // What went wrong is in the failure's report.
-            let _ = run_section(process, Args { symbols, ..Args::none() }, &f);
+            let _ = section(process, Args { symbols, ..Args::none() });
         }
     };
+    let mut ended = Ok(());
     pool::run(procs as usize - 1, &|worker| member(worker + 1), || {
         let _pinned = pins.hold();
         if let Some(process) = take(0) {
-            let _ = run_section(process, args, &f);
+            ended = own(process, args);
         }
     })?;
     if environment.pin == Pin::Auto && pin != Pin::None {
         strays::report(began);
     }
     match comm.failure.report() {
-        None => Ok(()),
+        None => ended,
         Some(report) => Err(report),
     }
 }

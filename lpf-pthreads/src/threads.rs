@@ -9,20 +9,18 @@ use lpf_core::arrivals::{Arrival, InboxShape, InboxSlot, Link, Travel};
 use lpf_core::process::Maker;
 use lpf_core::runtime::links::{Ends, OpenLink};
 use lpf_core::runtime::{
-    Announced, Carrier, Engine, LocalState, Process, Purpose, Registrations, Room,
-    SharedMemoryEngine, Tables, carrier,
+    Announced, Carrier, Engine, LocalState, Process, Purpose, Registrations, Room, Section, Tables,
+    carrier,
 };
 use lpf_core::waits::Consult;
-use lpf_core::{
-    Args, Awaited, Cause, Context, Error, Machine, Pid, Program, Result, Slot, SyncAttr,
-};
+use lpf_core::{Args, Awaited, Cause, Error, Machine, Pid, Result, Slot, SyncAttr};
 
 use crate::board::ThreadBoard;
 use crate::changes::Larger;
 use crate::comm::{Comm, Peer, Rows};
 use crate::links::{self, End, Links, Removed};
 use crate::long_wait::OnThread;
-use crate::section::Prepared;
+use crate::section::{self, Prepared};
 
 /// One process of a section: a thread.
 pub type Threads = Process<ThreadEngine>;
@@ -203,14 +201,16 @@ unsafe impl Engine for ThreadEngine {
         links::end_loans(&tables.links, &self.ends);
     }
 
-    fn exec<P: Program>(
+    fn exec(
         &mut self,
         local: &LocalState,
         procs: Pid,
-        program: P,
         args: Args<'_>,
+        section: impl Section<Self>,
+        own: impl FnOnce(Threads, Args<'_>) -> Result<()>,
     ) -> Result<()> {
-        self.exec_closure(local, procs, args, |ctx, args| program.run(ctx, args))
+        let (procs, nested) = (procs.min(self.free), local.nprocs > 1);
+        section::exec(&self.comm.environment, procs, self.free, nested, args, section, own)
     }
 
     fn prepare_rehook(&mut self, local: &LocalState) -> Result<Prepared> {
@@ -315,21 +315,5 @@ unsafe impl Engine for ThreadEngine {
     ) -> Result<R> {
         let medium = &mut OnThread::at_board(self.links(), tables.local.pid);
         carrier::consult(medium, tables, wait, found)
-    }
-}
-
-impl SharedMemoryEngine for ThreadEngine {
-    fn exec_closure<F>(
-        &mut self,
-        local: &LocalState,
-        procs: Pid,
-        args: Args<'_>,
-        f: F,
-    ) -> Result<()>
-    where
-        F: for<'n> Fn(&mut Context<'n, Threads>, Args<'_>) -> Result<()> + Sync,
-    {
-        let (procs, nested) = (procs.min(self.free), local.nprocs > 1);
-        crate::section::exec(&self.comm.environment, procs, self.free, nested, args, f)
     }
 }

@@ -78,7 +78,7 @@ fn a_sync_while_a_panic_unwinds_ends_the_section_alone() {
     }
 
     let config = lpf_pthreads::Config::new().procs(2);
-    let ended = config.exec(2, lpf_core::Args::none(), |ctx, _args| {
+    let ended: lpf_core::Result<()> = config.exec(2, lpf_core::Args::none(), |ctx, _args| {
         let _guard = SyncsWhenDropped(ctx);
         panic!("on purpose");
     });

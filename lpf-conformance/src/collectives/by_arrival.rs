@@ -8,7 +8,7 @@ use lpf_collectives::arrival_pattern::pairing::{Growth, Pairing};
 use lpf_collectives::arrival_pattern::trees::{Tree, children};
 use lpf_collectives::*;
 use lpf_core::error::counted;
-use lpf_core::{Args, Context, Lpf, Result, program};
+use lpf_core::{Args, Context, Lpf, Result};
 
 use super::elements::word;
 use super::mismatches::differ;
@@ -163,43 +163,43 @@ fn summed_up(way: ReduceByArrival, root: usize, times: &[u64]) -> Vec<f64> {
     sums.swap_remove(root)
 }
 
-program! {
-    /// Sums up all trees to every root, by members of which some come late; the output is a hash of their bits.
-    fn UpTrees(ctx, args) {
-        let mut c = world(ctx, 2, 0)?;
-        let (me, q) = (c.me(), c.len());
-        let (mut x, mut y) = (ctx.local::<f64>(LEN)?, ctx.local::<f64>(LEN)?);
-        ctx.write(&mut x).copy_from_slice(&own(me));
-        let mut hash = 0;
-        c.preferences_mut().round_ns = Some(PAIR_NS);
-        for way in [ReduceByArrival::Binomial, ReduceByArrival::Fibonacci, ReduceByArrival::PredictedTree] {
-            for root in 0..q {
-                let times: Vec<u64> = (0..q).map(|member| word(member, root, 1) % 2000).collect();
-                let wanted = bits(&summed_up(way, root, &times));
-                let arrivals = Estimates::new(&times, 1);
-                for mode in [None, Some(Mode::Full), Some(Mode::Expected)] {
-                    let preferences = c.preferences_mut();
-                    (preferences.mode, preferences.reduce_by_arrival) = (mode, Some(way));
-                    if word(me, root, 2 + mode.is_some() as usize).is_multiple_of(3) {
-                        std::thread::sleep(Duration::from_micros(300));
-                    }
-                    c.reduce_by_arrival(ctx, &arrivals, root, &Sum, &x, &mut y)?;
-                    let mut sum = 0;
-                    if me == root {
-                        let is = bits(ctx.read(&y));
-                        assert!(is == wanted, "{way} to {root}, {mode:?}: not the bits of the tree");
-                        sum = is.iter().fold(0, |sum, &bits| word(sum as usize, 3, bits as usize));
-                    }
-                    hash = word(hash as usize, 4, c.broadcast_value(ctx, root, sum)? as usize);
+/// Sums up all trees to every root, by members of which some come late; the output is a hash of their bits.
+fn up_trees<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
+    let mut c = world(ctx, 2, 0)?;
+    let (me, q) = (c.me(), c.len());
+    let (mut x, mut y) = (ctx.local::<f64>(LEN)?, ctx.local::<f64>(LEN)?);
+    ctx.write(&mut x).copy_from_slice(&own(me));
+    let mut hash = 0;
+    c.preferences_mut().round_ns = Some(PAIR_NS);
+    for way in
+        [ReduceByArrival::Binomial, ReduceByArrival::Fibonacci, ReduceByArrival::PredictedTree]
+    {
+        for root in 0..q {
+            let times: Vec<u64> = (0..q).map(|member| word(member, root, 1) % 2000).collect();
+            let wanted = bits(&summed_up(way, root, &times));
+            let arrivals = Estimates::new(&times, 1);
+            for mode in [None, Some(Mode::Full), Some(Mode::Expected)] {
+                let preferences = c.preferences_mut();
+                (preferences.mode, preferences.reduce_by_arrival) = (mode, Some(way));
+                if word(me, root, 2 + mode.is_some() as usize).is_multiple_of(3) {
+                    std::thread::sleep(Duration::from_micros(300));
                 }
+                c.reduce_by_arrival(ctx, &arrivals, root, &Sum, &x, &mut y)?;
+                let mut sum = 0;
+                if me == root {
+                    let is = bits(ctx.read(&y));
+                    assert!(is == wanted, "{way} to {root}, {mode:?}: not the bits of the tree");
+                    sum = is.iter().fold(0, |sum, &bits| word(sum as usize, 3, bits as usize));
+                }
+                hash = word(hash as usize, 4, c.broadcast_value(ctx, root, sum)? as usize);
             }
         }
-        ctx.sync()?;
-        if ctx.pid() == 0 {
-            args.output.copy_from_slice(&hash.to_le_bytes());
-        }
-        Ok(())
     }
+    ctx.sync()?;
+    if ctx.pid() == 0 {
+        args.output.copy_from_slice(&hash.to_le_bytes());
+    }
+    Ok(())
 }
 
 /// Sums of floating-point numbers up the static trees and the predicted dynamic tree have the bits that the tree says,
@@ -211,7 +211,7 @@ pub fn trees_that_are_known_have_the_same_bits_in_strict_mode<H: Harness>(harnes
             let mode = Section { strict, ..Section::default() };
             let mut output = [0; 8];
             let args = Args::in_out(&[], &mut output);
-            let run = || harness.exec(mode, procs, UpTrees, args);
+            let run = || harness.exec(mode, procs, up_trees, args);
             expect_success(case, mode, procs, beside_others(|| watched(case, run)));
             output
         });

@@ -2,7 +2,7 @@
 //! go, members are late and requests are pending.
 
 use lpf_collectives::{Collectives, Settings};
-use lpf_core::{Args, Context, Error, Lpf, Pid, Result, program};
+use lpf_core::{Args, Context, Error, Lpf, Pid, Result};
 use proptest::prelude::*;
 
 use super::calls::{Call, What};
@@ -158,65 +158,63 @@ impl Groups<'_> {
     }
 }
 
-program! {
-    /// The random sequence in process 0's input.
-    fn RandomSequence(ctx, args) {
-        let bytes = broadcast(ctx, args.input)?;
-        let sequence = Sequence::from_bytes(&bytes);
-        let (me, p) = (ctx.pid(), ctx.nprocs());
-        assert_eq!(p, sequence.procs, "too few processes for a random sequence");
-        ctx.resize(ELEMENTS * SLOTS + 2, 2 * sequence.steps.len())?;
-        let Sequence { cell_bytes, window, scratch_bytes, .. } = sequence;
-        // Blocks of rings may have gaps between them.
-        let group_members = (2 * GROUPS as Pid + 2) * p;
-        let settings = Settings { cell_bytes, window, scratch_bytes, group_members };
-        let whole = Collectives::with(ctx, settings)?;
-        let most = p as usize * LONGEST;
-        let mut bytes = Room::<u8>::new(ctx, most)?;
-        let mut words = Room::<u64>::new(ctx, most)?;
-        let mut maps = Room::<[u64; 2]>::new(ctx, most)?;
-        let mut counted = Room::<[u32; 3]>::new(ctx, most)?;
-        let (mut own, left) = (ctx.local::<u64>(1)?, ctx.area::<u64>(1)?);
-        ctx.sync()?;
-        ctx.write(&mut own)[0] = u64::from(me);
-        let (mut told, mut pending) = (0, false);
-        let mut groups = Groups { all: vec![Some(whole)], is_live: vec![true] };
-        for step in sequence.steps {
-            match step {
-                Step::Call { group, element, call } => {
-                    let group = groups.live(group).and_then(|group| groups.all[group].as_mut());
-                    let Some(c) = group else { continue };
-                    match element {
-                        0 => call.make(ctx, c, &mut bytes)?,
-                        1 => call.make(ctx, c, &mut words)?,
-                        2 => call.make(ctx, c, &mut maps)?,
-                        _ => call.make(ctx, c, &mut counted)?,
-                    }
-                }
-                Step::Split { group, colours } => split(ctx, &mut groups, group, colours)?,
-                Step::Drop { group } => {
-                    if let Some(group) = groups.live(group).filter(|&group| group > 0) {
-                        groups.all[group] = None;
-                        groups.is_live[group] = false;
-                    }
-                }
-                Step::Late { process, micros } if process == me => {
-                    std::thread::sleep(std::time::Duration::from_micros(micros));
-                }
-                Step::Late { .. } => {}
-                Step::Put => {
-                    ctx.put(&own, .., (me + 1) % p, &left, 0)?;
-                    pending = true;
-                }
-                Step::Sync => {
-                    ctx.sync()?;
-                    told = if pending { u64::from((me + p - 1) % p) } else { told };
+/// The random sequence in process 0's input.
+fn random_sequence<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
+    let bytes = broadcast(ctx, args.input)?;
+    let sequence = Sequence::from_bytes(&bytes);
+    let (me, p) = (ctx.pid(), ctx.nprocs());
+    assert_eq!(p, sequence.procs, "too few processes for a random sequence");
+    ctx.resize(ELEMENTS * SLOTS + 2, 2 * sequence.steps.len())?;
+    let Sequence { cell_bytes, window, scratch_bytes, .. } = sequence;
+    // Blocks of rings may have gaps between them.
+    let group_members = (2 * GROUPS as Pid + 2) * p;
+    let settings = Settings { cell_bytes, window, scratch_bytes, group_members };
+    let whole = Collectives::with(ctx, settings)?;
+    let most = p as usize * LONGEST;
+    let mut bytes = Room::<u8>::new(ctx, most)?;
+    let mut words = Room::<u64>::new(ctx, most)?;
+    let mut maps = Room::<[u64; 2]>::new(ctx, most)?;
+    let mut counted = Room::<[u32; 3]>::new(ctx, most)?;
+    let (mut own, left) = (ctx.local::<u64>(1)?, ctx.area::<u64>(1)?);
+    ctx.sync()?;
+    ctx.write(&mut own)[0] = u64::from(me);
+    let (mut told, mut pending) = (0, false);
+    let mut groups = Groups { all: vec![Some(whole)], is_live: vec![true] };
+    for step in sequence.steps {
+        match step {
+            Step::Call { group, element, call } => {
+                let group = groups.live(group).and_then(|group| groups.all[group].as_mut());
+                let Some(c) = group else { continue };
+                match element {
+                    0 => call.make(ctx, c, &mut bytes)?,
+                    1 => call.make(ctx, c, &mut words)?,
+                    2 => call.make(ctx, c, &mut maps)?,
+                    _ => call.make(ctx, c, &mut counted)?,
                 }
             }
-            assert_eq!(ctx.read(&left)[0], told, "after {step:?}");
+            Step::Split { group, colours } => split(ctx, &mut groups, group, colours)?,
+            Step::Drop { group } => {
+                if let Some(group) = groups.live(group).filter(|&group| group > 0) {
+                    groups.all[group] = None;
+                    groups.is_live[group] = false;
+                }
+            }
+            Step::Late { process, micros } if process == me => {
+                std::thread::sleep(std::time::Duration::from_micros(micros));
+            }
+            Step::Late { .. } => {}
+            Step::Put => {
+                ctx.put(&own, .., (me + 1) % p, &left, 0)?;
+                pending = true;
+            }
+            Step::Sync => {
+                ctx.sync()?;
+                told = if pending { u64::from((me + p - 1) % p) } else { told };
+            }
         }
-        ctx.sync()
+        assert_eq!(ctx.read(&left)[0], told, "after {step:?}");
     }
+    ctx.sync()
 }
 
 /// Divides a group, and compares the parts with what they have to be.
@@ -258,7 +256,7 @@ fn split<'s, L: Lpf>(
 fn run<H: Harness>(harness: &H, case: &str, mode: Mode) {
     run_all(harness, case, mode, sequences(), |sequence| {
         let input = sequence.to_bytes();
-        harness.exec(mode, sequence.procs, RandomSequence, Args::input(&input))
+        harness.exec(mode, sequence.procs, random_sequence, Args::input(&input))
     });
 }
 

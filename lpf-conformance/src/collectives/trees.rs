@@ -7,7 +7,7 @@ use lpf_collectives::arbiter::Arbiter;
 use lpf_collectives::arrival_pattern::pairing::{Growth, Pairing};
 use lpf_collectives::monitor::Monitor;
 use lpf_collectives::*;
-use lpf_core::{Args, Cause, Context, Lpf, Result, program};
+use lpf_core::{Args, Cause, Context, Lpf, Result};
 
 use super::elements::{Element, word};
 use super::mismatches::differ;
@@ -203,22 +203,20 @@ case! {
     }
 }
 
-/// The time limit of [`GrowsWithoutTheLast`].
+/// The time limit of [`grows_without_the_last`].
 const LIMIT: Duration = Duration::from_secs(1);
 
-program! {
-    /// The last member computes for longer than the time limit; the others, the root among them, are in the call.
-    fn GrowsWithoutTheLast(ctx, _args) {
-        let mut c = world(ctx, 4, 0)?;
-        let mut arbiter = Arbiter::new(ctx, &mut c, Growth::Any)?;
-        let (x, mut y) = (ctx.local::<u64>(9)?, ctx.local::<u64>(9)?);
-        ctx.sync()?;
-        if c.me() + 1 == c.len() {
-            std::thread::sleep(3 * LIMIT);
-        }
-        c.reduce_as_they_come(ctx, &mut arbiter, 0, &Sum, &x, &mut y)?;
-        ctx.sync()
+/// The last member computes for longer than the time limit; the others, the root among them, are in the call.
+fn grows_without_the_last<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
+    let mut c = world(ctx, 4, 0)?;
+    let mut arbiter = Arbiter::new(ctx, &mut c, Growth::Any)?;
+    let (x, mut y) = (ctx.local::<u64>(9)?, ctx.local::<u64>(9)?);
+    ctx.sync()?;
+    if c.me() + 1 == c.len() {
+        std::thread::sleep(3 * LIMIT);
     }
+    c.reduce_as_they_come(ctx, &mut arbiter, 0, &Sum, &x, &mut y)?;
+    ctx.sync()
 }
 
 /// A member that does not come to a tree within the time limit is named, and not the root that waits for it.
@@ -227,7 +225,7 @@ pub fn the_time_limit_names_the_member_that_does_not_come_to_a_tree<H: Harness>(
     let limited = Section { timeout: Some(LIMIT), ..Section::default() };
     for procs in [2, 3, 5] {
         let run = || {
-            let run = || harness.exec(limited, procs, GrowsWithoutTheLast, Args::none());
+            let run = || harness.exec(limited, procs, grows_without_the_last, Args::none());
             watched(case, run).expect_err("the last member is late")
         };
         alone(|| {

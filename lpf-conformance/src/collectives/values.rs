@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lpf_collectives::{Alltoall, Collectives, Settings, Sum};
-use lpf_core::{Args, Context, Lpf, Pid, Result, program};
+use lpf_core::{Args, Context, Lpf, Pid, Result};
 
 use super::calls::{Call, What};
 use super::elements::Element;
@@ -57,14 +57,12 @@ fn around(q: usize) -> Vec<usize> {
     lens
 }
 
-program! {
-    fn Everything(ctx, _args) {
-        let mut c = world(ctx, SLOTS, 0)?;
-        let q = c.len();
-        all::<_, u64>(ctx, &mut c, |_| around(q))?;
-        // Beyond what goes through a cell.
-        all::<_, u64>(ctx, &mut c, |_| vec![601])
-    }
+fn everything<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
+    let mut c = world(ctx, SLOTS, 0)?;
+    let q = c.len();
+    all::<_, u64>(ctx, &mut c, |_| around(q))?;
+    // Beyond what goes through a cell.
+    all::<_, u64>(ctx, &mut c, |_| vec![601])
 }
 
 /// All numbers of processes that there are, in the plain and in the checked mode.
@@ -74,13 +72,13 @@ pub fn every_algorithm_of_every_collective_gives_what_a_sequential_program_gives
     let case = "every_algorithm_of_every_collective_gives_what_a_sequential_program_gives";
     let procs: Vec<Pid> = (1..=harness.procs()).collect();
     match harness.pace() {
-        Pace::Threads | Pace::Model => everywhere(harness, case, &procs, Everything),
+        Pace::Threads | Pace::Model => everywhere(harness, case, &procs, everything),
         Pace::Processes | Pace::Hosts => {
             for &procs in &procs {
                 // What is checked has nothing to do with how many they are.
                 let check = procs == 3;
                 let mode = Mode { check, ..Mode::default() };
-                beside_others(|| section(harness, case, mode, procs, Everything, Args::none()));
+                beside_others(|| section(harness, case, mode, procs, everything, Args::none()));
             }
         }
     }
@@ -119,15 +117,13 @@ case! {
     }
 }
 
-program! {
-    fn Mebibytes(ctx, _args) {
-        let mut c = world(ctx, SLOTS, 0)?;
-        let q = c.len();
-        let whole = (1 << 20) / size_of::<u64>();
-        all::<_, u64>(ctx, &mut c, |what| {
-            vec![if what.has_blocks() { whole.div_ceil(q) } else { whole }]
-        })
-    }
+fn mebibytes<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
+    let mut c = world(ctx, SLOTS, 0)?;
+    let q = c.len();
+    let whole = (1 << 20) / size_of::<u64>();
+    all::<_, u64>(ctx, &mut c, |what| {
+        vec![if what.has_blocks() { whole.div_ceil(q) } else { whole }]
+    })
 }
 
 /// Vectors of a mebibyte in all, which is no multiple of three members' blocks.
@@ -135,7 +131,7 @@ pub fn a_mebibyte_arrives_whole<H: Harness>(harness: &H) {
     for procs in [2, 3] {
         let case = "a_mebibyte_arrives_whole";
         let mode = Mode::default();
-        beside_others(|| section(harness, case, mode, procs, Mebibytes, Args::none()));
+        beside_others(|| section(harness, case, mode, procs, mebibytes, Args::none()));
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use lpf_core::Args;
+use lpf_core::{Args, Context, Lpf, Result};
 
 use crate::memory::bury;
 use crate::runner::{alone, expect_success, watched};
@@ -70,16 +70,14 @@ case! {
 const AREA: usize = 16 << 20;
 const SECTIONS: usize = 40;
 
-lpf_core::program! {
-    /// Touches every page of an area and of a local one, and deregisters neither.
-    fn Touches(ctx, _args) {
-        room(ctx, 2, 0)?;
-        let (mut x, mut y) = (ctx.area::<u8>(AREA)?, ctx.local::<u8>(AREA)?);
-        ctx.sync()?;
-        let (x, y) = ctx.access((&mut x, &mut y));
-        x.iter_mut().step_by(4096).chain(y.iter_mut().step_by(4096)).for_each(|b| *b = 1);
-        Ok(())
-    }
+/// Touches every page of an area and of a local one, and deregisters neither.
+fn touches<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
+    room(ctx, 2, 0)?;
+    let (mut x, mut y) = (ctx.area::<u8>(AREA)?, ctx.local::<u8>(AREA)?);
+    ctx.sync()?;
+    let (x, y) = ctx.access((&mut x, &mut y));
+    x.iter_mut().step_by(4096).chain(y.iter_mut().step_by(4096)).for_each(|b| *b = 1);
+    Ok(())
 }
 
 /// Resident bytes of this operating-system process; `None` where the system does not tell.
@@ -95,7 +93,7 @@ pub fn an_area_is_freed_when_the_section_ends<H: Harness>(harness: &H) {
     alone(|| {
         let before = resident();
         for _ in 0..SECTIONS {
-            let run = || harness.exec(Mode::default(), 2, Touches, Args::none());
+            let run = || harness.exec(Mode::default(), 2, touches, Args::none());
             let result = watched(case, run);
             expect_success(case, Mode::default(), 2, result);
         }
@@ -110,33 +108,31 @@ pub fn an_area_is_freed_when_the_section_ends<H: Harness>(harness: &H) {
 
 const SAME: &[u8; 4] = b"same";
 
-lpf_core::program! {
-    /// Process 1 leaves by a panic while the others put into its area and get from it. Process 0's
-    /// output says whether its own area is as it was: an assertion made after the section has
-    /// failed would be lost with it.
-    fn FailsUnderFire(ctx, args) {
-        bury();
-        room(ctx, 2, 64)?;
-        let (mut x, y) = (ctx.area::<u8>(1 << 20)?, ctx.area::<u8>(1 << 20)?);
-        ctx.sync()?;
-        for round in 0..4u8 {
-            if ctx.pid() == 1 && round == 3 {
-                std::panic::resume_unwind(Box::new("under fire"));
-            }
-            ctx.write(&mut x).fill(round);
-            ctx.put(&x, ..1 << 19, 1, &y, (ctx.pid() as usize) << 10)?;
-            ctx.get(1, &x, 1 << 19.., &y, 1 << 19)?;
-            if let Err(error) = ctx.sync() {
-                std::thread::sleep(Duration::from_millis(1));
-                let same = ctx.read(&x).iter().all(|&b| b == round);
-                if ctx.pid() == 0 {
-                    args.output.copy_from_slice(if same { SAME } else { b"else" });
-                }
-                return Err(error);
-            }
+/// Process 1 leaves by a panic while the others put into its area and get from it. Process 0's
+/// output says whether its own area is as it was: an assertion made after the section has
+/// failed would be lost with it.
+fn fails_under_fire<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
+    bury();
+    room(ctx, 2, 64)?;
+    let (mut x, y) = (ctx.area::<u8>(1 << 20)?, ctx.area::<u8>(1 << 20)?);
+    ctx.sync()?;
+    for round in 0..4u8 {
+        if ctx.pid() == 1 && round == 3 {
+            std::panic::resume_unwind(Box::new("under fire"));
         }
-        Ok(())
+        ctx.write(&mut x).fill(round);
+        ctx.put(&x, ..1 << 19, 1, &y, (ctx.pid() as usize) << 10)?;
+        ctx.get(1, &x, 1 << 19.., &y, 1 << 19)?;
+        if let Err(error) = ctx.sync() {
+            std::thread::sleep(Duration::from_millis(1));
+            let same = ctx.read(&x).iter().all(|&b| b == round);
+            if ctx.pid() == 0 {
+                args.output.copy_from_slice(if same { SAME } else { b"else" });
+            }
+            return Err(error);
+        }
     }
+    Ok(())
 }
 
 /// A section that fails while copies are under way frees nothing that is still in use.
@@ -146,7 +142,7 @@ pub fn an_area_outlives_a_process_that_fails<H: Harness>(harness: &H) {
         for procs in [2, 4, 2, 4, 2, 4] {
             let mut output = [0; SAME.len()];
             let args = Args::in_out(&[], &mut output);
-            let run = || harness.exec(Mode::default(), procs, FailsUnderFire, args);
+            let run = || harness.exec(Mode::default(), procs, fails_under_fire, args);
             let error = watched(case, run).expect_err("process 1 panics");
             assert!(output == *SAME || output == [0; SAME.len()], "process 0's area changed");
             assert!(error.is_fatal() && error.process() == Some(1), "{error}");

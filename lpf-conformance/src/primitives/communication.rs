@@ -1,6 +1,6 @@
 //! What put, get and sync do to memory.
 
-use lpf_core::{Memory, Pid, SyncAttr};
+use lpf_core::{Args, Context, Lpf, Memory, Pid, Result, SyncAttr};
 
 use crate::memory::Buffer;
 use crate::runner::{beside_others, section};
@@ -428,40 +428,38 @@ case! {
     }
 }
 
-lpf_core::program! {
-    fn ReadsWhatIsWritten(ctx, _args) {
-        for by_get in [false, true] {
-            let (seen, outer) = failing_rehook(ctx, |inner| {
-                room(inner, 2, 8)?;
-                let (x, y) = (inner.area::<u64>(8)?, inner.area::<u64>(8)?);
-                inner.sync()?;
-                if inner.pid() == 0 {
-                    inner.put(&x, 0..4, 1, &y, 2)?;
-                }
-                if by_get && inner.pid() == 0 {
-                    inner.get(1, &y, 4..8, &x, 4)?;
-                } else if !by_get && inner.pid() == 1 {
-                    inner.put(&y, 4..8, 0, &x, 4)?;
-                }
-                Ok(inner.sync())
-            });
-            drop(seen);
-            assert!(outer.is_fatal(), "{outer}");
-            let text = outer.to_string();
-            assert!(text.contains("checked mode"), "{text}");
-            assert!(text.contains("communication.rs"), "it names no place in the source: {text}");
-        }
-        // Neighbouring bytes are no conflict.
-        room(ctx, 2, 8)?;
-        let (x, y) = (ctx.area::<u8>(8)?, ctx.area::<u8>(8)?);
-        ctx.sync()?;
-        let next = (ctx.pid() + 1) % ctx.nprocs();
-        ctx.put(&x, 0..3, next, &y, 0)?;
-        ctx.put(&y, 3..6, next, &x, 5)?;
-        ctx.sync()?;
-        assert_eq!((x.len(), ctx.read(&y)[0]), (8, 0));
-        Ok(())
+fn reads_what_is_written<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
+    for by_get in [false, true] {
+        let (seen, outer) = failing_rehook(ctx, |inner| {
+            room(inner, 2, 8)?;
+            let (x, y) = (inner.area::<u64>(8)?, inner.area::<u64>(8)?);
+            inner.sync()?;
+            if inner.pid() == 0 {
+                inner.put(&x, 0..4, 1, &y, 2)?;
+            }
+            if by_get && inner.pid() == 0 {
+                inner.get(1, &y, 4..8, &x, 4)?;
+            } else if !by_get && inner.pid() == 1 {
+                inner.put(&y, 4..8, 0, &x, 4)?;
+            }
+            Ok(inner.sync())
+        });
+        drop(seen);
+        assert!(outer.is_fatal(), "{outer}");
+        let text = outer.to_string();
+        assert!(text.contains("checked mode"), "{text}");
+        assert!(text.contains("communication.rs"), "it names no place in the source: {text}");
     }
+    // Neighbouring bytes are no conflict.
+    room(ctx, 2, 8)?;
+    let (x, y) = (ctx.area::<u8>(8)?, ctx.area::<u8>(8)?);
+    ctx.sync()?;
+    let next = (ctx.pid() + 1) % ctx.nprocs();
+    ctx.put(&x, 0..3, next, &y, 0)?;
+    ctx.put(&y, 3..6, next, &x, 5)?;
+    ctx.sync()?;
+    assert_eq!((x.len(), ctx.read(&y)[0]), (8, 0));
+    Ok(())
 }
 
 /// Reading and writing the same memory in one superstep is illegal; the checked mode reports it,
@@ -471,6 +469,6 @@ pub fn the_checked_mode_reports_reads_and_writes_of_the_same_bytes<H: Harness>(h
     let mode = Mode { check: true, ..Mode::default() };
     for procs in [2, 3] {
         let args = lpf_core::Args::none();
-        beside_others(|| section(harness, case, mode, procs, ReadsWhatIsWritten, args));
+        beside_others(|| section(harness, case, mode, procs, reads_what_is_written, args));
     }
 }

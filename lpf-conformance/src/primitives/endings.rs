@@ -4,14 +4,12 @@
 
 use std::time::{Duration, Instant};
 
-use lpf_core::{
-    Args, Cause, Context, Error, Expect, InboxShape, Kind, Lpf, Pid, Program, Result, SyncAttr,
-};
+use lpf_core::{Args, Cause, Context, Error, Expect, InboxShape, Kind, Lpf, Pid, Result, SyncAttr};
 
-use crate::primitives::errors::Fine;
+use crate::primitives::errors::fine;
 use crate::runner::{alone, section, watched};
 use crate::verdict::{BOUND, LATE, allowed, assert_in_time, names, room};
-use crate::{Harness, Mode};
+use crate::{Harness, Mode, Story};
 
 /// What the guilty process does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,27 +152,25 @@ fn judge(ending: Ending, pid: Pid, seen: Option<Seen>) -> std::result::Result<()
     Ok(())
 }
 
-lpf_core::program! {
-    /// Every ending inside a rehook. The verdicts are given in the outer context.
-    fn RehooksEndBadly(ctx, _args) {
-        for number in 0..ENDINGS {
-            let ending = Ending::of(number, ctx.nprocs());
-            let mut seen = None;
-            let result = ctx.rehook(Args::none(), |inner, _args| {
-                seen = end_badly(inner, ending)?;
-                Ok(())
-            });
-            let error = result.expect_err("a section that ends badly cannot succeed");
-            let own = ctx.pid() == ending.guilty;
-            if let Err(text) = judge(ending, ctx.pid(), seen) {
-                panic!("{ending:?}: {text}");
-            }
-            assert!(own && error.kind() == Kind::Program || error.is_fatal(), "{ending:?}: {error}");
-            assert!(own || ending.is_told_by(&error), "{ending:?}, from rehook: {error}");
-            ctx.sync()?;
+/// Every ending inside a rehook. The verdicts are given in the outer context.
+fn rehooks_end_badly<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
+    for number in 0..ENDINGS {
+        let ending = Ending::of(number, ctx.nprocs());
+        let mut seen = None;
+        let result = ctx.rehook(Args::none(), |inner, _args| {
+            seen = end_badly(inner, ending)?;
+            Ok(())
+        });
+        let error = result.expect_err("a section that ends badly cannot succeed");
+        let own = ctx.pid() == ending.guilty;
+        if let Err(text) = judge(ending, ctx.pid(), seen) {
+            panic!("{ending:?}: {text}");
         }
-        ctx.rehook(Args::none(), |inner, args| Fine.run(inner, args))
+        assert!(own && error.kind() == Kind::Program || error.is_fatal(), "{ending:?}: {error}");
+        assert!(own || ending.is_told_by(&error), "{ending:?}, from rehook: {error}");
+        ctx.sync()?;
     }
+    ctx.rehook(Args::none(), |inner, args| fine(inner, args))
 }
 
 /// In a rehook: every other process gets fatal within a second, and the parent stays usable.
@@ -182,25 +178,23 @@ pub fn a_rehook_that_ends_badly_is_fatal_for_the_others<H: Harness>(harness: &H)
     let case = "a_rehook_that_ends_badly_is_fatal_for_the_others";
     alone(|| {
         for procs in [2, 4] {
-            section(harness, case, Mode::default(), procs, RehooksEndBadly, Args::none());
+            section(harness, case, Mode::default(), procs, rehooks_end_badly, Args::none());
         }
     });
 }
 
-lpf_core::program! {
-    /// Process 1 panics two rehooks deep, of which the others hear late; everybody hands on what rehook returned.
-    fn HandsOnWhatRehookReturned(ctx, _args) {
-        ctx.sync()?;
-        ctx.rehook(Args::none(), |middle, _args| {
-            for _ in 0..3 {
-                middle.sync()?;
-            }
-            middle.rehook(Args::none(), |inner, _args| {
-                let seen = end_badly(inner, HANDED_ON)?;
-                seen.map_or(Ok(()), |seen| seen.result)
-            })
+/// Process 1 panics two rehooks deep, of which the others hear late; everybody hands on what rehook returned.
+fn hands_on_what_rehook_returned<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
+    ctx.sync()?;
+    ctx.rehook(Args::none(), |middle, _args| {
+        for _ in 0..3 {
+            middle.sync()?;
+        }
+        middle.rehook(Args::none(), |inner, _args| {
+            let seen = end_badly(inner, HANDED_ON)?;
+            seen.map_or(Ok(()), |seen| seen.result)
         })
-    }
+    })
 }
 
 const HANDED_ON: Ending =
@@ -213,12 +207,12 @@ pub fn the_failure_of_a_rehook_that_is_handed_on_names_where_it_began<H: Harness
     alone(|| {
         for procs in [2, 4] {
             let mode = Mode::default();
-            let program = HandsOnWhatRehookReturned;
-            let result = watched(case, || harness.exec(mode, procs, program, Args::none()));
+            let story = hands_on_what_rehook_returned;
+            let result = watched(case, || harness.exec(mode, procs, story, Args::none()));
             let error = result.expect_err("process 1 has panicked");
             assert!(HANDED_ON.is_told_by(&error), "{procs} processes: {error}");
             let inputs = vec![Vec::new(); procs as usize];
-            let hooked = watched(case, || harness.hook(mode, &inputs, 0, program));
+            let hooked = watched(case, || harness.hook(mode, &inputs, 0, story));
             for process in hooked.iter().flatten() {
                 let text = process.result.as_ref().expect_err("process 1 has panicked");
                 let began = text.starts_with("fatal: process 1, superstep 2: it panicked");
@@ -228,25 +222,20 @@ pub fn the_failure_of_a_rehook_that_is_handed_on_names_where_it_began<H: Harness
     });
 }
 
-/// Ending `N` in a section started by exec or hook. A program holds no data, so the type says
+/// Ending `N` in a section started by exec or hook. A story holds no data, so its type says
 /// which; a process that waits writes its verdict into its output, where it has one.
-#[derive(Clone, Copy, Debug)]
-struct Ends<const N: usize>;
-
-impl<const N: usize> Program for Ends<N> {
-    fn run<L: Lpf>(self, ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
-        let ending = Ending::of(N, ctx.nprocs());
-        let seen = end_badly(ctx, ending)?;
-        let waits = seen.is_some();
-        let verdict = judge(ending, ctx.pid(), seen);
-        if let (Err(text), false) = (&verdict, args.output.is_empty()) {
-            let text = &text.as_bytes()[..text.len().min(args.output.len())];
-            args.output[..text.len()].copy_from_slice(text);
-        } else if waits && verdict.is_ok() && !args.output.is_empty() {
-            args.output[..SAW_IT.len()].copy_from_slice(SAW_IT);
-        }
-        Ok(())
+fn ends<const N: usize, L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
+    let ending = Ending::of(N, ctx.nprocs());
+    let seen = end_badly(ctx, ending)?;
+    let waits = seen.is_some();
+    let verdict = judge(ending, ctx.pid(), seen);
+    if let (Err(text), false) = (&verdict, args.output.is_empty()) {
+        let text = &text.as_bytes()[..text.len().min(args.output.len())];
+        args.output[..text.len()].copy_from_slice(text);
+    } else if waits && verdict.is_ok() && !args.output.is_empty() {
+        args.output[..SAW_IT.len()].copy_from_slice(SAW_IT);
     }
+    Ok(())
 }
 
 const SAW_IT: &[u8] = b"saw it";
@@ -257,14 +246,14 @@ fn text_of(output: &[u8]) -> String {
     String::from_utf8_lossy(output).trim_end_matches('\0').into()
 }
 
-/// Something done with every program of [`Ends`].
-trait EachEnding {
-    fn visit<P: Program>(&mut self, number: usize, program: P) -> Result<()>;
+/// Something done with [`ends`] for every ending.
+trait EachEnding<L: Lpf> {
+    fn visit(&mut self, number: usize, story: impl Story<L>) -> Result<()>;
 }
 
-fn each_ending<V: EachEnding>(visitor: &mut V) -> Result<()> {
+fn each_ending<L: Lpf>(visitor: &mut impl EachEnding<L>) -> Result<()> {
     macro_rules! visit {
-        ($($n:literal)*) => { $(visitor.visit($n, Ends::<$n>)?;)* };
+        ($($n:literal)*) => { $(visitor.visit($n, ends::<$n, L>)?;)* };
     }
     visit!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23);
     visit!(24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47);
@@ -291,18 +280,18 @@ struct Executes<'h, H: Harness> {
     procs: Pid,
 }
 
-impl<H: Harness> EachEnding for Executes<'_, H> {
-    fn visit<P: Program>(&mut self, number: usize, program: P) -> Result<()> {
+impl<H: Harness> EachEnding<H::Process> for Executes<'_, H> {
+    fn visit(&mut self, number: usize, story: impl Story<H::Process>) -> Result<()> {
         let ending = Ending::of(number, self.procs);
         let mut output = [0; OUTPUT];
         let args = Args::in_out(&[], &mut output);
         let start = Instant::now();
         let result =
-            watched(self.case, || self.harness.exec(Mode::default(), self.procs, program, args));
+            watched(self.case, || self.harness.exec(Mode::default(), self.procs, story, args));
         let took = start.elapsed();
         check_exec(ending, result, &output);
         assert_in_time(took, 2 * BOUND + DELAY);
-        section(self.harness, self.case, Mode::default(), self.procs, Fine, Args::none());
+        section(self.harness, self.case, Mode::default(), self.procs, fine, Args::none());
         Ok(())
     }
 }
@@ -321,28 +310,26 @@ struct Nests<'c, 's, L: Lpf> {
     ctx: &'c mut Context<'s, L>,
 }
 
-impl<L: Lpf> EachEnding for Nests<'_, '_, L> {
-    fn visit<P: Program>(&mut self, number: usize, program: P) -> Result<()> {
+impl<L: Lpf> EachEnding<L> for Nests<'_, '_, L> {
+    fn visit(&mut self, number: usize, story: impl Story<L>) -> Result<()> {
         let procs = self.ctx.probe().free_p();
         assert!(procs >= 2, "the machine is too small for a nested exec");
         let ending = Ending::of(number, procs);
         let mut output = [0; OUTPUT];
-        let result = self.ctx.exec(procs, program, Args::in_out(&[], &mut output));
+        let result = self.ctx.exec(procs, Args::in_out(&[], &mut output), story);
         check_exec(ending, result, &output);
         if number.is_multiple_of(8) {
-            self.ctx.exec(procs, Fine, Args::none())?;
+            self.ctx.exec(procs, Args::none(), fine)?;
             self.ctx.sync()?;
         }
         Ok(())
     }
 }
 
-lpf_core::program! {
-    /// Every process execs every bad ending, and uses its own section between and after.
-    fn NestsBadly(ctx, _args) {
-        each_ending(&mut Nests { ctx })?;
-        Fine.run(ctx, Args::none())
-    }
+/// Every process execs every bad ending, and uses its own section between and after.
+fn nests_badly<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
+    each_ending(&mut Nests { ctx })?;
+    fine(ctx, Args::none())
 }
 
 /// In a nested exec: fatal for its caller, whose own section goes on.
@@ -350,7 +337,7 @@ pub fn a_nested_exec_that_ends_badly_leaves_its_parent_usable<H: Harness>(harnes
     let case = "a_nested_exec_that_ends_badly_leaves_its_parent_usable";
     alone(|| {
         for procs in [1, 2] {
-            section(harness, case, Mode::default(), procs, NestsBadly, Args::none());
+            section(harness, case, Mode::default(), procs, nests_badly, Args::none());
         }
     });
 }
@@ -361,12 +348,12 @@ struct Hooks<'h, H: Harness> {
     procs: Pid,
 }
 
-impl<H: Harness> EachEnding for Hooks<'_, H> {
-    fn visit<P: Program>(&mut self, number: usize, program: P) -> Result<()> {
+impl<H: Harness> EachEnding<H::Process> for Hooks<'_, H> {
+    fn visit(&mut self, number: usize, story: impl Story<H::Process>) -> Result<()> {
         let ending = Ending::of(number, self.procs);
         let inputs = vec![Vec::new(); self.procs as usize];
         let hooked =
-            watched(self.case, || self.harness.hook(Mode::default(), &inputs, OUTPUT, program));
+            watched(self.case, || self.harness.hook(Mode::default(), &inputs, OUTPUT, story));
         let Some(hooked) = hooked else { return Ok(()) };
         for (pid, process) in (0..).zip(&hooked) {
             let output = text_of(&process.output);

@@ -138,28 +138,26 @@ case! {
     }
 }
 
-lpf_core::program! {
-    /// Processes 1 and 2 put more to process 0 than that has room for.
-    fn Overrun(ctx, _args) {
-        bury();
-        let (seen, _) = failing_rehook(ctx, |inner| {
-            room(inner, 1, 3)?;
-            let buffer = Buffer::zeroed(64);
-            let slot = buffer.global(inner)?;
-            inner.sync()?;
-            for nth in 0..if inner.pid() == 0 { 0 } else { 3 } {
-                inner.raw().put(slot, 0, 0, slot, 8 + nth, 1)?;
-            }
-            Ok(sync_until_fatal(inner))
-        });
-        let error = seen.expect("every process sees it at a sync");
-        let text = error.to_string();
-        assert!(matches!(error.cause(), Cause::TargetOverrun { target: 0, .. }), "{text}");
-        assert!(!text.contains("LPF_CHECK"), "{text}");
-        let is_placed = text.contains(&format!("(called at {}:", file!()));
-        assert!(is_placed || error.process() != Some(ctx.pid()), "{text}");
-        Ok(())
-    }
+/// Processes 1 and 2 put more to process 0 than that has room for.
+fn overrun<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
+    bury();
+    let (seen, _) = failing_rehook(ctx, |inner| {
+        room(inner, 1, 3)?;
+        let buffer = Buffer::zeroed(64);
+        let slot = buffer.global(inner)?;
+        inner.sync()?;
+        for nth in 0..if inner.pid() == 0 { 0 } else { 3 } {
+            inner.raw().put(slot, 0, 0, slot, 8 + nth, 1)?;
+        }
+        Ok(sync_until_fatal(inner))
+    });
+    let error = seen.expect("every process sees it at a sync");
+    let text = error.to_string();
+    assert!(matches!(error.cause(), Cause::TargetOverrun { target: 0, .. }), "{text}");
+    assert!(!text.contains("LPF_CHECK"), "{text}");
+    let is_placed = text.contains(&format!("(called at {}:", file!()));
+    assert!(is_placed || error.process() != Some(ctx.pid()), "{text}");
+    Ok(())
 }
 
 /// Checked mode does not advise to turn it on. The process that made one request too many for another learns where
@@ -167,7 +165,7 @@ lpf_core::program! {
 pub fn checked_mode_names_the_place_of_too_many_requests<H: Harness>(harness: &H) {
     let case = "checked_mode_names_the_place_of_too_many_requests";
     let mode = Mode { check: true, ..Mode::default() };
-    beside_others(|| section(harness, case, mode, 3, Overrun, Args::none()));
+    beside_others(|| section(harness, case, mode, 3, overrun, Args::none()));
 }
 
 case! {
@@ -193,7 +191,7 @@ case! {
             let rehook = inner.rehook(Args::none(), |_, _| Ok(()));
             let rehook = rehook.expect_err("rehook after fatal");
             assert!(rehook.is_fatal(), "{rehook}");
-            let exec = inner.exec(1, Fine, Args::none()).expect_err("exec after fatal");
+            let exec = inner.exec(1, Args::none(), fine).expect_err("exec after fatal");
             assert!(exec.is_fatal(), "{exec}");
             first = Some(error);
             Ok(())
@@ -233,36 +231,32 @@ case! {
     }
 }
 
-lpf_core::program! {
-    /// Every process puts its number to every other and checks what it got: a section that works.
-    pub(super) fn Fine(ctx, _args) {
-        let p = ctx.nprocs();
-        room(ctx, 2, 2 * p as usize)?;
-        let (mut x, y) = (ctx.local::<u32>(1)?, ctx.area::<u32>(p as usize)?);
-        ctx.sync()?;
-        ctx.write(&mut x)[0] = 100 + ctx.pid();
-        for to in 0..p {
-            ctx.put(&x, .., to, &y, ctx.pid() as usize)?;
-        }
-        ctx.sync()?;
-        assert!(ctx.read(&y).iter().copied().eq(100..100 + p));
-        Ok(())
+/// Every process puts its number to every other and checks what it got: a section that works.
+pub(super) fn fine<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
+    let p = ctx.nprocs();
+    room(ctx, 2, 2 * p as usize)?;
+    let (mut x, y) = (ctx.local::<u32>(1)?, ctx.area::<u32>(p as usize)?);
+    ctx.sync()?;
+    ctx.write(&mut x)[0] = 100 + ctx.pid();
+    for to in 0..p {
+        ctx.put(&x, .., to, &y, ctx.pid() as usize)?;
     }
+    ctx.sync()?;
+    assert!(ctx.read(&y).iter().copied().eq(100..100 + p));
+    Ok(())
 }
 
-lpf_core::program! {
-    /// The last process names memory that process 0 does not have.
-    fn OutOfRange(ctx, _args) {
-        room(ctx, 1, 8)?;
-        let buffer = Buffer::zeroed(8);
-        let slot = buffer.global(ctx)?;
-        ctx.sync()?;
-        if ctx.pid() == ctx.nprocs() - 1 {
-            ctx.raw().put(slot, 0, 0, slot, 6, 4)?;
-        }
-        sync_until_fatal(ctx);
-        Ok(())
+/// The last process names memory that process 0 does not have.
+fn out_of_range<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
+    room(ctx, 1, 8)?;
+    let buffer = Buffer::zeroed(8);
+    let slot = buffer.global(ctx)?;
+    ctx.sync()?;
+    if ctx.pid() == ctx.nprocs() - 1 {
+        ctx.raw().put(slot, 0, 0, slot, 6, 4)?;
     }
+    sync_until_fatal(ctx);
+    Ok(())
 }
 
 case! {
@@ -270,27 +264,25 @@ case! {
     pub fn the_next_exec_works_after_a_fatal_one everywhere [1] |ctx| {
         let p = ctx.probe().free_p();
         for procs in [1, 2, p, p - 1] {
-            let error = ctx.exec(procs, OutOfRange, Args::none());
+            let error = ctx.exec(procs, Args::none(), out_of_range);
             let error = refused!(error, Fatal, RemoteOutOfRange { target: 0, .. });
             assert_fatal_naming(&error, &[0, procs - 1]);
-            ctx.exec(procs, Fine, Args::none())?;
+            ctx.exec(procs, Args::none(), fine)?;
         }
     }
 }
 
-lpf_core::program! {
-    /// Each process begins as many sections as its number, then the last one gives up.
-    fn NestsAndFails(ctx, _args) {
-        ctx.sync()?;
-        for _ in 0..ctx.pid() {
-            ctx.exec(1, Fine, Args::none())?;
-        }
-        if ctx.pid() == ctx.nprocs() - 1 {
-            return Err(Error::program("enough"));
-        }
-        sync_until_fatal(ctx);
-        Ok(())
+/// Each process begins as many sections as its number, then the last one gives up.
+fn nests_and_fails<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
+    ctx.sync()?;
+    for _ in 0..ctx.pid() {
+        ctx.exec(1, Args::none(), fine)?;
     }
+    if ctx.pid() == ctx.nprocs() - 1 {
+        return Err(Error::program("enough"));
+    }
+    sync_until_fatal(ctx);
+    Ok(())
 }
 
 case! {
@@ -299,36 +291,34 @@ case! {
     pub fn a_failed_section_is_not_mistaken_for_a_later_one everywhere [1] |ctx| {
         let p = ctx.probe().free_p();
         for _ in 0..3 {
-            let error = ctx.exec(p, NestsAndFails, Args::none());
+            let error = ctx.exec(p, Args::none(), nests_and_fails);
             refused!(error, Fatal, Returned { .. });
             for _ in 0..2 * p {
-                ctx.exec(p, Fine, Args::none())?;
+                ctx.exec(p, Args::none(), fine)?;
             }
         }
     }
 }
 
-/// The time limit of [`Dawdles`].
+/// The time limit of [`dawdles`].
 const LIMIT: Duration = Duration::from_millis(300);
 
-lpf_core::program! {
-    /// Process 1 computes for longer than a superstep may take; the others wait in a full sync.
-    /// Process 0's output is how long, in milliseconds: an assertion made after the section has
-    /// failed would be lost with it.
-    fn Dawdles(ctx, args) {
-        // Before all have come: another one may begin to wait for process 1, and so give up, before this one does.
-        let start = Instant::now();
-        ctx.sync()?;
-        if ctx.pid() == 1 {
-            std::thread::sleep(4 * LIMIT);
-        }
-        let result = ctx.sync();
-        if ctx.pid() == 0 {
-            let waited = start.elapsed().as_millis() as u64;
-            args.output.copy_from_slice(&waited.to_le_bytes());
-        }
-        result
+/// Process 1 computes for longer than a superstep may take; the others wait in a full sync.
+/// Process 0's output is how long, in milliseconds: an assertion made after the section has
+/// failed would be lost with it.
+fn dawdles<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
+    // Before all have come: another one may begin to wait for process 1, and so give up, before this one does.
+    let start = Instant::now();
+    ctx.sync()?;
+    if ctx.pid() == 1 {
+        std::thread::sleep(4 * LIMIT);
     }
+    let result = ctx.sync();
+    if ctx.pid() == 0 {
+        let waited = start.elapsed().as_millis() as u64;
+        args.output.copy_from_slice(&waited.to_le_bytes());
+    }
+    result
 }
 
 /// The time limit of [`wait_for_the_last`]: processes that begin take some time, too.
@@ -348,16 +338,12 @@ fn wait_for_the_last<L: Lpf>(ctx: &mut Context<'_, L>, chain: bool) -> Result<()
     ctx.sync()
 }
 
-lpf_core::program! {
-    fn WaitsInASync(ctx, _args) {
-        wait_for_the_last(ctx, false)
-    }
+fn waits_in_a_sync<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
+    wait_for_the_last(ctx, false)
 }
 
-lpf_core::program! {
-    fn WaitsInAChain(ctx, _args) {
-        wait_for_the_last(ctx, true)
-    }
+fn waits_in_a_chain<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
+    wait_for_the_last(ctx, true)
 }
 
 /// Whatever the processes wait in, the report names the one that computes, and not one that waits for it itself.
@@ -367,8 +353,8 @@ pub fn the_time_limit_names_the_process_that_waits_for_none<H: Harness>(harness:
     for (procs, chain) in [(3, false), (3, true), (5, false), (5, true)] {
         let run = || {
             let result = watched(case, || match chain {
-                false => harness.exec(limited, procs, WaitsInASync, Args::none()),
-                true => harness.exec(limited, procs, WaitsInAChain, Args::none()),
+                false => harness.exec(limited, procs, waits_in_a_sync, Args::none()),
+                true => harness.exec(limited, procs, waits_in_a_chain, Args::none()),
             });
             refused!(result, Fatal, Late { .. })
         };
@@ -391,7 +377,7 @@ pub fn a_superstep_over_its_time_limit_is_fatal<H: Harness>(harness: &H) {
         for procs in [2, 3] {
             let mut output = [0; 8];
             let args = Args::in_out(&[], &mut output);
-            let result = watched(case, || harness.exec(limited, procs, Dawdles, args));
+            let result = watched(case, || harness.exec(limited, procs, dawdles, args));
             let error = refused!(result, Fatal, Late { .. });
             assert_fatal_naming(&error, &[1]);
             // 0 where the output of a failed section does not come back.
@@ -400,7 +386,7 @@ pub fn a_superstep_over_its_time_limit_is_fatal<H: Harness>(harness: &H) {
             assert_in_time(waited, 3 * LIMIT);
         }
         // Between processes the late one may still be at it: without a limit it is waited for.
-        section(harness, case, Mode::default(), 3, Fine, Args::none());
+        section(harness, case, Mode::default(), 3, fine, Args::none());
     });
 }
 

@@ -20,7 +20,7 @@ fn programs<H: Harness>(harness: &H, case: &str, mode: Mode) {
     let drawn = strategy::programs(harness.registers_sparse_memory());
     run_all(harness, case, mode, drawn, |program| {
         let input = program.to_bytes();
-        harness.exec(mode, program.procs, execute::RandomProgram, Args::input(&input))
+        harness.exec(mode, program.procs, execute::random_program, Args::input(&input))
     });
 }
 
@@ -41,6 +41,6 @@ pub fn random_exchanges_on_links_arrive_in_order<H: Harness>(harness: &H) {
     let mode = Mode::default();
     run_all(harness, case, mode, exchange::exchanges(), |exchange| {
         let input = exchange.to_bytes();
-        harness.exec(mode, exchange.procs, carry::RandomExchange, Args::input(&input))
+        harness.exec(mode, exchange.procs, carry::random_exchange, Args::input(&input))
     });
 }

@@ -1,9 +1,9 @@
 //! How sections start and what goes into and out of them: exec, hook, rehook, arguments.
 
-use lpf_core::{Args, MAX_P, Symbol};
+use lpf_core::{Args, Context, Lpf, MAX_P, Result, Symbol};
 
 use crate::memory::{Buffer, bury};
-use crate::primitives::errors::Fine;
+use crate::primitives::errors::fine;
 use crate::runner::{beside_others, expect_success, watched};
 use crate::verdict::{refused, room};
 use crate::{Harness, Mode};
@@ -12,20 +12,18 @@ fn modes() -> [Mode; 2] {
     [Mode::default(), Mode { check: true, ..Mode::default() }]
 }
 
-lpf_core::program! {
-    /// Process 0 answers its input reversed, and its number of processes; the others check that
-    /// they have nothing.
-    fn Answers(ctx, args) {
-        if ctx.pid() > 0 {
-            assert!(args.input.is_empty(), "process {} has input", ctx.pid());
-            assert!(args.output.is_empty(), "process {} has output", ctx.pid());
-            return Ok(());
-        }
-        let input: Vec<u8> = args.input.iter().rev().copied().collect();
-        args.output[..input.len()].copy_from_slice(&input);
-        args.output[input.len()..][..4].copy_from_slice(&ctx.nprocs().to_le_bytes());
-        Ok(())
+/// Process 0 answers its input reversed, and its number of processes; the others check that
+/// they have nothing.
+fn answers<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
+    if ctx.pid() > 0 {
+        assert!(args.input.is_empty(), "process {} has input", ctx.pid());
+        assert!(args.output.is_empty(), "process {} has output", ctx.pid());
+        return Ok(());
     }
+    let input: Vec<u8> = args.input.iter().rev().copied().collect();
+    args.output[..input.len()].copy_from_slice(&input);
+    args.output[input.len()..][..4].copy_from_slice(&ctx.nprocs().to_le_bytes());
+    Ok(())
 }
 
 /// exec gives process 0 the input bytes and returns its output; the other processes get empty ones.
@@ -37,7 +35,7 @@ pub fn exec_hands_input_to_process_0_and_returns_its_output<H: Harness>(harness:
             let mut output = vec![0xcc; len + 6];
             let args = Args::in_out(&input, &mut output);
             let result =
-                beside_others(|| watched(case, || harness.exec(mode, procs, Answers, args)));
+                beside_others(|| watched(case, || harness.exec(mode, procs, answers, args)));
             expect_success(case, mode, procs, result);
             let mut expected: Vec<u8> = input.iter().rev().copied().collect();
             expected.extend(procs.to_le_bytes());
@@ -54,30 +52,28 @@ pub fn exec_gives_at_most_what_is_available<H: Harness>(harness: &H) {
         let mut output = [0; 4];
         let args = Args::in_out(&[], &mut output);
         let mode = Mode::default();
-        let result = beside_others(|| watched(case, || harness.exec(mode, procs, Answers, args)));
+        let result = beside_others(|| watched(case, || harness.exec(mode, procs, answers, args)));
         expect_success(case, mode, procs, result);
         assert_eq!(u32::from_le_bytes(output), harness.procs(), "exec({procs})");
     }
 }
 
-lpf_core::program! {
-    /// Checks its input against its number, communicates, and answers.
-    fn Hooked(ctx, args) {
-        bury();
-        let me = ctx.pid() as u8;
-        assert_eq!(args.input, vec![me; 3 + me as usize]);
-        refused!(Buffer::zeroed(1).local(ctx), Misuse, SlotsUsedUp { reserved: 0, .. });
-        room(ctx, 2, 4)?;
-        let (mut x, y) = (ctx.local::<u8>(1)?, ctx.area::<u8>(1)?);
-        ctx.sync()?;
-        ctx.write(&mut x)[0] = 50 + me;
-        let next = (ctx.pid() + 1) % ctx.nprocs();
-        ctx.put(&x, .., next, &y, 0)?;
-        ctx.sync()?;
-        args.output[0] = ctx.read(&y)[0];
-        args.output[1] = me;
-        Ok(())
-    }
+/// Checks its input against its number, communicates, and answers.
+fn hooked<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
+    bury();
+    let me = ctx.pid() as u8;
+    assert_eq!(args.input, vec![me; 3 + me as usize]);
+    refused!(Buffer::zeroed(1).local(ctx), Misuse, SlotsUsedUp { reserved: 0, .. });
+    room(ctx, 2, 4)?;
+    let (mut x, y) = (ctx.local::<u8>(1)?, ctx.area::<u8>(1)?);
+    ctx.sync()?;
+    ctx.write(&mut x)[0] = 50 + me;
+    let next = (ctx.pid() + 1) % ctx.nprocs();
+    ctx.put(&x, .., next, &y, 0)?;
+    ctx.sync()?;
+    args.output[0] = ctx.read(&y)[0];
+    args.output[1] = me;
+    Ok(())
 }
 
 /// hook runs on processes that exist already, with each one's own arguments, and again and again.
@@ -86,7 +82,7 @@ pub fn hook_passes_each_process_its_own_arguments<H: Harness>(harness: &H) {
     for mode in modes() {
         for procs in [1u8, 2, 3, 5, 1, 4] {
             let inputs: Vec<Vec<u8>> = (0..procs).map(|i| vec![i; 3 + i as usize]).collect();
-            let hooked = beside_others(|| watched(case, || harness.hook(mode, &inputs, 2, Hooked)));
+            let hooked = beside_others(|| watched(case, || harness.hook(mode, &inputs, 2, hooked)));
             let Some(hooked) = hooked else { return };
             assert_eq!(hooked.len(), procs as usize);
             for (pid, process) in hooked.iter().enumerate() {
@@ -217,15 +213,13 @@ fn sum(bytes: &[u8]) -> u64 {
     bytes.iter().map(|&b| u64::from(b)).sum()
 }
 
-lpf_core::program! {
-    fn Calls(_ctx, args) {
-        assert_eq!(args.symbols.len(), 2);
-        let triple = args.symbols[0].get::<fn(u64) -> u64>().expect("its own signature");
-        let sum = args.symbols[1].get::<for<'x> fn(&'x [u8]) -> u64>().expect("its own signature");
-        assert_eq!((triple(14), sum(&[40, 2])), (42, 42));
-        assert!(args.symbols[0].get::<fn()>().is_none(), "another signature");
-        Ok(())
-    }
+fn calls<L: Lpf>(_ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
+    assert_eq!(args.symbols.len(), 2);
+    let triple = args.symbols[0].get::<fn(u64) -> u64>().expect("its own signature");
+    let sum = args.symbols[1].get::<for<'x> fn(&'x [u8]) -> u64>().expect("its own signature");
+    assert_eq!((triple(14), sum(&[40, 2])), (42, 42));
+    assert!(args.symbols[0].get::<fn()>().is_none(), "another signature");
+    Ok(())
 }
 
 /// The function table reaches every process, where its functions can be called.
@@ -236,7 +230,7 @@ pub fn functions_can_be_called_on_every_process<H: Harness>(harness: &H) {
     for mode in modes() {
         for procs in [1, 2, 5] {
             let args = Args { symbols: &symbols, ..Args::none() };
-            let result = beside_others(|| watched(case, || harness.exec(mode, procs, Calls, args)));
+            let result = beside_others(|| watched(case, || harness.exec(mode, procs, calls, args)));
             expect_success(case, mode, procs, result);
         }
     }
@@ -262,15 +256,13 @@ case! {
     }
 }
 
-lpf_core::program! {
-    /// Leaves its number of processes in the output.
-    fn Counts(ctx, args) {
-        if let Some(count) = args.output.get_mut(..4) {
-            count.copy_from_slice(&ctx.nprocs().to_le_bytes());
-        }
-        room(ctx, 1, 4)?;
-        ctx.sync()
+/// Leaves its number of processes in the output.
+fn counts<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
+    if let Some(count) = args.output.get_mut(..4) {
+        count.copy_from_slice(&ctx.nprocs().to_le_bytes());
     }
+    room(ctx, 1, 4)?;
+    ctx.sync()
 }
 
 case! {
@@ -282,10 +274,10 @@ case! {
         assert_eq!(machine.free_p(), share, "probe's free_p at process {}", ctx.pid());
         for _ in 0..2 {
             let mut output = [0; 4];
-            ctx.exec(MAX_P, Counts, Args::in_out(&[], &mut output))?;
+            ctx.exec(MAX_P, Args::in_out(&[], &mut output), counts)?;
             assert_eq!(u32::from_le_bytes(output), share, "process {}", ctx.pid());
         }
-        ctx.exec(1, Counts, Args::none())?;
+        ctx.exec(1, Args::none(), counts)?;
         ctx.sync()?;
     }
 }
@@ -295,9 +287,9 @@ case! {
     pub fn an_exec_in_a_section_returns_its_output everywhere [1, 2] |ctx| {
         let input = [1, 2, 3, ctx.pid() as u8];
         let mut output = [0; 8];
-        ctx.exec(2, Answers, Args::in_out(&input, &mut output))?;
+        ctx.exec(2, Args::in_out(&input, &mut output), answers)?;
         assert_eq!(output, [ctx.pid() as u8, 3, 2, 1, 2, 0, 0, 0]);
-        ctx.exec(2, Fine, Args::none())?;
+        ctx.exec(2, Args::none(), fine)?;
         ctx.sync()?;
     }
 }

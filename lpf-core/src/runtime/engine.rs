@@ -11,11 +11,10 @@ use crate::error::{Error, Result};
 use crate::lpf::Awaited;
 use crate::machine::Machine;
 use crate::process::Maker;
-use crate::program::Program;
 use crate::slot::Slot;
 use crate::traffic::Traffic;
 use crate::waits::Consult;
-use crate::{Args, Pid};
+use crate::{Args, Context, Pid, run_section};
 
 /// The tables of one process, which core keeps and an engine reads and fills.
 #[derive(Debug)]
@@ -24,6 +23,27 @@ pub struct Tables {
     pub local: LocalState,
     /// Inboxes and links.
     pub links: LinkTable,
+}
+
+/// What one process of a section runs, from its entry to its leaving.
+///
+/// Another process of the same build gets it by the name of its type, so it captures nothing.
+pub trait Section<E: Engine>: Fn(Process<E>, Args<'_>) -> Result<()> + Copy + Send + Sync {}
+
+impl<E, S> Section<E> for S
+where
+    E: Engine,
+    S: Fn(Process<E>, Args<'_>) -> Result<()> + Copy + Send + Sync,
+{
+}
+
+/// The section in which every process runs `f`, and drops its value.
+pub fn section<E, F, R>(f: F) -> impl Section<E>
+where
+    E: Engine,
+    F: for<'n> Fn(&mut Context<'n, Process<E>>, Args<'_>) -> Result<R> + Copy + Send + Sync,
+{
+    move |process, args| run_section(process, args, |ctx, args| f(ctx, args).map(drop))
 }
 
 /// The announcements of all processes at a barrier together, one bit for each kind.
@@ -181,16 +201,18 @@ pub unsafe trait Engine: Send + Sized {
 
     // Sections.
 
-    /// As [`Lpf::exec`](crate::Lpf::exec).
+    /// As [`Lpf::exec`](crate::Lpf::exec): this process, which is process 0 of the new section, runs `own`, and the
+    /// others run `section`. Returns the failure of the section, if it failed, else what `own` returned.
     ///
     /// # Errors
     /// As there.
-    fn exec<P: Program>(
+    fn exec(
         &mut self,
         local: &LocalState,
         procs: Pid,
-        program: P,
         args: Args<'_>,
+        section: impl Section<Self>,
+        own: impl FnOnce(Process<Self>, Args<'_>) -> Result<()>,
     ) -> Result<()>;
 
     /// Gets ready for a rehook.
@@ -309,21 +331,4 @@ pub unsafe trait Engine: Send + Sized {
         wait: Consult<'_>,
         found: impl FnMut() -> Result<Option<R>>,
     ) -> Result<R>;
-}
-
-/// An engine whose processes share an address space.
-pub trait SharedMemoryEngine: Engine {
-    /// As [`SharedMemory::exec_closure`](crate::SharedMemory::exec_closure).
-    ///
-    /// # Errors
-    /// As there.
-    fn exec_closure<F>(
-        &mut self,
-        local: &LocalState,
-        procs: Pid,
-        args: Args<'_>,
-        f: F,
-    ) -> Result<()>
-    where
-        F: for<'n> Fn(&mut crate::Context<'n, Process<Self>>, Args<'_>) -> Result<()> + Sync;
 }

@@ -4,17 +4,16 @@ use std::mem::ManuallyDrop;
 use std::ptr::read;
 use std::time::Duration;
 
-use super::engine::{Announced, Engine, SharedMemoryEngine, Tables};
+use super::engine::{Announced, Engine, Tables, section};
 use super::links::LinkTable;
 use super::{LocalState, Purpose};
 use crate::arrivals::{Arrival, Call, Expect, InboxShape, InboxSlot, Link, Travel};
 use crate::attr::SyncAttr;
 use crate::check::SharedChecks;
-use crate::context::{Context, SharedMemory};
+use crate::context::Context;
 use crate::error::{AtCaller, Cause, Error, Result};
 use crate::lpf::{Awaited, Leaving, Links, Lpf, Runtime};
 use crate::machine::Machine;
-use crate::program::Program;
 use crate::request::Way;
 use crate::slot::{GlobalSlot, LocalSlot, Registrant, Slot};
 use crate::traffic::Traffic;
@@ -272,9 +271,17 @@ unsafe impl<E: Engine> Lpf for Process<E> {
         self.tables.local.superstep
     }
 
-    fn exec<P: Program>(&mut self, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
+    fn exec<F, R>(&mut self, procs: Pid, args: Args<'_>, f: F) -> Result<R>
+    where
+        F: for<'n> Fn(&mut Context<'n, Self>, Args<'_>) -> Result<R> + Copy + Send + Sync,
+    {
         self.alive()?;
-        self.engine.exec(&self.tables.local, procs, program, args)
+        let mut value = None;
+        self.engine.exec(&self.tables.local, procs, args, section(f), |process, args| {
+            value = Some(run_section(process, args, f)?);
+            Ok(())
+        })?;
+        Ok(value.expect("the section ended well, so process 0 returned a value"))
     }
 
     fn rehook<F>(&mut self, args: Args<'_>, f: F) -> Result<()>
@@ -539,15 +546,5 @@ impl<E: Engine> Runtime for Process<E> {
 
     fn traffic(&self) -> Option<Traffic> {
         self.engine.traffic()
-    }
-}
-
-impl<E: SharedMemoryEngine> SharedMemory for Process<E> {
-    fn exec_closure<F>(&mut self, procs: Pid, args: Args<'_>, f: F) -> Result<()>
-    where
-        F: for<'n> Fn(&mut Context<'n, Self>, Args<'_>) -> Result<()> + Sync,
-    {
-        self.alive()?;
-        self.engine.exec_closure(&self.tables.local, procs, args, f)
     }
 }

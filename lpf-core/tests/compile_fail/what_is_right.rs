@@ -31,11 +31,13 @@ fn arrays<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
     Ok(())
 }
 
-lpf_core::program! {
-    /// Waits for all others.
-    pub fn Waits(ctx, _args) {
-        ctx.sync()
-    }
+fn waits<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
+    ctx.sync()
+}
+
+fn sections<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<Vec<u32>> {
+    ctx.exec(2, Args::none(), waits)?;
+    ctx.exec(2, Args::none(), |ctx, _args| Ok(vec![ctx.pid()]))
 }
 
 fn library<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use lpf_conformance::{Harness, Hooked, Mode, PROCS, Pace};
+use lpf_conformance::{Harness, Hooked, Mode, PROCS, Pace, Story};
 use lpf_core::machine::{Growth, Parameters};
+use lpf_core::runtime::{Process, section};
 use lpf_core::settings::Exchange;
-use lpf_core::{Args, Pid, Program, Result};
-use lpf_messages::{self, Environment, Host, Network, Rank, SectionId};
+use lpf_core::{Args, Pid, Result, run_section};
+use lpf_messages::{self, Environment, Host, Messages, Network, Rank, SectionId};
 
 use crate::control::MemoryControl;
-use crate::network::World;
+use crate::network::{MemoryTransport, World};
 
 /// The network in memory, with the first exchange made in one way.
 pub(crate) struct InMemory {
@@ -40,7 +41,15 @@ fn host() -> Host {
 }
 
 impl Harness for InMemory {
-    fn exec<P: Program>(&self, mode: Mode, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
+    type Process = Process<Messages<MemoryTransport>>;
+
+    fn exec(
+        &self,
+        mode: Mode,
+        procs: Pid,
+        story: impl Story<Self::Process>,
+        args: Args<'_>,
+    ) -> Result<()> {
         let world = World::new(PROCS as usize, self.lets_go);
         let control = MemoryControl::new(PROCS as usize);
         std::thread::scope(|scope| {
@@ -55,28 +64,29 @@ impl Harness for InMemory {
             }
             let network = Network::new(world.transport(0, control.at(0)));
             let free: Vec<Rank> = (1..PROCS).collect();
-            let (environment, section) = (Arc::new(environment(mode, self.way)), SectionId(1));
+            let environment = Arc::new(environment(mode, self.way));
             let result = lpf_messages::exec(
                 &network,
                 &environment,
                 host(),
-                section,
+                SectionId(1),
                 procs,
                 &free,
-                program,
                 args,
+                section(story),
+                section(story),
             );
             control.finish();
             result
         })
     }
 
-    fn hook<P: Program>(
+    fn hook(
         &self,
         mode: Mode,
         inputs: &[Vec<u8>],
         output_bytes: usize,
-        program: P,
+        story: impl Story<Self::Process>,
     ) -> Option<Vec<Hooked>> {
         let world = World::new(inputs.len(), self.lets_go);
         let control = MemoryControl::new(inputs.len());
@@ -90,7 +100,7 @@ impl Harness for InMemory {
                 host(),
                 SectionId(1),
                 args,
-                |ctx, args| program.run(ctx, args),
+                |process, args| run_section(process, args, story),
             );
             Hooked { result: result.map_err(|error| error.to_string()), output }
         };

@@ -1,8 +1,9 @@
 //! Sections on the processes of MPI's launcher.
 
-use lpf_conformance::{Harness, Hooked, Mode, Pace};
+use lpf_conformance::{Harness, Hooked, Mode, Pace, Story};
 use lpf_core::settings::Exchange;
-use lpf_core::{Args, Pid, Program, Result};
+use lpf_core::{Args, Pid, Result};
+use lpf_mpi::MpiProcess;
 
 use crate::hooks;
 use crate::machine::{self, Asked};
@@ -11,20 +12,28 @@ use crate::machine::{self, Asked};
 pub(crate) struct OnMpi(pub(crate) Exchange);
 
 impl Harness for OnMpi {
-    fn exec<P: Program>(&self, mode: Mode, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
+    type Process = MpiProcess;
+
+    fn exec(
+        &self,
+        mode: Mode,
+        procs: Pid,
+        story: impl Story<Self::Process>,
+        args: Args<'_>,
+    ) -> Result<()> {
         let environment = mode.between_processes(self.0);
-        let asked = Asked::exec(environment, procs, program, &args);
+        let asked = Asked::exec(environment, procs, story, &args);
         machine::ask(&asked, args.output)
     }
 
-    fn hook<P: Program>(
+    fn hook(
         &self,
         mode: Mode,
         inputs: &[Vec<u8>],
         output_bytes: usize,
-        program: P,
+        story: impl Story<Self::Process>,
     ) -> Option<Vec<Hooked>> {
-        Some(hooks::hook(mode.between_processes(self.0), inputs, output_bytes, program))
+        Some(hooks::hook(mode.between_processes(self.0), inputs, output_bytes, story))
     }
 
     fn pace(&self) -> Pace {

@@ -5,12 +5,12 @@
 
 use std::ptr;
 
-use lpf_conformance::Hooked;
+use lpf_conformance::{Hooked, Story};
 use lpf_control::plane::Beats;
 use lpf_control::rendezvous::By;
-use lpf_core::{Args, Context, Lpf, Program, Result, Symbol};
+use lpf_core::{Args, Context, Lpf, Result, Symbol, run_section};
 use lpf_messages::Environment;
-use lpf_mpi::{Comm, World, join};
+use lpf_mpi::{Comm, MpiProcess, World, join};
 use mpi::ffi;
 use serde::{Deserialize, Serialize};
 
@@ -38,19 +38,19 @@ type Call = fn(&[u8], &mut [u8]);
 const ROOM: usize = 8 << 10;
 
 /// Hooks with as many processes as there are inputs.
-pub(crate) fn hook<P: Program>(
+pub(crate) fn hook<S: Story<MpiProcess>>(
     environment: Environment,
     inputs: &[Vec<u8>],
     output_bytes: usize,
-    _program: P,
+    _story: S,
 ) -> Vec<Hooked> {
     let procs = inputs.len();
     let told = Told { environment: environment.clone(), inputs: inputs.to_vec(), output_bytes };
     let told = postcard::to_stdvec(&told).expect("plain data");
-    let symbols = [Symbol::new(hook_here::<P> as Call)];
+    let symbols = [Symbol::new(hook_here::<S> as Call)];
     let mut all = vec![0; ROOM * procs];
     let args = Args { input: &told, output: &mut all, symbols: &symbols };
-    let asked = Asked::exec(environment, procs as u32, HookTogether, &args);
+    let asked = Asked::exec(environment, procs as u32, hook_together, &args);
     machine::ask(&asked, args.output).expect("the section that tells of a hook");
     let hooked = all.chunks_exact(ROOM).map(|bytes| {
         let Got { error, output } = read(bytes);
@@ -60,9 +60,9 @@ pub(crate) fn hook<P: Program>(
 }
 
 /// Hooks as one of the processes.
-fn hook_here<P: Program>(told: &[u8], got: &mut [u8]) {
+fn hook_here<S: Story<MpiProcess>>(told: &[u8], got: &mut [u8]) {
     // SAFETY: a value without size is read from any place that is aligned; the suite had one.
-    let program: P = unsafe { ptr::NonNull::<P>::dangling().read() };
+    let story: S = unsafe { ptr::NonNull::<S>::dangling().read() };
     let Told { environment, inputs, output_bytes } =
         postcard::from_bytes(told).expect("what this program wrote");
     let mut comm = first_processes(inputs.len());
@@ -71,7 +71,7 @@ fn hook_here<P: Program>(told: &[u8], got: &mut [u8]) {
     let mut job = join(world, By::Member, Beats::On, PATIENCE).expect("the others come");
     let mut output = vec![0; output_bytes];
     let args = Args::in_out(&inputs[job.rank() as usize], &mut output);
-    let result = job.hook(environment, args, |ctx, args| program.run(ctx, args));
+    let result = job.hook(environment, args, |process, args| run_section(process, args, story));
     job.leave();
     // SAFETY: nobody uses it any more.
     assert_eq!(unsafe { ffi::MPI_Comm_free(&mut comm) }, 0);
@@ -111,42 +111,37 @@ fn read(bytes: &[u8]) -> Got {
 
 /// The section that tells of a hook: process 0's input goes to everybody, who calls the symbol; what they
 /// got is process 0's output.
-#[derive(Clone, Copy, Debug)]
-struct HookTogether;
-
-impl Program for HookTogether {
-    fn run<L: Lpf>(self, ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
-        let processes = ctx.nprocs() as usize;
-        let call: Call = args.symbols[0].get().expect("its signature");
-        ctx.resize(4, 2 * processes)?;
-        ctx.sync()?;
-        let mut length = ctx.area::<u64>(1)?;
-        ctx.sync()?;
-        if ctx.pid() == 0 {
-            ctx.write(&mut length)[0] = args.input.len() as u64;
-            for other in 1..ctx.nprocs() {
-                ctx.put(&length, .., other, &length, 0)?;
-            }
+fn hook_together<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
+    let processes = ctx.nprocs() as usize;
+    let call: Call = args.symbols[0].get().expect("its signature");
+    ctx.resize(4, 2 * processes)?;
+    ctx.sync()?;
+    let mut length = ctx.area::<u64>(1)?;
+    ctx.sync()?;
+    if ctx.pid() == 0 {
+        ctx.write(&mut length)[0] = args.input.len() as u64;
+        for other in 1..ctx.nprocs() {
+            ctx.put(&length, .., other, &length, 0)?;
         }
-        ctx.sync()?;
-        let mut told = ctx.area::<u8>(ctx.read(&length)[0] as usize)?;
-        let mut got = ctx.local::<u8>(ROOM)?;
-        let all = ctx.area::<u8>(ROOM * processes)?;
-        ctx.sync()?;
-        if ctx.pid() == 0 {
-            ctx.write(&mut told).copy_from_slice(args.input);
-            for other in 1..ctx.nprocs() {
-                ctx.put(&told, .., other, &told, 0)?;
-            }
-        }
-        ctx.sync()?;
-        let told = ctx.read(&told).to_vec();
-        call(&told, ctx.write(&mut got));
-        ctx.put(&got, .., 0, &all, ROOM * ctx.pid() as usize)?;
-        ctx.sync()?;
-        if ctx.pid() == 0 {
-            args.output.copy_from_slice(ctx.read(&all));
-        }
-        Ok(())
     }
+    ctx.sync()?;
+    let mut told = ctx.area::<u8>(ctx.read(&length)[0] as usize)?;
+    let mut got = ctx.local::<u8>(ROOM)?;
+    let all = ctx.area::<u8>(ROOM * processes)?;
+    ctx.sync()?;
+    if ctx.pid() == 0 {
+        ctx.write(&mut told).copy_from_slice(args.input);
+        for other in 1..ctx.nprocs() {
+            ctx.put(&told, .., other, &told, 0)?;
+        }
+    }
+    ctx.sync()?;
+    let told = ctx.read(&told).to_vec();
+    call(&told, ctx.write(&mut got));
+    ctx.put(&got, .., 0, &all, ROOM * ctx.pid() as usize)?;
+    ctx.sync()?;
+    if ctx.pid() == 0 {
+        args.output.copy_from_slice(ctx.read(&all));
+    }
+    Ok(())
 }

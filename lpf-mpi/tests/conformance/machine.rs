@@ -11,14 +11,14 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use lpf_conformance::PROCS;
-use lpf_conformance::allowed;
+use lpf_conformance::{PROCS, Story, allowed};
 use lpf_control::plane::Beats;
 use lpf_control::rendezvous::By;
-use lpf_core::{Args, Pid, Program, Result, Symbol};
+use lpf_core::runtime::section;
+use lpf_core::{Args, Pid, Result, Symbol};
 use lpf_messages::Environment;
 use lpf_messages::code::CodePlace;
-use lpf_mpi::{MpiJob, World, join};
+use lpf_mpi::{MpiJob, MpiProcess, World, join};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::launch;
@@ -38,7 +38,7 @@ const AFTER_THE_END: Duration = Duration::from_secs(10);
 /// A section that process 0 is to start.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Asked {
-    /// The function that knows the program's type.
+    /// The function that knows the story's type.
     call: CodePlace,
     environment: Environment,
     procs: Pid,
@@ -58,15 +58,15 @@ struct Answer {
 /// What process 0 calls.
 type Call = fn(&mut MpiJob, &Arc<Environment>, Pid, Args<'_>) -> Result<()>;
 
-fn call<P: Program>(
+fn call<S: Story<MpiProcess>>(
     job: &mut MpiJob,
     environment: &Arc<Environment>,
     procs: Pid,
     args: Args<'_>,
 ) -> Result<()> {
     // SAFETY: a value without size is read from any place that is aligned; the suite had one.
-    let program: P = unsafe { std::ptr::NonNull::<P>::dangling().read() };
-    job.exec(environment, procs, program, args)
+    let story: S = unsafe { std::ptr::NonNull::<S>::dangling().read() };
+    job.exec(environment, procs, args, section(story), section(story))
 }
 
 fn place(address: usize) -> CodePlace {
@@ -74,16 +74,16 @@ fn place(address: usize) -> CodePlace {
 }
 
 impl Asked {
-    pub(crate) fn exec<P: Program>(
+    pub(crate) fn exec<S: Story<MpiProcess>>(
         environment: Environment,
         procs: Pid,
-        _program: P,
+        _story: S,
         args: &Args<'_>,
     ) -> Self {
-        const { assert!(size_of::<P>() == 0) };
+        const { assert!(size_of::<S>() == 0) };
         let places = |symbol: &Symbol| symbol.to_addresses().map(place);
         Asked {
-            call: place(call::<P> as Call as usize),
+            call: place(call::<S> as Call as usize),
             environment,
             procs,
             input: args.input.into(),

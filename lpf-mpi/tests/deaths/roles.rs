@@ -10,9 +10,10 @@ use std::time::{Duration, SystemTime};
 use lpf_control::plane::Beats;
 use lpf_control::rendezvous::By;
 use lpf_core::machine::{Growth, Parameters};
-use lpf_core::{Args, Context, Error, Expect, InboxShape, Lpf, Result, SyncAttr};
+use lpf_core::runtime::section;
+use lpf_core::{Args, Context, Error, Expect, InboxShape, Lpf, Result, SyncAttr, run_section};
 use lpf_messages::Environment;
-use lpf_mpi::{MpiJob, World, join};
+use lpf_mpi::{MpiJob, MpiProcess, World, join};
 
 use super::calls;
 
@@ -171,25 +172,39 @@ pub(crate) fn play_if_asked() {
     if rank != here.victim || scene != Scene::Hook {
         let again = match scene {
             Scene::Exec if rank != 0 => Err(error),
-            Scene::Exec => job.exec(&Arc::new(environment()), SIZE, Served, Args::none()),
-            _ => job.hook(environment(), Args::none(), |ctx, _args| ctx.sync()),
+            Scene::Exec => exec(&mut job),
+            _ => hook(&mut job, |ctx| ctx.sync()),
         };
         assert!(again.expect_err("MPI is over").is_fatal());
     }
     leave(job, &here)
 }
 
+fn exec(job: &mut MpiJob) -> Result<()> {
+    let environment = Arc::new(environment());
+    job.exec(&environment, SIZE, Args::none(), section(served), section(served))
+}
+
+fn hook(
+    job: &mut MpiJob,
+    f: impl for<'s> FnOnce(&mut Context<'s, MpiProcess>) -> Result<()>,
+) -> Result<()> {
+    job.hook(environment(), Args::none(), |process, args| {
+        run_section(process, args, |ctx, _args| f(ctx))
+    })
+}
+
 fn play(scene: Scene, job: &mut MpiJob, here: &Here) -> Result<()> {
     let rank = job.rank();
     match scene {
-        Scene::Late => job.hook(environment(), Args::none(), |ctx, _args| {
+        Scene::Late => hook(job, |ctx| {
             here.tell("there");
             match rank == here.victim {
                 true => Err(Error::program("it found nothing")),
                 false => ctx.sync(),
             }
         }),
-        Scene::Exec if rank == 0 => job.exec(&Arc::new(environment()), SIZE, Served, Args::none()),
+        Scene::Exec if rank == 0 => exec(job),
         Scene::Exec => {
             let served = job.serve();
             // What went wrong in the section it has seen itself.
@@ -198,19 +213,15 @@ fn play(scene: Scene, job: &mut MpiJob, here: &Here) -> Result<()> {
         }
         Scene::Hook | Scene::Orderly => {
             here.there(rank);
-            job.hook(environment(), Args::none(), |ctx, _args| {
-                ctx.sync().inspect_err(|error| here.saw(error))
-            })
+            hook(job, |ctx| ctx.sync().inspect_err(|error| here.saw(error)))
         }
-        Scene::Busy => job.hook(environment(), Args::none(), |ctx, _args| {
-            busy(ctx, here).inspect_err(|error| here.saw(error))
-        }),
-        Scene::Sync => job.hook(environment(), Args::none(), |ctx, _args| {
-            wait_in_sync(ctx, here).inspect_err(|error| here.saw(error))
-        }),
-        Scene::Expected => job.hook(environment(), Args::none(), |ctx, _args| {
-            wait_for_message(ctx, here).inspect_err(|error| here.saw(error))
-        }),
+        Scene::Busy => hook(job, |ctx| busy(ctx, here).inspect_err(|error| here.saw(error))),
+        Scene::Sync => {
+            hook(job, |ctx| wait_in_sync(ctx, here).inspect_err(|error| here.saw(error)))
+        }
+        Scene::Expected => {
+            hook(job, |ctx| wait_for_message(ctx, here).inspect_err(|error| here.saw(error)))
+        }
     }
 }
 
@@ -280,10 +291,8 @@ fn wait_for_message<L: Lpf>(ctx: &mut Context<'_, L>, here: &Here) -> Result<()>
     ctx.sync_with(SyncAttr::Expected(&[Expect::one(links[0])]))
 }
 
-lpf_core::program! {
-    /// What is served: as in a hook.
-    fn Served(ctx, _args) {
-        let here = HERE.lock().unwrap().clone().expect("it has come");
-        wait_in_sync(ctx, &here).inspect_err(|error| here.saw(error))
-    }
+/// What is served: as in a hook.
+fn served<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
+    let here = HERE.lock().unwrap().clone().expect("it has come");
+    wait_in_sync(ctx, &here).inspect_err(|error| here.saw(error))
 }

@@ -2,8 +2,8 @@
 
 use std::thread;
 
-use lpf_conformance::{Harness, Hooked, Mode};
-use lpf_core::{Args, Pid, Program, Result};
+use lpf_conformance::{Harness, Hooked, Mode, Story};
+use lpf_core::{Args, Pid, Result};
 use lpf_pthreads::Config;
 
 /// A machine of this many.
@@ -17,28 +17,34 @@ impl Threads {
 }
 
 impl Harness for Threads {
+    type Process = lpf_pthreads::Threads;
+
     fn procs(&self) -> Pid {
         self.0
     }
 
-    fn exec<P: Program>(&self, mode: Mode, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
-        self.config(mode).exec_program(procs, program, args)
+    fn exec(
+        &self,
+        mode: Mode,
+        procs: Pid,
+        story: impl Story<Self::Process>,
+        args: Args<'_>,
+    ) -> Result<()> {
+        self.config(mode).exec(procs, args, story)
     }
 
-    fn hook<P: Program>(
+    fn hook(
         &self,
         mode: Mode,
         inputs: &[Vec<u8>],
         output_bytes: usize,
-        program: P,
+        story: impl Story<Self::Process>,
     ) -> Option<Vec<Hooked>> {
         let team = self.config(mode).team(inputs.len() as Pid).expect("a team");
         let one = |pid: Pid, input: &[u8]| {
             let mut output = vec![0; output_bytes];
             let args = Args::in_out(input, &mut output);
-            let hooked = team
-                .join(pid)
-                .and_then(|mut init| init.hook(args, |ctx, args| program.run(ctx, args)));
+            let hooked = team.join(pid).and_then(|mut init| init.hook(args, story));
             Hooked { result: hooked.map_err(|error| error.to_string()), output }
         };
         Some(thread::scope(|scope| {

@@ -1,11 +1,12 @@
-//! Sections between processes of this program.
+//! Sections between processes of this story.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lpf_conformance::{Harness, Hooked, Mode, PROCS, Pace};
+use lpf_conformance::{Harness, Hooked, Mode, PROCS, Pace, Story};
+use lpf_core::runtime::section;
 use lpf_core::settings::Exchange;
-use lpf_core::{Args, Pid, Program, Result};
-use lpf_tcp::TcpJob;
+use lpf_core::{Args, Pid, Result};
+use lpf_tcp::{TcpJob, TcpProcess};
 
 use crate::members::{self, Role, Team, hook_here};
 
@@ -23,29 +24,38 @@ impl Tcp {
 }
 
 impl Harness for Tcp {
-    fn exec<P: Program>(&self, mode: Mode, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
+    type Process = TcpProcess;
+
+    fn exec(
+        &self,
+        mode: Mode,
+        procs: Pid,
+        story: impl Story<Self::Process>,
+        args: Args<'_>,
+    ) -> Result<()> {
         let mut teams = TEAMS.lock().unwrap_or_else(PoisonError::into_inner);
         let team = &mut teams[usize::from(self.is_sealed())];
         let start = || Team::start(PROCS, Role::Serve, self.is_sealed());
         team.get_or_insert_with(start).1.exec(
             &Arc::new(mode.between_processes(self.0)),
             procs,
-            program,
             args,
+            section(story),
+            section(story),
         )
     }
 
-    fn hook<P: Program>(
+    fn hook(
         &self,
         mode: Mode,
         inputs: &[Vec<u8>],
         output_bytes: usize,
-        program: P,
+        story: impl Story<Self::Process>,
     ) -> Option<Vec<Hooked>> {
-        let role = Role::hook(mode.between_processes(self.0), inputs, output_bytes, program);
+        let role = Role::hook(mode.between_processes(self.0), inputs, output_bytes, story);
         let (team, mut job) = Team::start(inputs.len() as Pid, role, self.is_sealed());
         let own =
-            hook_here(&mut job, mode.between_processes(self.0), &inputs[0], output_bytes, program);
+            hook_here(&mut job, mode.between_processes(self.0), &inputs[0], output_bytes, story);
         Some(std::iter::once(own).chain(team.outcomes(job)).collect())
     }
 

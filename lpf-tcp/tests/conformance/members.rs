@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use lpf_conformance::Hooked;
+use lpf_conformance::{Hooked, Story};
 use lpf_control::rendezvous::{Meeting, Secret, bind_first};
-use lpf_core::{Args, Pid, Program};
+use lpf_core::{Args, Pid, run_section};
 use lpf_messages::Environment;
 use lpf_messages::code::CodePlace;
-use lpf_tcp::TcpJob;
+use lpf_tcp::{TcpJob, TcpProcess};
 use serde::{Deserialize, Serialize};
 
 /// What a member is to do, in its environment.
@@ -80,39 +80,39 @@ struct Answer {
 type Call = fn(&mut TcpJob, Environment, &[u8], usize) -> Hooked;
 
 /// Hooks as one member of a job.
-pub(crate) fn hook_here<P: Program>(
+pub(crate) fn hook_here(
     job: &mut TcpJob,
     environment: Environment,
     input: &[u8],
     output_bytes: usize,
-    program: P,
+    story: impl Story<TcpProcess>,
 ) -> Hooked {
     let mut output = vec![0; output_bytes];
     let args = Args::in_out(input, &mut output);
-    let result = job.hook(environment, args, |ctx, args| program.run(ctx, args));
+    let result = job.hook(environment, args, |process, args| run_section(process, args, story));
     Hooked { result: result.map_err(|error| error.to_string()), output }
 }
 
-fn call<P: Program>(
+fn call<S: Story<TcpProcess>>(
     job: &mut TcpJob,
     environment: Environment,
     input: &[u8],
     bytes: usize,
 ) -> Hooked {
     // SAFETY: a value without size is read from any place that is aligned; the suite had one.
-    let program: P = unsafe { std::ptr::NonNull::<P>::dangling().read() };
-    hook_here(job, environment, input, bytes, program)
+    let story: S = unsafe { std::ptr::NonNull::<S>::dangling().read() };
+    hook_here(job, environment, input, bytes, story)
 }
 
 impl Role {
-    pub(crate) fn hook<P: Program>(
+    pub(crate) fn hook<S: Story<TcpProcess>>(
         environment: Environment,
         inputs: &[Vec<u8>],
         output_bytes: usize,
-        _program: P,
+        _story: S,
     ) -> Self {
-        const { assert!(size_of::<P>() == 0) };
-        let call = CodePlace::of(call::<P> as Call as usize).expect("a function of this program");
+        const { assert!(size_of::<S>() == 0) };
+        let call = CodePlace::of(call::<S> as Call as usize).expect("a function of this program");
         Role::Hook { call, environment, inputs: inputs.to_vec(), output_bytes }
     }
 }

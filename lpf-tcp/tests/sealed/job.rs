@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use lpf_conformance::{Mode, NoControl};
 use lpf_control::rendezvous::{Joined, MeetError, Meeting, Secret};
 use lpf_core::settings::Exchange;
-use lpf_core::{Args, Context, Lpf, Result};
+use lpf_core::{Args, Context, Lpf, Result, run_section};
 use lpf_messages::{Environment, Piece, Tag, Transport};
 use lpf_tcp::sockets::Sockets;
+use lpf_tcp::{TcpJob, TcpProcess};
 
 use crate::PATIENCE;
 use crate::relay::{Direction, Relay};
@@ -118,7 +119,7 @@ pub(crate) fn last_word(relay: &Relay) -> String {
     let came = Arc::clone(&all_came);
     thread::spawn(move || {
         let mut job = lpf_tcp::job(first).unwrap();
-        let left = job.hook(environment(), Args::none(), |ctx, _args| {
+        let left = hook(&mut job, |ctx| {
             ctx.sync()?;
             came.wait();
             Ok(())
@@ -126,7 +127,7 @@ pub(crate) fn last_word(relay: &Relay) -> String {
         ends.send(left)
     });
     let mut job = lpf_tcp::job(other).unwrap();
-    let left = job.hook(environment(), Args::none(), |ctx, _args| {
+    let left = hook(&mut job, |ctx| {
         ctx.sync()?;
         // The other has all that was sent before.
         all_came.wait();
@@ -138,22 +139,27 @@ pub(crate) fn last_word(relay: &Relay) -> String {
     left.expect_err("the last word has arrived").to_string()
 }
 
+fn hook<R>(
+    job: &mut TcpJob,
+    f: impl for<'s> FnOnce(&mut Context<'s, TcpProcess>) -> Result<R>,
+) -> Result<R> {
+    job.hook(environment(), Args::none(), |process, args| {
+        run_section(process, args, |ctx, _args| f(ctx))
+    })
+}
+
 fn environment() -> Environment {
     Mode::default().between_processes(Exchange::Direct)
 }
 
 fn process(joined: Joined, supersteps: Option<u32>) -> Outcome {
     let mut job = lpf_tcp::job(joined).unwrap();
-    let mut is_right = true;
-    let exchanged = job.hook(environment(), Args::none(), |ctx, _args| {
-        is_right = exchange(ctx, supersteps)?;
-        Ok(())
-    });
+    let exchanged = hook(&mut job, |ctx| exchange(ctx, supersteps));
     job.leave();
     match exchanged {
         Err(error) => Err(error.to_string()),
-        Ok(()) if is_right => Ok(()),
-        Ok(()) => Err(DIFFERS.into()),
+        Ok(true) => Ok(()),
+        Ok(false) => Err(DIFFERS.into()),
     }
 }
 

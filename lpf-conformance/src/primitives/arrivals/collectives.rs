@@ -107,44 +107,42 @@ fn number(pid: Pid, round: u32) -> f64 {
 
 const ROUNDS: u32 = 20;
 
-lpf_core::program! {
-    /// Process 0 adds what the others send, in the order of their numbers, and broadcasts the sum;
-    /// the output is its bits.
-    fn Sums(ctx, args) {
-        let mut all = channels::<_, f64>(ctx, 1, 4, 1)?;
-        let mut parts = ctx.outbox::<f64>(ctx.nprocs() as usize, 1)?;
-        let (me, p) = (ctx.pid(), ctx.nprocs());
-        let mut total = 0.0;
-        for round in 0..ROUNDS {
-            let mut sum = number(me, round) + total;
-            let mut sent = Vec::new();
-            let mut part = || parts.pop().expect("one part per process");
-            if me > 0 {
-                sent.push(send_value(ctx, with(&mut all, 0), part(), sum)?);
-                let [message] = ctx.expect([with(&mut all, 0)])?;
-                sum = message[0];
-            } else {
-                for from in 1..p {
-                    let [message] = ctx.expect([with(&mut all, from)])?;
-                    sum += message[0];
-                }
-                for to in 1..p {
-                    sent.push(send_value(ctx, with(&mut all, to), part(), sum)?);
-                }
+/// Process 0 adds what the others send, in the order of their numbers, and broadcasts the sum;
+/// the output is its bits.
+fn adds_up<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
+    let mut all = channels::<_, f64>(ctx, 1, 4, 1)?;
+    let mut parts = ctx.outbox::<f64>(ctx.nprocs() as usize, 1)?;
+    let (me, p) = (ctx.pid(), ctx.nprocs());
+    let mut total = 0.0;
+    for round in 0..ROUNDS {
+        let mut sum = number(me, round) + total;
+        let mut sent = Vec::new();
+        let mut part = || parts.pop().expect("one part per process");
+        if me > 0 {
+            sent.push(send_value(ctx, with(&mut all, 0), part(), sum)?);
+            let [message] = ctx.expect([with(&mut all, 0)])?;
+            sum = message[0];
+        } else {
+            for from in 1..p {
+                let [message] = ctx.expect([with(&mut all, from)])?;
+                sum += message[0];
             }
-            total = sum;
-            let flushed = ctx.flush()?;
-            parts.extend(sent.into_iter().map(|sent| sent.part(&flushed).expect("flushed since")));
+            for to in 1..p {
+                sent.push(send_value(ctx, with(&mut all, to), part(), sum)?);
+            }
         }
-        ctx.sync()?;
-        if me == 0 {
-            args.output.copy_from_slice(&total.to_bits().to_le_bytes());
-        }
-        Ok(())
+        total = sum;
+        let flushed = ctx.flush()?;
+        parts.extend(sent.into_iter().map(|sent| sent.part(&flushed).expect("flushed since")));
     }
+    ctx.sync()?;
+    if me == 0 {
+        args.output.copy_from_slice(&total.to_bits().to_le_bytes());
+    }
+    Ok(())
 }
 
-/// What [`Sums`] computes, on one process.
+/// What [`sums`] computes, on one process.
 fn sums(p: Pid) -> f64 {
     (0..ROUNDS).fold(0.0, |total, round| {
         (0..p).map(|pid| number(pid, round) + total).reduce(|sum, x| sum + x).expect("p > 0")
@@ -159,7 +157,8 @@ pub fn strict_mode_gives_the_same_bits<H: Harness>(harness: &H) {
             let mode = Mode { strict, ..Mode::default() };
             let mut output = [0; 8];
             let args = Args::in_out(&[], &mut output);
-            let result = beside_others(|| watched(case, || harness.exec(mode, procs, Sums, args)));
+            let result =
+                beside_others(|| watched(case, || harness.exec(mode, procs, adds_up, args)));
             expect_success(case, mode, procs, result);
             let (got, expected) = (u64::from_le_bytes(output), sums(procs).to_bits());
             assert_eq!(got, expected, "{case}, {procs} processes, {mode:?}");

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use lpf_core::board::{Board, Topic};
-use lpf_core::{GlobalSlot, Link, Result, SyncAttr};
+use lpf_core::{Args, Context, GlobalSlot, Link, Lpf, Result, SyncAttr};
 
 use super::{Mesh, bodies, body, channels, expect, latest, send, send_landing};
 use crate::memory::Buffer;
@@ -193,28 +193,26 @@ case! {
     }
 }
 
-lpf_core::program! {
-    fn LongerThanOffered(ctx, _args) {
-        let (seen, outer) = failing_rehook(ctx, |inner| {
-            let mesh = Mesh::open(inner, 1, 0, 2, 8)?;
-            let (_kept, slot) = bodies(inner, 1, 100)?;
-            if inner.pid() == 1 {
-                // SAFETY: nothing touches the memory until the section has failed.
-                unsafe { inner.raw().offer(mesh.with(0), slot, 0, 50)? };
-            }
-            inner.sync()?;
-            let error = match inner.pid() {
-                0 => send_landing(inner, slot, 0..51, mesh.with(1))
-                    .and_then(|()| inner.sync_with(SyncAttr::Flush)),
-                1 => expect(inner, &[(mesh.with(0), 1)]),
-                _ => inner.sync(),
-            };
-            Ok(error.expect_err("51 bytes for an offer of 50"))
-        });
-        assert_fatal_naming(&seen.expect("every process sees it"), &[0, 1]);
-        assert_fatal_naming(&outer, &[0, 1]);
-        Ok(())
-    }
+fn longer_than_offered<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
+    let (seen, outer) = failing_rehook(ctx, |inner| {
+        let mesh = Mesh::open(inner, 1, 0, 2, 8)?;
+        let (_kept, slot) = bodies(inner, 1, 100)?;
+        if inner.pid() == 1 {
+            // SAFETY: nothing touches the memory until the section has failed.
+            unsafe { inner.raw().offer(mesh.with(0), slot, 0, 50)? };
+        }
+        inner.sync()?;
+        let error = match inner.pid() {
+            0 => send_landing(inner, slot, 0..51, mesh.with(1))
+                .and_then(|()| inner.sync_with(SyncAttr::Flush)),
+            1 => expect(inner, &[(mesh.with(0), 1)]),
+            _ => inner.sync(),
+        };
+        Ok(error.expect_err("51 bytes for an offer of 50"))
+    });
+    assert_fatal_naming(&seen.expect("every process sees it"), &[0, 1]);
+    assert_fatal_naming(&outer, &[0, 1]);
+    Ok(())
 }
 
 /// A landing longer than its offer is written nowhere: fatal, naming both.
@@ -223,32 +221,30 @@ pub fn a_landing_longer_than_its_offer_is_fatal_and_names_both<H: Harness>(harne
     for procs in [2, 3] {
         runner::beside_others(|| {
             let args = lpf_core::Args::none();
-            runner::section(harness, case, Mode::default(), procs, LongerThanOffered, args);
+            runner::section(harness, case, Mode::default(), procs, longer_than_offered, args);
         });
     }
 }
 
-lpf_core::program! {
-    fn NeverOffered(ctx, _args) {
-        let (waited, outer) = failing_rehook(ctx, |inner| {
-            let mesh = Mesh::open(inner, 1, 0, 2, 8)?;
-            let (_kept, source) = bodies(inner, 1, 1000)?;
-            inner.sync()?;
-            let start = Instant::now();
-            let error = if inner.pid() == 0 {
-                send_landing(inner, source, 0..1000, mesh.with(1))?;
-                inner.sync_with(SyncAttr::Flush).expect_err("the peer never offers")
-            } else {
-                sync_until_fatal(inner)
-            };
-            assert_fatal_naming(&error, &[0, 1]);
-            Ok(start.elapsed())
-        });
-        let waited = waited.expect("every process sees it");
-        assert_in_time(waited, BOUND);
-        assert_fatal_naming(&outer, &[0, 1]);
-        Ok(())
-    }
+fn never_offered<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
+    let (waited, outer) = failing_rehook(ctx, |inner| {
+        let mesh = Mesh::open(inner, 1, 0, 2, 8)?;
+        let (_kept, source) = bodies(inner, 1, 1000)?;
+        inner.sync()?;
+        let start = Instant::now();
+        let error = if inner.pid() == 0 {
+            send_landing(inner, source, 0..1000, mesh.with(1))?;
+            inner.sync_with(SyncAttr::Flush).expect_err("the peer never offers")
+        } else {
+            sync_until_fatal(inner)
+        };
+        assert_fatal_naming(&error, &[0, 1]);
+        Ok(start.elapsed())
+    });
+    let waited = waited.expect("every process sees it");
+    assert_in_time(waited, BOUND);
+    assert_fatal_naming(&outer, &[0, 1]);
+    Ok(())
 }
 
 /// A landing never offered: its sender's flush would wait for ever. Fatal on both sides, naming
@@ -258,7 +254,7 @@ pub fn a_landing_never_offered_is_fatal_on_both_sides<H: Harness>(harness: &H) {
     for procs in [2, 3] {
         runner::alone(|| {
             let args = lpf_core::Args::none();
-            runner::section(harness, case, Mode::default(), procs, NeverOffered, args);
+            runner::section(harness, case, Mode::default(), procs, never_offered, args);
         });
     }
 }

@@ -1,25 +1,23 @@
 //! Carries a random exchange out on every process.
 
-use lpf_core::{Context, Error, LocalSlot, Lpf, Pid, Result, SyncAttr};
+use lpf_core::{Args, Context, Error, LocalSlot, Lpf, Pid, Result, SyncAttr};
 
 use super::exchange::{Exchange, LONGEST, Message, Step};
 use crate::memory::{Buffer, bury};
 use crate::primitives::arrivals::{Mesh, body, expect, message, send, send_landing};
 use crate::random::broadcast;
 
-lpf_core::program! {
-    /// The random exchange in process 0's input.
-    pub(super) fn RandomExchange(ctx, args) {
-        bury();
-        let bytes = broadcast(ctx, args.input)?;
-        let exchange = Exchange::from_bytes(&bytes);
-        assert_eq!(ctx.nprocs(), exchange.procs, "too few processes for a random exchange");
-        let mut ends = Ends::open(ctx, &exchange)?;
-        for step in &exchange.steps {
-            superstep(ctx, &exchange, step, &mut ends)?;
-        }
-        ctx.sync()
+/// The random exchange in process 0's input.
+pub(super) fn random_exchange<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
+    bury();
+    let bytes = broadcast(ctx, args.input)?;
+    let exchange = Exchange::from_bytes(&bytes);
+    assert_eq!(ctx.nprocs(), exchange.procs, "too few processes for a random exchange");
+    let mut ends = Ends::open(ctx, &exchange)?;
+    for step in &exchange.steps {
+        superstep(ctx, &exchange, step, &mut ends)?;
     }
+    ctx.sync()
 }
 
 /// Message `number` from `from` to `to`.

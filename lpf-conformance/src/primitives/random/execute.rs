@@ -1,29 +1,27 @@
 //! Carries a random program out on every process.
 
-use lpf_core::{Context, Error, GlobalSlot, Lpf, Pid, Result, Slot, SyncAttr};
+use lpf_core::{Args, Context, Error, GlobalSlot, Lpf, Pid, Result, Slot, SyncAttr};
 
 use super::oracle::{bytes_before, check, named};
 use super::program::{NULL, Program, Request, SPARSE, windows};
 use crate::memory::{Buffer, bury};
 use crate::random::broadcast;
 
-lpf_core::program! {
-    /// The random program in process 0's input.
-    pub(super) fn RandomProgram(ctx, args) {
-        bury();
-        let bytes = broadcast(ctx, args.input)?;
-        let program = Program::from_bytes(&bytes);
-        // A machine smaller than the program wants cannot run it.
-        assert_eq!(ctx.nprocs(), program.procs, "too few processes for a random program");
-        let mut areas = Areas::register(ctx, &program)?;
-        for step in 0..program.steps.len() {
-            areas.fill(&program, step, ctx.pid())?;
-            ctx.sync()?;
-            superstep(ctx, &program, step, &areas)?;
-            areas.check(&program, step, ctx.pid())?;
-        }
-        ctx.sync()
+/// The random program in process 0's input.
+pub(super) fn random_program<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
+    bury();
+    let bytes = broadcast(ctx, args.input)?;
+    let program = Program::from_bytes(&bytes);
+    // A machine smaller than the program wants cannot run it.
+    assert_eq!(ctx.nprocs(), program.procs, "too few processes for a random program");
+    let mut areas = Areas::register(ctx, &program)?;
+    for step in 0..program.steps.len() {
+        areas.fill(&program, step, ctx.pid())?;
+        ctx.sync()?;
+        superstep(ctx, &program, step, &areas)?;
+        areas.check(&program, step, ctx.pid())?;
     }
+    ctx.sync()
 }
 
 #[derive(Clone, Copy)]
