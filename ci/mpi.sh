@@ -88,6 +88,30 @@ hook_mpi() {
     as_expected "$1" hook_mpi four "$1" "$CARGO_TARGET_DIR/debug/examples/hook_mpi"
 }
 
+# first_program LAUNCHER: the README's program, as it stands there, in a package of its own.
+first_program() {
+    local package="$CARGO_TARGET_DIR/first-program"
+    mkdir -p "$package/src"
+    block() { awk -v open="\`\`\`$1" '$0 == open { inside = 1; next } /^```/ { inside = 0 } inside' README.md; }
+    block rust >"$package/src/main.rs"
+    cat >"$package/Cargo.toml" <<TOML
+[package]
+name = "first-program"
+version = "0.1.0"
+edition = "2024"
+[dependencies]
+lpf = { path = "$PWD/lpf", features = ["mpi"] }
+[workspace]
+[patch.crates-io]
+build-probe-mpi = { path = "$PWD/lpf-mpi/probe" }
+TOML
+    cp Cargo.lock "$package/Cargo.lock"
+    cargo build --quiet --offline --manifest-path "$package/Cargo.toml"
+    [ "${BUILD_ONLY:-0}" = 0 ] || return 0
+    diff <(four "$1" "$CARGO_TARGET_DIR/debug/first-program" | in_order) <(block text | in_order) ||
+        { echo "the README's program printed something else under $1"; exit 1; }
+}
+
 # front_door LAUNCHER: the examples that run anywhere, by lpf run and as a user of MPI starts them, and the
 # commands that measure.
 front_door() {
@@ -186,6 +210,7 @@ for name in "${!compilers[@]}"; do
     leaves_nothing run_tests --test faults
     leaves_nothing run_tests --test faults -- --ignored
     hook_mpi "${launchers[$name]}"
+    first_program "${launchers[$name]}"
     front_door "${launchers[$name]}"
     no_copies "${launchers[$name]}"
     if [ "$name" = openmpi ]; then

@@ -47,9 +47,9 @@ cd "$scratch/hello"
 # An inherited setting would put things elsewhere than the README says.
 unset CARGO_TARGET_DIR
 same() { diff <(LC_ALL=C sort <<<"$1") <(block text | LC_ALL=C sort) || { echo "the program printed something else"; failed=1; }; }
-echo "\$ cargo run   # the program, in a package of its own"
+echo "\$ LPF_PROCS=4 cargo run   # the program, in a package of its own"
 # --offline: what the workspace was built with is enough.
-out="$(timeout 900 cargo run --quiet --offline)" || failed=1
+out="$(LPF_PROCS=4 timeout 900 cargo run --quiet --offline)" || failed=1
 same "$out"
 echo "\$ $(block bash)"
 out="$(timeout 900 bash -ec "$(block bash)")" || failed=1

@@ -1,9 +1,9 @@
 //! Groups: rows and columns of a grid of processes, each with collectives of its own.
 
-use lpf::Result;
 use lpf::collectives::{At, Collectives, MaxAt, Sum};
+use lpf::{Context, Result};
 
-lpf::program! { fn Grid(ctx, _args) {
+fn grid(ctx: &mut Context<'_>) -> Result<()> {
     let mut all = Collectives::new(ctx)?;
     let (row, column) = (ctx.pid() / 2, ctx.pid() % 2);
     let mut in_row = all.split(ctx, Some(row))?.expect("every process names its row");
@@ -16,11 +16,13 @@ lpf::program! { fn Grid(ctx, _args) {
 
     println!(
         "process {} has {own}: its row {of_row}, its column {of_column}; process {} has the largest, {}",
-        ctx.pid(), largest.position, largest.value
+        ctx.pid(),
+        largest.position,
+        largest.value
     );
     Ok(())
-} }
+}
 
 fn main() -> Result<()> {
-    lpf::run(Grid)
+    lpf::run(grid)
 }

@@ -6,8 +6,8 @@ use lpf::collectives::{Collectives, Sum};
 /// Values are 0 to 15, a quarter of them counted by each of four processes.
 const VALUES: usize = 16;
 
-lpf::program! {
-    fn Histogram(ctx, _args) {
+fn main() -> Result<()> {
+    lpf::run(|ctx| {
         let mut all = Collectives::new(ctx)?;
         let (s, p) = (all.me(), all.len());
         let part = VALUES.div_ceil(p);
@@ -26,9 +26,5 @@ lpf::program! {
             first += count;
         }
         Ok(())
-    }
-}
-
-fn main() -> Result<()> {
-    lpf::run(Histogram)
+    })
 }

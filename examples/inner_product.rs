@@ -15,9 +15,9 @@ fn inner_product<L: Lpf>(ctx: &mut Context<'_, L>, x: &[f64], y: &[f64]) -> Resu
     Ok(ctx.read(&all).iter().sum())
 }
 
-lpf::program! {
-    /// x = (1, 2, ..., n), y = (1, 1, ..., 1), in blocks.
-    fn Spmd(ctx, _args) {
+/// x = (1, 2, ..., n), y = (1, 1, ..., 1), in blocks.
+fn main() -> Result<()> {
+    lpf::run(|ctx| {
         let n = 1_000_000;
         let (s, p) = (ctx.pid() as usize, ctx.nprocs() as usize);
         let block = s * n / p..(s + 1) * n / p;
@@ -27,9 +27,5 @@ lpf::program! {
             println!("1 + 2 + ... + {n} = {product}");
         }
         Ok(())
-    }
-}
-
-fn main() -> Result<()> {
-    lpf::run(Spmd)
+    })
 }

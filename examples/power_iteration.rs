@@ -32,12 +32,12 @@ fn largest<L: Lpf>(ctx: &mut Context<'_, L>, steps: usize) -> Result<f64> {
     Ok(length)
 }
 
-lpf::program! { fn Power(ctx, _args) {
+fn power(ctx: &mut Context<'_>) -> Result<()> {
     let value = largest(ctx, 3000)?;
     println!("process {}: {value:.6}", ctx.pid());
     Ok(())
-} }
+}
 
 fn main() -> Result<()> {
-    lpf::run(Power)
+    lpf::run(power)
 }

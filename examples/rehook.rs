@@ -20,7 +20,7 @@ fn sum<L: Lpf>(ctx: &mut Context<'_, L>, own: u64) -> Result<u64> {
 }
 
 fn main() -> Result<()> {
-    lpf::exec(4, |ctx, _args| {
+    lpf::exec(4, |ctx| {
         let (mut own, left) = ctx.alloc((1, 1))?;
         ctx.write(&mut own)[0] = 10 * ctx.pid();
         let right = (ctx.pid() + 1) % ctx.nprocs();

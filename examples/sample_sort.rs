@@ -33,8 +33,8 @@ fn sample_sort<'s, L: Lpf>(
     Ok(sorted)
 }
 
-lpf::program! {
-    fn Sort(ctx, _args) {
+fn main() -> Result<()> {
+    lpf::run(|ctx| {
         let mut all = Collectives::new(ctx)?;
         let first = 1000 * u64::from(ctx.pid());
         let total = 1000 * u64::from(ctx.nprocs());
@@ -42,9 +42,5 @@ lpf::program! {
         let part = sample_sort(ctx, &mut all, keys)?;
         println!("{} to {}", part[0], part[part.len() - 1]);
         Ok(())
-    }
-}
-
-fn main() -> Result<()> {
-    lpf::run(Sort)
+    })
 }

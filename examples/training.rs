@@ -10,7 +10,7 @@ use lpf::collectives::{Collectives, Sum};
 
 const WEIGHTS: usize = 145_578;
 
-lpf::program! { fn Training(ctx, _args) {
+fn training(ctx: &mut lpf::Context<'_>) -> lpf::Result<()> {
     let mut all = Collectives::new(ctx)?;
     let mut gradient = ctx.alloc(WEIGHTS)?;
     let nprocs = ctx.nprocs() as f32;
@@ -46,12 +46,14 @@ lpf::program! { fn Training(ctx, _args) {
             let name = algorithm.map_or("auto", |algorithm| algorithm.name());
             let total = (ctx.now() - start).as_millis();
             let weight = weights[0];
-            println!("{name}: {batch:.3} ms a batch, {total} ms in all, {predicted} of 20 predicted, weights {weight:.3}");
+            println!(
+                "{name}: {batch:.3} ms a batch, {total} ms in all, {predicted} of 20 predicted, weights {weight:.3}"
+            );
         }
     }
     Ok(())
-} }
+}
 
 fn main() -> lpf::Result<()> {
-    lpf::run(Training)
+    lpf::run(training)
 }

@@ -1,9 +1,9 @@
 //! Alltoall and gather: a matrix with distributed rows is transposed, and one process gathers all of it.
 
-use lpf::Result;
 use lpf::collectives::Collectives;
+use lpf::{Context, Result};
 
-lpf::program! { fn Transpose(ctx, _args) {
+fn transpose(ctx: &mut Context<'_>) -> Result<()> {
     let mut all = Collectives::new(ctx)?;
     let (s, p) = (ctx.pid() as usize, ctx.nprocs() as usize);
     // The matrix is n x n, with two rows at each process.
@@ -31,8 +31,8 @@ lpf::program! { fn Transpose(ctx, _args) {
         println!("row {row}: {entries:3?}");
     }
     Ok(())
-} }
+}
 
 fn main() -> Result<()> {
-    lpf::run(Transpose)
+    lpf::run(transpose)
 }

@@ -11,7 +11,7 @@ mod inside;
 mod outside;
 
 use lpf::machine::Growth;
-use lpf::measure::task::{Perform, Task, Watch, perform};
+use lpf::measure::task::{Task, Watch, perform, work};
 use lpf::measure::unchecked;
 use lpf::settings::Exchange;
 use lpf::settings::{Launched, Settings, by_mpi_launcher};
@@ -157,9 +157,8 @@ impl Place {
                     let settings = Settings::from_environment()?;
                     config = config.parameters(lpf::parameters(&settings, p)?);
                 }
-                let exec =
-                    |program: Perform<M>, args: Args<'_>| config.exec_program(p, program, args);
-                Ok(perform(order, watch, exec)?)
+                let exec = |args: Args<'_>| lpf::exec_with(&config, p, args, work::<M, _>);
+                Ok(perform::<M>(order, watch, exec)?)
             }
             At::Inside(member) => Ok(member.perform::<M>(p, order, watch)?),
             At::Outside(jobs) => jobs.perform::<M>(p, order, &watch),

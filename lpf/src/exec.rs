@@ -8,14 +8,17 @@ use std::time::Duration;
 use lpf_core::machine::{Growth, Parameters};
 use lpf_core::process::PerProcess;
 use lpf_core::settings::{Launched, Settings, Source, by_mpi_launcher};
-use lpf_core::{Args, Context, Error, Pid, Result};
-use lpf_pthreads::{Config, Team, Threads};
+use lpf_core::{Args, Error, Pid, Result};
+use lpf_pthreads::{Config, Team};
 
+use crate::Context;
+use crate::any;
 use crate::launcher::say;
 use crate::measure::{Plan, measure_threads};
 use crate::tables;
 
-/// Runs `f` as `procs` processes, which are threads, this thread being process 0.
+/// Runs `f` as `procs` processes, which are threads, this thread being process 0. Returns the value of process 0; those
+/// of the others are dropped.
 ///
 /// `procs` may exceed the number of cores. [`MAX_P`](crate::MAX_P) stands for as many processes as the machine has: its
 /// cores, or `LPF_PROCS`. If `LPF_PROCS` is less than `procs`, `LPF_PROCS` processes run, and a line on
@@ -30,11 +33,11 @@ use crate::tables;
 /// # Errors
 /// *Misuse* for a setting that cannot be used and for one of several processes, *mitigable* if the system refuses
 /// threads or memory, *fatal* if the section failed. The text names process, superstep and cause.
-pub fn exec<F>(procs: Pid, f: F) -> Result<()>
+pub fn exec<F, R>(procs: Pid, f: F) -> Result<R>
 where
-    F: for<'s> Fn(&mut Context<'s, Threads>, Args<'_>) -> Result<()> + Sync,
+    F: for<'s> Fn(&mut Context<'s>) -> Result<R> + Sync,
 {
-    exec_args(procs, Args::none(), f)
+    exec_args(procs, Args::none(), |ctx, _args| f(ctx))
 }
 
 /// As [`exec`], with arguments: process 0 has `args.input` and `args.output`, all have
@@ -42,16 +45,34 @@ where
 ///
 /// # Errors
 /// As [`exec`].
-pub fn exec_args<F>(procs: Pid, args: Args<'_>, f: F) -> Result<()>
+pub fn exec_args<F, R>(procs: Pid, args: Args<'_>, f: F) -> Result<R>
 where
-    F: for<'s> Fn(&mut Context<'s, Threads>, Args<'_>) -> Result<()> + Sync,
+    F: for<'s> Fn(&mut Context<'s>, Args<'_>) -> Result<R> + Sync,
 {
     let settings = Settings::from_environment()?;
     check_backend(&settings)?;
-    configure(&settings, procs)?.exec(procs, args, f)
+    exec_with(&configure(&settings, procs)?, procs, args, f)
 }
 
-/// A closure runs on threads alone. So the settings must not ask for another backend; and of several processes that
+/// As [`exec_args`](crate::exec_args), on a machine of threads that the program configures itself.
+///
+/// # Errors
+/// As [`Config::exec`].
+pub fn exec_with<F, R>(config: &Config, procs: Pid, args: Args<'_>, f: F) -> Result<R>
+where
+    F: for<'s> Fn(&mut Context<'s>, Args<'_>) -> Result<R> + Sync,
+{
+    let mut value = None;
+    let others =
+        |process, args: Args<'_>| any::run(process, args, |ctx, args| f(ctx, args).map(drop));
+    config.exec_processes(procs, args, others, |process, args| {
+        value = Some(any::run(process, args, &f)?);
+        Ok(())
+    })?;
+    Ok(value.expect("the section ended well, so process 0 returned a value"))
+}
+
+/// `exec` runs on threads alone. So the settings must not ask for another backend; and of several processes that
 /// a launcher has started, each would run a copy of the section, which is an error unless `LPF_BACKEND=threads`
 /// asks for it. A process that has joined its job, or uses MPI itself, may run sections on threads beside it.
 fn check_backend(settings: &Settings) -> Result<()> {
@@ -59,10 +80,13 @@ fn check_backend(settings: &Settings) -> Result<()> {
     if lpf_control::has_joined() || is_mpi_up() {
         return Ok(());
     }
-    let instead = "between processes a program travels by name: call lpf::run with a type that lpf::program! makes";
     if backend == "threads" && settings.backend.source != Source::Default {
         return Ok(());
     }
+    // The error of a launcher whose backend is not built in.
+    crate::run::chosen(settings)?;
+    let instead =
+        "for one section on all processes call lpf::run, with a closure that captures nothing";
     let launched = Launched::from_environment()?;
     let by_lpf =
         launched.map(|job| (job.rank, job.size, "lpf run, or LPF_RANK and LPF_SIZE, say so"));
@@ -73,7 +97,7 @@ fn check_backend(settings: &Settings) -> Result<()> {
             "this is process {rank} of {size} ({why}), and lpf::exec would run a copy of its section in each of them; {instead}. Or start a single process, or set LPF_BACKEND=threads if each process should run its own section on threads"
         ))),
         _ if backend != "threads" => Err(Error::setting(format!(
-            "LPF_BACKEND is \"{backend}\", but a closure runs on threads alone; {instead}"
+            "LPF_BACKEND is \"{backend}\", but lpf::exec runs on threads alone; {instead}"
         ))),
         _ => Ok(()),
     }

@@ -6,25 +6,18 @@ use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::sync::{Mutex, PoisonError};
 
-use lpf_control::plane::ControlPlane;
 use lpf_control::rendezvous::{By, Meeting, Secret};
 use lpf_core::process::{PerProcess, end_child};
 use lpf_core::settings::{Launched, Settings, Source, by_mpi_launcher};
-use lpf_core::{Args, Cause, Context, Error, Lpf, Pid, Program, Result};
-use lpf_messages::Transport;
+use lpf_core::{Args, Cause, Error, Pid, Result};
 
+use crate::Context;
 use crate::claim::claim;
 use crate::launcher::{Report, WHERE, ask, is_told_to_lpf_run, say, told};
 use crate::member::Member;
 
-/// The network of this program's job.
-enum Joined {
-    Tcp(Member),
-    #[cfg(feature = "mpi")]
-    Mpi(Member<crate::mpi::Mpi<ControlPlane>>),
-}
-
-static JOB: PerProcess<Mutex<Option<Joined>>> = PerProcess::new(Mutex::default);
+/// This process in this program's job.
+static JOB: PerProcess<Mutex<Option<Member>>> = PerProcess::new(Mutex::default);
 
 thread_local! {
     /// Whether this thread is in a section that [`run`] began, or serves one.
@@ -50,25 +43,12 @@ impl Drop for Runs {
     }
 }
 
-/// A program of which every process is in a section that [`run`](crate::run) began: on threads, each of them.
-#[derive(Clone, Copy)]
-pub(crate) struct OfRun<P>(pub(crate) P);
-
-impl<P: Program> Program for OfRun<P> {
-    fn run<L: Lpf>(self, ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
-        let _runs = Runs::begin()?;
-        self.0.run(ctx, args)
-    }
-}
-
-/// Runs a program on up to `procs` processes of this process's job, if it is number 0; any other serves
+/// Runs `f` on up to `procs` processes of this process's job, if it is number 0; any other serves
 /// until the job is over, and ends there.
-pub(crate) fn run<P: Program>(
-    backend: &'static str,
-    procs: Pid,
-    program: P,
-    args: Args<'_>,
-) -> Result<()> {
+pub(crate) fn run<F, R>(backend: &'static str, procs: Pid, args: Args<'_>, f: F) -> Result<R>
+where
+    F: for<'s> Fn(&mut Context<'s>, Args<'_>) -> Result<R> + Copy + Send + Sync,
+{
     let _runs = Runs::begin()?;
     if lpf_control::is_forked_from_member() {
         return Err(Error::setting(
@@ -76,22 +56,21 @@ pub(crate) fn run<P: Program>(
         ));
     }
     let mut job = JOB.get().lock().unwrap_or_else(PoisonError::into_inner);
-    if job.is_none() {
-        *job = Some(join(backend)?);
-        lpf_control::at_exit(leave);
-    }
-    match job.as_mut() {
-        Some(Joined::Tcp(member)) => member.exec(procs, program, args),
-        #[cfg(feature = "mpi")]
-        Some(Joined::Mpi(member)) => member.exec(procs, program, args),
-        None => Ok(()),
-    }
+    let member = match &mut *job {
+        Some(member) => member,
+        none => {
+            let member = none.insert(join(backend)?);
+            lpf_control::at_exit(leave);
+            member
+        }
+    };
+    member.start(procs, args, f)
 }
 
-fn join(backend: &'static str) -> Result<Joined> {
+fn join(backend: &'static str) -> Result<Member> {
     match backend {
         #[cfg(feature = "mpi")]
-        "mpi" => serve_unless_first(Member::with_mpi()?).map(Joined::Mpi),
+        "mpi" => serve_unless_first(Member::with_mpi()?),
         _ => {
             let meeting = Meeting { by: By::Run, ..meeting()? };
             let rank = meeting.rank;
@@ -99,7 +78,7 @@ fn join(backend: &'static str) -> Result<Joined> {
             if rank > 0 && joined.as_ref().is_err_and(is_said_by_lpf_run) {
                 std::process::exit(1);
             }
-            serve_unless_first(joined?).map(Joined::Tcp)
+            serve_unless_first(joined?)
         }
     }
 }
@@ -110,10 +89,7 @@ fn is_said_by_lpf_run(error: &Error) -> bool {
 }
 
 /// Beyond this point a program is process 0's alone.
-fn serve_unless_first<T>(member: Member<T>) -> Result<Member<T>>
-where
-    T: Transport<Control = ControlPlane>,
-{
+fn serve_unless_first(member: Member) -> Result<Member> {
     if member.rank() == 0 {
         return Ok(member);
     }

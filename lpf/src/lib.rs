@@ -12,7 +12,7 @@
 //! use lpf::prelude::*;
 //!
 //! fn main() -> lpf::Result<()> {
-//!     lpf::exec(4, |ctx, _args| {
+//!     lpf::exec(4, |ctx| {
 //!         ctx.resize(2, 2)?; // room for two areas and two requests
 //!         ctx.sync()?;
 //!         let (mut own, left) = (ctx.area::<u32>(1)?, ctx.area::<u32>(1)?);
@@ -26,13 +26,14 @@
 //!     })
 //! }
 //! ```
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod host;
 pub mod measure;
 pub mod prelude;
 pub mod tables;
 
+mod any;
 mod claim;
 mod exec;
 mod job;
@@ -41,13 +42,18 @@ pub mod launcher;
 mod member;
 mod run;
 
+pub use any::{AnyBoard, AnyEngine};
 pub use claim::alone;
-pub use exec::{exec, exec_args, parameters, team};
+pub use exec::{exec, exec_args, exec_with, parameters, team};
 pub use job::leave;
 pub use lpf_core::*;
 pub use lpf_pthreads::unpinned;
 pub use member::Member;
 pub use run::{BACKENDS, backend, chosen, run, run_args};
+
+/// One process of a section; see [`lpf_core::Context`]. Without `L` it is that of a program, on any backend that is built
+/// in. A library that works on every backend is generic over `L: Lpf`.
+pub type Context<'s, L = lpf_core::runtime::Process<AnyEngine>> = lpf_core::Context<'s, L>;
 
 /// Broadcasts, reductions and exchanges, the same on every backend.
 pub use lpf_collectives as collectives;

@@ -5,23 +5,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lpf_control::Job;
-use lpf_control::plane::{Beats, ControlPlane};
+use lpf_control::plane::Beats;
 use lpf_control::rendezvous::Meeting;
 use lpf_core::machine::{Growth, Parameters};
-use lpf_core::runtime::Process;
 use lpf_core::settings::Exchange;
 use lpf_core::settings::Settings;
-use lpf_core::{Args, Context, Error, Lpf, MAX_P, Pid, Program, Result};
-use lpf_messages::{Environment, Messages, Transport};
-use lpf_tcp::sockets::Sockets;
+use lpf_core::{Args, Error, MAX_P, Pid, Result, captures_nothing};
+use lpf_messages::Environment;
 
+use crate::Context;
+use crate::any::AnyJob;
 use crate::launcher::{Report, say, tell, told};
-use crate::measure::{measured_here, measured_now};
+use crate::measure::{Now, measured_here, measured_now, task};
 use crate::tables;
 
-/// A process that has joined others. Together they run sections, any number of times. Its network is that of `T`, by
-/// default sockets.
+/// A process that has joined others, over TCP or MPI. Together they run sections, any number of times.
 ///
 /// Dropping it leaves the job. If a panic drops it, the others find this process dead.
 ///
@@ -42,10 +40,9 @@ use crate::tables;
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct Member<T: Transport<Control = ControlPlane> = Sockets<ControlPlane>> {
+pub struct Member {
     /// None once it has left.
-    job: Option<Job<T>>,
-    backend: &'static str,
+    job: Option<AnyJob>,
     /// By the number of processes and, where they were measured for it, the time of `LPF_PROBE`.
     known: HashMap<(Pid, Option<Duration>), Known>,
 }
@@ -76,7 +73,7 @@ fn to_measure(environment: Environment) -> Environment {
     Environment { check: false, parameters: Arc::new(none), ..environment }
 }
 
-fn is_to_measure<L: Lpf>(ctx: &Context<'_, L>) -> bool {
+fn is_to_measure(ctx: &Context<'_>) -> bool {
     ctx.probe().parameters().p == 0
 }
 
@@ -98,7 +95,7 @@ impl Member {
         tell(Report::Meets { rank: meeting.rank });
         let rank = meeting.rank;
         let joined = told(rank, meeting.join().map_err(Error::from))?;
-        Ok(Self::joined(lpf_tcp::job(joined)?, "tcp"))
+        Ok(Self::joined(AnyJob::Tcp(lpf_tcp::job(joined)?)))
     }
 
     /// Joins the other processes of the job that this process was started in, by `lpf run` or with `LPF_MEET` and the
@@ -119,14 +116,16 @@ mod mpi {
     use lpf_core::settings::by_mpi_launcher;
 
     use super::*;
+    use crate::Context;
+    use crate::any::AnyJob;
     use crate::claim::claim_of_mpi;
     use crate::launcher::{is_told_to_lpf_run, say_at_once};
-    use crate::mpi::{Mpi, World, join, refused};
+    use crate::mpi::{MpiJob, World, join, refused};
 
     /// How long the processes of an MPI job have to come together, unless `LPF_MEET_TIMEOUT` says it.
     const COMING: Duration = Duration::from_secs(60);
 
-    impl Member<Mpi<ControlPlane>> {
+    impl Member {
         /// Joins the processes of a world: of a communicator of a program that uses MPI itself, and may go on to use
         /// it. Collective over them.
         ///
@@ -142,7 +141,7 @@ mod mpi {
             if !is_told_to_lpf_run() {
                 say_who_dies(&job);
             }
-            Ok(Self::joined(job, "mpi"))
+            Ok(Self::joined(AnyJob::Mpi(job)))
         }
 
         /// Initialises MPI and takes all its processes, for [`run`](crate::run).
@@ -163,7 +162,7 @@ mod mpi {
 
     /// MPI's launchers end all processes when one has died, and do not say which was the first: the
     /// lowest of the others says so before.
-    fn say_who_dies(job: &Job<Mpi<ControlPlane>>) {
+    fn say_who_dies(job: &MpiJob) {
         let (own, mut deaths) = (job.rank(), 0);
         job.on_death(move |rank, reason| {
             deaths += 1;
@@ -189,17 +188,17 @@ fn beats(settings: &Settings) -> Beats {
     if settings.heartbeat.value { Beats::On } else { Beats::Off }
 }
 
-impl<T: Transport<Control = ControlPlane>> Member<T> {
-    fn joined(job: Job<T>, backend: &'static str) -> Self {
+impl Member {
+    fn joined(job: AnyJob) -> Self {
         tell(Report::Joined { rank: job.rank() });
-        Member { job: Some(job), backend, known: HashMap::new() }
+        Member { job: Some(job), known: HashMap::new() }
     }
 
-    fn job(&self) -> &Job<T> {
+    fn job(&self) -> &AnyJob {
         self.job.as_ref().expect("it is there until it is dropped")
     }
 
-    fn job_mut(&mut self) -> &mut Job<T> {
+    fn job_mut(&mut self) -> &mut AnyJob {
         self.job.as_mut().expect("it is there until it is dropped")
     }
 
@@ -218,8 +217,9 @@ impl<T: Transport<Control = ControlPlane>> Member<T> {
     /// saved table is read once for each number of processes.
     fn environment(&mut self, procs: Pid) -> Result<(Environment, Option<Duration>)> {
         let settings = Settings::from_environment()?;
+        let backend = self.job().backend();
         let (saved, probed) = ((procs, None), (procs, settings.probe.value));
-        self.known.entry(saved).or_insert_with(|| Known::saved(self.backend, procs));
+        self.known.entry(saved).or_insert_with(|| Known::saved(backend, procs));
         let is_there = self.known.contains_key(&probed);
         let known = &self.known[if is_there { &probed } else { &saved }];
         let environment = Environment {
@@ -239,35 +239,37 @@ impl<T: Transport<Control = ControlPlane>> Member<T> {
         self.known.insert((procs, Some(time)), known);
     }
 
-    /// Runs `f` on all processes of the job, which call this together, each with its own arguments. The
-    /// settings are process 0's. Under its `LPF_PROBE` a section that measures runs before.
+    /// Runs `f` on all processes of the job, which call this together, each with its own arguments, and returns the value
+    /// of this process. The settings are process 0's. Under its `LPF_PROBE` a section that measures runs before.
     ///
     /// # Errors
     /// *Misuse* for a setting that cannot be used; *fatal* if a process of the section failed. All may hook again
     /// while they live.
-    pub fn hook<F>(&mut self, mut args: Args<'_>, f: F) -> Result<()>
+    pub fn hook<F, R>(&mut self, mut args: Args<'_>, f: F) -> Result<R>
     where
-        F: for<'s> FnOnce(&mut Context<'s, Process<Messages<T>>>, Args<'_>) -> Result<()>,
+        F: for<'s> FnOnce(&mut Context<'s>, Args<'_>) -> Result<R>,
     {
+        /// What a section was for.
+        enum Ended<R> {
+            Ran(R),
+            Measured(Parameters),
+        }
         let (rank, size) = (self.rank(), self.size());
         let mut f = Some(f);
         loop {
             let (environment, time) = self.environment(size)?;
             let environment = if time.is_some() { to_measure(environment) } else { environment };
-            let mut found = None;
             let hooked = self.job_mut().hook(environment, args.reborrow(), |ctx, args| {
                 // Which kind of section this is has come with it: other processes may be told otherwise by
                 // their own environment.
                 match f.take_if(|_| !is_to_measure(ctx)) {
-                    Some(f) => f(ctx, args),
-                    None => {
-                        found = Some(measured_here(ctx, time.unwrap_or_default())?);
-                        Ok(())
-                    }
+                    Some(f) => f(ctx, args).map(Ended::Ran),
+                    None => measured_here(ctx, time.unwrap_or_default()).map(Ended::Measured),
                 }
             });
-            let Some(found) = found.filter(|_| hooked.is_ok()) else {
-                return told(rank, hooked);
+            let found = match told(rank, hooked)? {
+                Ended::Ran(value) => return Ok(value),
+                Ended::Measured(found) => found,
             };
             if let (0, Some(time)) = (rank, time) {
                 self.measured(size, time, found);
@@ -275,29 +277,41 @@ impl<T: Transport<Control = ControlPlane>> Member<T> {
         }
     }
 
-    /// Runs a program on `procs` processes of the job, this one, number 0, being process 0 of them; the others
-    /// [serve](Self::serve). [`MAX_P`](crate::MAX_P) stands for all processes of the job. If the job has fewer than
-    /// `procs`, the program runs on all of them, and a line on standard error says so, once in a program.
+    /// Runs `f` on `procs` processes of the job, this one, number 0, being process 0 of them; the others
+    /// [serve](Self::serve). Returns the value of process 0. [`MAX_P`](crate::MAX_P) stands for all processes of the job.
+    /// If the job has fewer than `procs`, `f` runs on all of them, and a line on standard error says so, once in a
+    /// program.
     ///
     /// # Errors
     /// *Misuse* for a setting that cannot be used; *mitigable* if memory is refused; *fatal* if the
     /// section failed: the job goes on.
-    pub fn exec<P: Program>(&mut self, procs: Pid, program: P, args: Args<'_>) -> Result<()> {
+    pub fn exec<F, R>(&mut self, procs: Pid, args: Args<'_>, f: F) -> Result<R>
+    where
+        F: for<'s> Fn(&mut Context<'s>, Args<'_>) -> Result<R> + Copy + Send + Sync,
+    {
+        const { captures_nothing::<F>() };
+        self.start(procs, args, f)
+    }
+
+    /// As [`exec`](Self::exec), whose caller has found that `f` captures nothing.
+    pub(crate) fn start<F, R>(&mut self, procs: Pid, args: Args<'_>, f: F) -> Result<R>
+    where
+        F: for<'s> Fn(&mut Context<'s>, Args<'_>) -> Result<R> + Copy + Send + Sync,
+    {
         if procs != MAX_P && procs > self.size() {
             tell_of_fewer(procs, self.size());
         }
         let procs = procs.min(self.size());
         let (mut environment, time) = self.environment(procs)?;
         if let Some(time) = time {
-            let unchecked = Arc::new(Environment { check: false, ..environment });
-            let job = self.job_mut();
-            let found = measured_now(procs, time, |program, args| {
-                job.exec(&unchecked, procs, program, args)
+            let unchecked = Environment { check: false, ..environment };
+            let found = measured_now(procs, time, |args| {
+                self.job_mut().exec(unchecked, procs, args, task::work::<Now, _>)
             })?;
             self.measured(procs, time, found);
             environment = self.environment(procs)?.0;
         }
-        told(self.rank(), self.job_mut().exec(&Arc::new(environment), procs, program, args))
+        told(self.rank(), self.job_mut().exec(environment, procs, args, f))
     }
 
     /// Takes part in what process 0 executes, until it leaves.
@@ -310,7 +324,7 @@ impl<T: Transport<Control = ControlPlane>> Member<T> {
     }
 }
 
-impl<T: Transport<Control = ControlPlane>> Drop for Member<T> {
+impl Drop for Member {
     fn drop(&mut self) {
         if let Some(job) = self.job.take()
             && job.is_here()

@@ -1,6 +1,4 @@
 //! What nearly every SPMD function names: `use lpf::prelude::*`.
 
-pub use lpf_core::{
-    Area, Args, Context, Error, Local, Lpf, MAX_P, Memory, Pid, Program, Result, SharedMemory,
-    SyncAttr,
-};
+pub use crate::Context;
+pub use lpf_core::{Area, Args, Error, Local, Lpf, MAX_P, Memory, Pid, Result, SyncAttr};

@@ -1,10 +1,11 @@
 //! The boundary of a program that chooses its backend at start.
 
 use lpf_core::settings::{Launched, Settings, Source, by_mpi_launcher};
-use lpf_core::{Args, Error, MAX_P, Pid, Program, Result};
+use lpf_core::{Args, Error, MAX_P, Pid, Result, captures_nothing};
 
-use crate::exec::configure;
-use crate::job::{self, OfRun, Runs};
+use crate::Context;
+use crate::exec::{configure, exec_with};
+use crate::job::{self, Runs};
 
 /// The backends built into this program, by the names that `LPF_BACKEND` takes.
 pub const BACKENDS: &[&str] =
@@ -42,24 +43,23 @@ fn not_built_in(name: &str) -> String {
     )
 }
 
-/// Runs an SPMD program on all processes that are available, on the backend that `LPF_BACKEND`
-/// names. The default is tcp if `lpf run` started this process or `LPF_MEET` is set, mpi if MPI's or
+/// Runs `f` on all processes that are available, on the backend that `LPF_BACKEND`
+/// names, and returns the value of process 0. The default is tcp if `lpf run` started this process or `LPF_MEET` is set, mpi if MPI's or
 /// Slurm's launcher started it, else threads.
+///
+/// `f` is a function, or a closure that captures nothing: other processes find it by the name of its type. A closure that
+/// captures a variable does not compile here. Data goes to process 0 in the arguments of [`run_args`], and from there to
+/// the others by messages.
 ///
 /// The code before this call in `main` runs on every process of a launcher, and should have no
 /// side effects. The code after it runs on process 0 only.
 ///
 /// ```
-/// lpf::program! {
-///     /// Says hello.
-///     pub fn Hello(ctx, _args) {
+/// fn main() -> lpf::Result<()> {
+///     lpf::run(|ctx| {
 ///         println!("hello from {} of {}", ctx.pid(), ctx.nprocs());
 ///         Ok(())
-///     }
-/// }
-///
-/// fn main() -> lpf::Result<()> {
-///     lpf::run(Hello)
+///     })
 /// }
 /// ```
 ///
@@ -67,8 +67,12 @@ fn not_built_in(name: &str) -> String {
 /// *Misuse* for a backend that is not built in, another setting that cannot be used, or a call inside a section that
 /// `run` has begun. Else as [`exec`](crate::exec). If the processes of `lpf run` cannot join
 /// each other, process 0 alone returns the error; the others end with status 1.
-pub fn run<P: Program>(program: P) -> Result<()> {
-    run_args(MAX_P, program, Args::none())
+pub fn run<F, R>(f: F) -> Result<R>
+where
+    F: for<'s> Fn(&mut Context<'s>) -> Result<R> + Copy + Send + Sync,
+{
+    const { captures_nothing::<F>() };
+    start(MAX_P, Args::none(), move |ctx, _args| f(ctx))
 }
 
 /// As [`run`], on `procs` processes and with arguments. A job has only the processes that were started. If these are
@@ -77,14 +81,29 @@ pub fn run<P: Program>(program: P) -> Result<()> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_args<P: Program>(procs: Pid, program: P, args: Args<'_>) -> Result<()> {
+pub fn run_args<F, R>(procs: Pid, args: Args<'_>, f: F) -> Result<R>
+where
+    F: for<'s> Fn(&mut Context<'s>, Args<'_>) -> Result<R> + Copy + Send + Sync,
+{
+    const { captures_nothing::<F>() };
+    start(procs, args, f)
+}
+
+fn start<F, R>(procs: Pid, args: Args<'_>, f: F) -> Result<R>
+where
+    F: for<'s> Fn(&mut Context<'s>, Args<'_>) -> Result<R> + Copy + Send + Sync,
+{
     let settings = Settings::from_environment()?;
     match chosen(&settings)? {
         "threads" => {
             drop(Runs::begin()?);
-            configure(&settings, procs)?.exec_program(procs, OfRun(program), args)
+            exec_with(&configure(&settings, procs)?, procs, args, |ctx, args| {
+                // Each thread is in a section that `run` began.
+                let _runs = Runs::begin()?;
+                f(ctx, args)
+            })
         }
-        backend => job::run(backend, procs, program, args),
+        backend => job::run(backend, procs, args, f),
     }
 }
 
@@ -125,22 +144,20 @@ mod tests {
         assert!(backend("pigeons").unwrap_err().to_string().contains("is not a backend"));
     }
 
-    lpf_core::program! {
-        /// Calls `run` and `exec` in a section.
-        fn Nested(ctx, _args) {
-            let error = run(Nested).unwrap_err();
-            assert!(error.is_misuse(), "{error}");
-            assert!(error.to_string().contains("inside a section that it began"), "{error}");
-            crate::exec(2, |inner, _args| inner.sync())?;
-            ctx.sync()
-        }
+    /// Calls `run` and `exec` in a section.
+    fn nested(ctx: &mut Context<'_>) -> Result<()> {
+        let error = run(nested).unwrap_err();
+        assert!(error.is_misuse(), "{error}");
+        assert!(error.to_string().contains("inside a section that it began"), "{error}");
+        crate::exec(2, |inner| inner.sync())?;
+        ctx.sync()
     }
 
     #[test]
     fn run_inside_its_own_section_is_misuse() {
         // The threads of the first section serve the second, too.
         for _ in 0..2 {
-            run_args(2, Nested, Args::none()).unwrap();
+            run_args(2, Args::none(), |ctx, _args| nested(ctx)).unwrap();
         }
     }
 

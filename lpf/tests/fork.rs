@@ -42,7 +42,7 @@ fn status_of(pid: libc::pid_t) -> i32 {
 
 /// A section of four, which communicates.
 fn section() -> Result<()> {
-    lpf::exec(4, |ctx, _args| {
+    lpf::exec(4, |ctx| {
         let mut all = Collectives::new(ctx)?;
         assert_eq!(all.allreduce_value(ctx, &Sum, ctx.pid())?, 6);
         ctx.sync()
@@ -144,7 +144,7 @@ fn tries_to_go_on<'s, L: Lpf>(ctx: &mut Context<'s, L>, all: &mut Collectives<'s
 #[ignore = "run by the other tests, as a process of its own"]
 fn forks_inside_a_section() {
     for who in 0..3 {
-        let ended = lpf::exec(3, |ctx, _args| {
+        let ended = lpf::exec(3, |ctx| {
             let mut all = Collectives::new(ctx)?;
             assert_eq!(all.allreduce_value(ctx, &Sum, 1_u32)?, 3);
             if ctx.pid() == who {
@@ -174,7 +174,7 @@ fn forks_and_returns() {
     let parent = std::process::id();
     for who in 0..2 {
         let child = AtomicU32::new(0);
-        let ended = lpf::exec(2, |ctx, _args| {
+        let ended = lpf::exec(2, |ctx| {
             ctx.sync()?;
             if ctx.pid() == who {
                 // SAFETY: as in `fork`.
@@ -214,7 +214,7 @@ fn a_child_that_returns_from_a_section_ends_with_an_error() {
 fn forks_before_a_sync_of_all_others() {
     // A sync without requests, one whose bytes travel with the arrivals, and one that reads them in their places.
     for (who, len) in (0..3).flat_map(|who| [0, 1, 50].map(|len| (who, len))) {
-        let ended = lpf::exec(3, |ctx, _args| {
+        let ended = lpf::exec(3, |ctx| {
             ctx.resize(1, 16)?;
             ctx.sync()?;
             let all = ctx.area::<u64>(100)?;

@@ -112,13 +112,6 @@ fn what_process_0_says_of_lpf_probe_holds_for_all() {
     assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
 }
 
-lpf::program! {
-    /// One process, for itself.
-    fn Alone(ctx, _args) {
-        ctx.sync()
-    }
-}
-
 /// Hooks, and hooks again after failures in which nobody died.
 #[test]
 #[ignore = "run by the other tests, as processes of their own"]
@@ -129,7 +122,7 @@ fn fails_and_goes_on() {
             ctx.sync()?;
             if ctx.pid() == 1 {
                 // Sections of its own, of which the others know nothing.
-                (0..round).try_for_each(|_| ctx.exec(1, Alone, Args::none()))?;
+                (0..round).try_for_each(|_| ctx.exec(1, Args::none(), |ctx, _args| ctx.sync()))?;
                 return Err(Error::program("the matrix is singular"));
             }
             ctx.sync()

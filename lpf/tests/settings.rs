@@ -18,7 +18,7 @@ use lpf::tables::{Store, Table};
 fn child_process() {
     let answers = Mutex::new(Vec::new());
     for _ in 0..2 {
-        let run = lpf::exec(2, |ctx, _args| {
+        let run = lpf::exec(2, |ctx| {
             let machine = ctx.probe();
             let l = machine.l(2, 8, &SyncAttr::Default);
             let mut answers = answers.lock().unwrap();
@@ -160,7 +160,7 @@ fn a_setting_that_cannot_be_used_is_refused_with_a_sentence() {
 fn counted(asked: u32) -> String {
     let processes = AtomicU32::new(0);
     let machine = Mutex::new((0, 0));
-    let ended = lpf::exec(asked, |ctx, _args| {
+    let ended = lpf::exec(asked, |ctx| {
         processes.fetch_add(1, Ordering::Relaxed);
         if ctx.pid() == 0 {
             *machine.lock().unwrap() = (ctx.probe().p(), ctx.probe().free_p());
@@ -232,14 +232,12 @@ fn a_number_of_processes_that_cannot_be_is_refused() {
     }
 }
 
-lpf::program! {
-    /// Prints its number of processes, at process 0.
-    fn Counts(ctx, _args) {
-        if ctx.pid() == 0 {
-            println!("{} processes", ctx.nprocs());
-        }
-        ctx.sync()
+/// Prints its number of processes, at process 0.
+fn says_its_processes(ctx: &mut lpf::Context<'_>) -> lpf::Result<()> {
+    if ctx.pid() == 0 {
+        println!("{} processes", ctx.nprocs());
     }
+    ctx.sync()
 }
 
 /// A job of one, whose number 0 asks for three processes twice, and for all.
@@ -250,7 +248,7 @@ fn child_that_is_a_job_of_one() {
     let meeting = lpf::control::rendezvous::Meeting::new(free.unwrap().to_string(), 0, 1);
     let mut member = lpf::Member::new(meeting).unwrap();
     for procs in [lpf::MAX_P, 3, 3] {
-        member.exec(procs, Counts, lpf::Args::none()).unwrap();
+        member.exec(procs, lpf::Args::none(), |ctx, _args| says_its_processes(ctx)).unwrap();
     }
     println!("on threads: {}", counted(2));
 }
@@ -273,16 +271,41 @@ const ONE_OF_FOUR: [&[(&str, &str)]; 4] = [
     &[("LPF_RANK", "2"), ("LPF_SIZE", "4"), ("LPF_MEET", "127.0.0.1:4711")],
 ];
 
+/// What `exec` and `run` say in a process that cannot run alone.
+#[test]
+#[ignore = "run by the other tests, as a process of its own"]
+fn child_that_execs_and_runs() {
+    println!("exec: {}", lpf::exec(2, |ctx| ctx.sync()).unwrap_err());
+    println!("run: {}", lpf::run(|ctx| ctx.sync()).unwrap_err());
+}
+
+#[test]
+#[cfg(not(feature = "mpi"))]
+fn under_a_launcher_whose_backend_is_not_built_in_exec_says_the_same_as_run() {
+    let folder = Folder::new("not-built-in");
+    for launched in &ONE_OF_FOUR[..3] {
+        let (out, err) = child_in("child_that_execs_and_runs", &folder.0, launched);
+        let said = |call: &str| out.lines().find_map(|line| Some(line.split_once(call)?.1));
+        let exec = said("exec: ").unwrap_or_else(|| panic!("{launched:?}: {out}{err}"));
+        let text = "misuse: MPI's or Slurm's launcher started 4 processes: backend \"mpi\"";
+        assert!(exec.starts_with(text), "{launched:?}: {exec}");
+        assert!(exec.contains("build it with --features mpi"), "{launched:?}: {exec}");
+        assert_eq!(said("run: "), Some(exec), "{launched:?}");
+    }
+}
+
 #[test]
 fn exec_is_refused_in_several_processes_as_each_would_run_a_copy() {
     // As `lpf run` and users set the backend, which is not why a closure cannot run there.
     let with_backend =
         ONE_OF_FOUR.iter().map(|launched| [launched, &[("LPF_BACKEND", "tcp")][..]].concat());
-    for launched in ONE_OF_FOUR.iter().map(|launched| launched.to_vec()).chain(with_backend) {
+    // Without MPI the launchers of MPI and Slurm have an error of their own.
+    let alone = &ONE_OF_FOUR[if cfg!(feature = "mpi") { 0 } else { 3 }..];
+    for launched in alone.iter().map(|launched| launched.to_vec()).chain(with_backend) {
         let (out, _) = counts("copies", "2", &launched);
         let text = "exec(2): misuse: this is process 2 of 4 (";
         assert!(out.contains(text), "{launched:?}: {out}");
-        assert!(out.contains("call lpf::run with a type that lpf::program! makes"), "{out}");
+        assert!(out.contains("call lpf::run, with a closure that captures nothing"), "{out}");
         assert!(out.contains("set LPF_BACKEND=threads if each process"), "{out}");
         let wanted = [&launched[..], &[("LPF_BACKEND", "threads")][..]].concat();
         let (out, err) = counts("wanted", "2", &wanted);
@@ -315,7 +338,10 @@ fn a_process_that_has_joined_its_job_may_run_sections_on_threads() {
     let (out, err) = child_in("child_that_is_a_job_of_one", &folder.0, &[("LPF_BACKEND", "tcp")]);
     assert!(out.contains("on threads: 2 of"), "{out}{err}");
     let (out, _) = counts("not-joined", "2", &[("LPF_BACKEND", "tcp")]);
-    assert!(out.contains("exec(2): misuse: LPF_BACKEND is \"tcp\", but a closure"), "{out}");
+    assert!(
+        out.contains("exec(2): misuse: LPF_BACKEND is \"tcp\", but lpf::exec runs on"),
+        "{out}"
+    );
 }
 
 /// The cores of this thread, of a thread that it starts, and of a program that it starts.
@@ -332,7 +358,7 @@ fn cores_here() -> [usize; 3] {
 #[ignore = "run by the other tests, as a process of its own"]
 fn child_that_starts_threads() {
     let cores = lpf::settings::cores();
-    let ended = lpf::exec(4 * cores as u32, |ctx, _args| {
+    let ended = lpf::exec(4 * cores as u32, |ctx| {
         let before = cores_here();
         if ctx.pid() == 0 {
             println!("in the section: {before:?}");
@@ -367,7 +393,7 @@ fn threads_and_programs_that_unpinned_starts_have_all_cores() {
 fn child_that_leaves_a_thread() {
     let cores = lpf::settings::cores();
     let wait = || std::thread::sleep(std::time::Duration::from_secs(600));
-    let ended = lpf::exec(4 * cores as u32, |ctx, _args| {
+    let ended = lpf::exec(4 * cores as u32, |ctx| {
         if ctx.pid() == 1 {
             match std::env::var_os("BY_UNPINNED") {
                 None => drop(std::thread::spawn(wait)),
@@ -411,7 +437,7 @@ fn a_thread_that_inherits_one_core_by_itself_is_reported() {
 #[ignore = "run by the other tests, as a process of its own"]
 fn child_that_is_late() {
     let procs = std::env::var("PROCESSES").unwrap().parse().unwrap();
-    let ended = lpf::exec(procs, |ctx, _args| {
+    let ended = lpf::exec(procs, |ctx| {
         let mut all = lpf::collectives::Collectives::new(ctx)?;
         ctx.sync()?;
         if ctx.pid() + 1 == ctx.nprocs() {

@@ -6,9 +6,9 @@ use std::io::{self, BufRead, Write};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use lpf::measure::task::{Watch, perform};
+use lpf::Pid;
+use lpf::measure::task::{Watch, perform, work};
 use lpf::settings::{Launched, Settings, by_mpi_launcher};
-use lpf::{Args, Pid};
 use serde::{Deserialize, Serialize};
 
 use super::Measurement;
@@ -43,13 +43,6 @@ pub(crate) struct Member {
     pub(super) backend: &'static str,
 }
 
-lpf::program! {
-    /// Nothing: for those that serve, who are told what they run.
-    fn Nothing(_ctx, _args) {
-        Ok(())
-    }
-}
-
 impl Member {
     /// From here on only process 0 goes on: the others serve, and end.
     pub(super) fn enter(&self) -> Result<()> {
@@ -57,7 +50,8 @@ impl Member {
         if self.rank == 0 {
             return Ok(());
         }
-        lpf::run_args(1, Nothing, Args::none())?;
+        // The processes that serve learn from process 0 what they run.
+        lpf::run(|_ctx| Ok(()))?;
         Err(Failure::Failed("process 0 released this process before the job was over".into()))
     }
 
@@ -85,7 +79,7 @@ impl Member {
         order: &M::Order,
         watch: Watch,
     ) -> lpf::Result<M::Found> {
-        perform::<M>(order, watch, |program, args| lpf::run_args(p, program, args))
+        perform::<M>(order, watch, |args| lpf::run_args(p, args, work::<M, _>))
     }
 }
 

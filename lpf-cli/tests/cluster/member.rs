@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-use lpf::control::plane::ControlPlane;
 use lpf::control::rendezvous::{Meeting, Secret};
-use lpf::messages::Transport;
 use lpf::{Args, Context, Error, Lpf, Member, Pid, Result};
 use lpf_core::board::{Board, Topic};
 
@@ -188,17 +186,13 @@ fn compute<L: Lpf>(ctx: &mut Context<'_, L>, line: &Line) -> Result<()> {
 }
 
 /// Hooks, and process 0 says what was measured.
-fn measure<T: Transport<Control = ControlPlane>>(
-    mut member: Member<T>,
-    mut rows: Rows,
-    line: &Line,
-) {
+fn measure(mut member: Member, mut rows: Rows, line: &Line) {
     member.hook(Args::none(), |ctx, _args| measure::all(ctx, &mut rows)).unwrap();
     line.say("rows", &rows.text);
 }
 
 /// Hooks, and says what came of it.
-fn play<T: Transport<Control = ControlPlane>>(mut member: Member<T>, story: Story, line: &Line) {
+fn play(mut member: Member, story: Story, line: &Line) {
     if matches!(story, Story::Count | Story::Ring | Story::Compute) {
         let hooked = member.hook(Args::none(), |ctx, _args| match story {
             Story::Ring => ring(ctx, line, BLOCK),

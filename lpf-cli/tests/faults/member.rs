@@ -4,9 +4,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use lpf::collectives::{Collectives, Sum};
-use lpf::control::plane::ControlPlane;
 use lpf::control::rendezvous::Meeting;
-use lpf::messages::Transport;
 use lpf::{Args, Cause, Context, Error, InboxShape, Lpf, MAX_P, Member, Pid, Result};
 
 use crate::outcome::{GUILTY, Outcome, SIZE};
@@ -192,7 +190,7 @@ fn is_forked(error: &Error) -> bool {
 
 /// A section on threads, as a child may begin one.
 fn on_threads() {
-    let section = lpf::exec(2, |ctx, _args| ctx.sync());
+    let section = lpf::exec(2, |ctx| ctx.sync());
     section.unwrap();
 }
 
@@ -234,7 +232,7 @@ fn forks<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
 }
 
 /// A member that forks inside of a section and between two.
-fn forks_as_a_member<T: Transport<Control = ControlPlane>>(mut member: Member<T>) {
+fn forks_as_a_member(mut member: Member) {
     let parent = std::process::id();
     for _ in 0..2 {
         let hooked = member.hook(Args::none(), |ctx, _args| forks(ctx));
@@ -255,29 +253,27 @@ fn forks_as_a_member<T: Transport<Control = ControlPlane>>(mut member: Member<T>
     say(&format!("well {}", member.rank()));
 }
 
-lpf::program! {
-    /// Process `GUILTY` forks a child that ends. Then it and process 0 fork children that leave the section: one returns,
-    /// the next one panics. All say that they are well in the section whose input is 1.
-    fn ForksInside(ctx, args) {
-        let mut collectives = Collectives::new(ctx)?;
-        if ctx.pid() == GUILTY {
-            fork(on_threads);
-        }
-        if ctx.pid() == 0 || ctx.pid() == GUILTY {
-            for panics in [false, true] {
-                match forked() {
-                    0 if panics => panic!("in a child"),
-                    0 => return Ok(()),
-                    pid => await_child(pid, if ctx.pid() == 0 { RETURNED } else { 1 }),
-                }
+/// Process `GUILTY` forks a child that ends. Then it and process 0 fork children that leave the section: one returns,
+/// the next one panics. All say that they are well in the section whose input is 1.
+fn forks_inside(ctx: &mut lpf::Context<'_>, args: lpf::Args<'_>) -> lpf::Result<()> {
+    let mut collectives = Collectives::new(ctx)?;
+    if ctx.pid() == GUILTY {
+        fork(on_threads);
+    }
+    if ctx.pid() == 0 || ctx.pid() == GUILTY {
+        for panics in [false, true] {
+            match forked() {
+                0 if panics => panic!("in a child"),
+                0 => return Ok(()),
+                pid => await_child(pid, if ctx.pid() == 0 { RETURNED } else { 1 }),
             }
         }
-        let number = args.input.first().map_or(0, |&number| u32::from(number));
-        if collectives.allreduce_value(ctx, &Sum, number)? == 1 {
-            say(&format!("well {}", ctx.pid()));
-        }
-        Ok(())
     }
+    let number = args.input.first().map_or(0, |&number| u32::from(number));
+    if collectives.allreduce_value(ctx, &Sum, number)? == 1 {
+        say(&format!("well {}", ctx.pid()));
+    }
+    Ok(())
 }
 
 /// The status of a child to which `lpf::run` has returned.
@@ -287,14 +283,14 @@ const RETURNED: i32 = 3;
 fn forks_between_runs() {
     let parent = std::process::id();
     for number in 0..2 {
-        let ran = lpf::run_args(MAX_P, ForksInside, Args::input(&[number]));
+        let ran = lpf::run_args(MAX_P, Args::input(&[number]), forks_inside);
         if std::process::id() != parent {
             assert!(ran.unwrap_err().is_fatal());
             std::process::exit(RETURNED);
         }
         ran.unwrap();
         fork(|| {
-            let error = lpf::run(ForksInside).unwrap_err();
+            let error = lpf::run(|ctx| forks_inside(ctx, Args::none())).unwrap_err();
             assert!(error.is_misuse() && error.to_string().contains("was forked from"), "{error}");
             on_threads();
         });
@@ -318,7 +314,7 @@ fn stopped_for(time: Duration) {
 }
 
 /// Hooks, and says what came of it.
-fn play<T: Transport<Control = ControlPlane>>(mut member: Member<T>, fault: &str, place: &str) {
+fn play(mut member: Member, fault: &str, place: &str) {
     say(&format!("there {} {}", member.rank(), std::process::id()));
     if fault == "forks" {
         return forks_as_a_member(member);

@@ -848,22 +848,20 @@ fn processes_that_do_not_join_are_told_of() {
     assert_eq!(stderr(&shell("1", "true")), "");
 }
 
-lpf::program! {
-    /// Counts its processes.
-    fn Count(ctx, _args) {
-        ctx.sync()?;
-        if ctx.pid() == 0 {
-            println!("counted {}", ctx.nprocs());
-        }
-        Ok(())
+/// Counts its processes.
+fn count(ctx: &mut lpf::Context<'_>) -> lpf::Result<()> {
+    ctx.sync()?;
+    if ctx.pid() == 0 {
+        println!("counted {}", ctx.nprocs());
     }
+    Ok(())
 }
 
 /// The program of the next test, which starts this one alone.
 #[test]
 fn member() {
     if std::env::var_os(lpf::launcher::WHERE).is_some() {
-        lpf::run(Count).unwrap();
+        lpf::run(count).unwrap();
     }
 }
 
@@ -939,24 +937,22 @@ fn is_missed(backend: &str, who: &str) {
     assert_in_time(begin.elapsed(), Duration::from_secs(20));
 }
 
-lpf::program! {
-    /// One process computes for ever, from the superstep on that the environment tells.
-    fn Endless(ctx, _args) {
-        for superstep in 0..2 {
-            while std::env::var("ENDLESS").unwrap() == format!("{} {superstep}", ctx.pid()) {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            ctx.sync()?;
+/// One process computes for ever, from the superstep on that the environment tells.
+fn computes_for_ever(ctx: &mut lpf::Context<'_>) -> lpf::Result<()> {
+    for superstep in 0..2 {
+        while std::env::var("ENDLESS").unwrap() == format!("{} {superstep}", ctx.pid()) {
+            std::thread::sleep(Duration::from_millis(10));
         }
-        Ok(())
+        ctx.sync()?;
     }
+    Ok(())
 }
 
 /// The program of the next test, which starts this one alone.
 #[test]
 fn endless() {
     if std::env::var_os("LPF_RANK").is_some() {
-        let ended = lpf::run(Endless);
+        let ended = lpf::run(computes_for_ever);
         assert!(ended.unwrap_err().to_string().contains("LPF_TIMEOUT"));
         lpf::leave();
     }
@@ -1023,22 +1019,20 @@ fn again(options: &[&str], test: &str) -> Command {
     command(&[options, &["--"], &program].concat())
 }
 
-lpf::program! {
-    /// Process 1 is killed between two supersteps.
-    fn Killed(ctx, _args) {
-        ctx.sync()?;
-        if ctx.pid() == 1 {
-            send(std::process::id() as i32, libc::SIGKILL);
-        }
-        ctx.sync()
+/// Process 1 is killed between two supersteps.
+fn killed(ctx: &mut lpf::Context<'_>) -> lpf::Result<()> {
+    ctx.sync()?;
+    if ctx.pid() == 1 {
+        send(std::process::id() as i32, libc::SIGKILL);
     }
+    ctx.sync()
 }
 
 /// The program of the next test, which starts this one alone.
 #[test]
 fn saves_its_state() {
     if std::env::var_os("LPF_RANK").is_some() {
-        let error = lpf::run(Killed).unwrap_err();
+        let error = lpf::run(killed).unwrap_err();
         assert!(error.to_string().starts_with("fatal: process 1, superstep "), "{error}");
         std::thread::sleep(Duration::from_secs(2));
         println!("saved");
@@ -1056,22 +1050,20 @@ fn process_0_survives_all_others_for_as_long_as_it_likes() {
     assert_eq!(output.status.code(), Some(128 + libc::SIGKILL), "{said}");
 }
 
-lpf::program! {
-    /// Process 0 is stopped between two supersteps.
-    fn Stopped(ctx, _args) {
-        ctx.sync()?;
-        if ctx.pid() == 0 {
-            send(std::process::id() as i32, libc::SIGSTOP);
-        }
-        ctx.sync()
+/// Process 0 is stopped between two supersteps.
+fn stopped(ctx: &mut lpf::Context<'_>) -> lpf::Result<()> {
+    ctx.sync()?;
+    if ctx.pid() == 0 {
+        send(std::process::id() as i32, libc::SIGSTOP);
     }
+    ctx.sync()
 }
 
 /// The program of the next test, which starts this one alone.
 #[test]
 fn is_stopped() {
     if std::env::var_os("LPF_RANK").is_some() {
-        let _ = lpf::run(Stopped);
+        let _ = lpf::run(stopped);
     }
 }
 
@@ -1106,22 +1098,20 @@ fn meets_twice() {
     }
 }
 
-lpf::program! {
-    /// Process 1 ends well, while the others wait for it.
-    fn Leaver(ctx, _args) {
-        ctx.sync()?;
-        if ctx.pid() == 1 {
-            std::process::exit(0);
-        }
-        ctx.sync()
+/// Process 1 ends well, while the others wait for it.
+fn leaver(ctx: &mut lpf::Context<'_>) -> lpf::Result<()> {
+    ctx.sync()?;
+    if ctx.pid() == 1 {
+        std::process::exit(0);
     }
+    ctx.sync()
 }
 
 /// The program of the next test, which starts this one alone.
 #[test]
 fn leaves_a_section() {
     if std::env::var_os("LPF_RANK").is_some() {
-        let ended = lpf::run(Leaver);
+        let ended = lpf::run(leaver);
         std::process::exit(if ended.is_err() { 9 } else { 0 });
     }
 }
@@ -1138,28 +1128,26 @@ fn who_ends_well_in_a_section_is_the_root_cause() {
     );
 }
 
-lpf::program! {
-    /// A child that process 0 forks panics, which is not the job's failure. Then process 2 panics.
-    fn Panics(ctx, _args) {
-        ctx.sync()?;
-        if ctx.pid() == 0 {
-            // SAFETY: the child is a copy of this thread; waitpid takes a null status.
-            unsafe {
-                let child = libc::fork();
-                assert!(child != 0, "in a child");
-                assert!(child > 0 && libc::waitpid(child, std::ptr::null_mut(), 0) == child);
-            }
+/// A child that process 0 forks panics, which is not the job's failure. Then process 2 panics.
+fn panics_after_a_child(ctx: &mut lpf::Context<'_>) -> lpf::Result<()> {
+    ctx.sync()?;
+    if ctx.pid() == 0 {
+        // SAFETY: the child is a copy of this thread; waitpid takes a null status.
+        unsafe {
+            let child = libc::fork();
+            assert!(child != 0, "in a child");
+            assert!(child > 0 && libc::waitpid(child, std::ptr::null_mut(), 0) == child);
         }
-        assert!(ctx.pid() != 2, "of process 2's own");
-        ctx.sync()
     }
+    assert!(ctx.pid() != 2, "of process 2's own");
+    ctx.sync()
 }
 
 /// The programs of the next test, which start this one alone.
 #[test]
 fn runs_and_panics() {
     if std::env::var_os(lpf::launcher::WHERE).is_some() {
-        let ended = lpf::run(Panics);
+        let ended = lpf::run(panics_after_a_child);
         std::process::exit(if ended.is_err() { 9 } else { 0 });
     }
 }
@@ -1168,8 +1156,7 @@ fn runs_and_panics() {
 fn hooks_and_panics() {
     if std::env::var_os(lpf::launcher::WHERE).is_some() {
         let mut member = lpf::Member::launched().unwrap();
-        let hooked =
-            member.hook(lpf::Args::none(), |ctx, args| lpf::Program::run(Panics, ctx, args));
+        let hooked = member.hook(lpf::Args::none(), |ctx, _args| panics_after_a_child(ctx));
         assert!(hooked.is_err());
         // As a program that saves what it has, and ends well.
         std::process::exit(if member.rank() == 2 { 0 } else { 9 });
@@ -1231,16 +1218,14 @@ fn cut_off() {
     }
 }
 
-lpf::program! {
-    /// A process loses its connections to all others.
-    fn CutOff(ctx, _args) {
-        ctx.sync()?;
-        if std::env::var("CUT_OFF") == Ok(ctx.pid().to_string()) {
-            cut_off();
-        }
-        ctx.sync()?;
-        ctx.sync()
+/// A process loses its connections to all others.
+fn loses_its_connections(ctx: &mut lpf::Context<'_>) -> lpf::Result<()> {
+    ctx.sync()?;
+    if std::env::var("CUT_OFF") == Ok(ctx.pid().to_string()) {
+        cut_off();
     }
+    ctx.sync()?;
+    ctx.sync()
 }
 
 /// The programs of the next test, which start this one alone.
@@ -1248,7 +1233,7 @@ lpf::program! {
 fn is_cut_off() {
     if std::env::var_os("CUT_OFF").is_some() {
         INHERITED.get_or_init(open_descriptors);
-        let ended = lpf::run(CutOff);
+        let ended = lpf::run(loses_its_connections);
         std::process::exit(if ended.is_err() { 9 } else { 0 });
     }
 }
@@ -1315,33 +1300,31 @@ fn inside(what: &str, command: &mut Command) {
     }
 }
 
-lpf::program! {
-    /// A process starts other programs that use LPF, with its environment or without what tells its place.
-    fn Starts(ctx, _args) {
-        ctx.sync()?;
-        if std::env::var("STARTS") == Ok(ctx.pid().to_string()) {
-            let this = || {
-                let mut command = Command::new(std::env::current_exe().unwrap());
-                command.args(["--exact", "counts", "--nocapture", "--quiet"]).env("COUNTS", "1");
-                command.env("LPF_PROCS", "3");
-                command
-            };
-            inside("inherits", &mut this());
-            inside("alone", lpf::alone(&mut this()));
-            let lpf = env!("CARGO_BIN_EXE_lpf");
-            inside("probe", Command::new(lpf).args(["probe", "--quick", "--seconds", "0.1"]));
-            let echo = format!("echo {RANK} of 2");
-            inside("job", Command::new(lpf).args(["run", "-n", "2", "--tag", "sh", "-c", &echo]));
-        }
-        ctx.sync()
+/// A process starts other programs that use LPF, with its environment or without what tells its place.
+fn starts_programs(ctx: &mut lpf::Context<'_>) -> lpf::Result<()> {
+    ctx.sync()?;
+    if std::env::var("STARTS") == Ok(ctx.pid().to_string()) {
+        let this = || {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args(["--exact", "counts", "--nocapture", "--quiet"]).env("COUNTS", "1");
+            command.env("LPF_PROCS", "3");
+            command
+        };
+        inside("inherits", &mut this());
+        inside("alone", lpf::alone(&mut this()));
+        let lpf = env!("CARGO_BIN_EXE_lpf");
+        inside("probe", Command::new(lpf).args(["probe", "--quick", "--seconds", "0.1"]));
+        let echo = format!("echo {RANK} of 2");
+        inside("job", Command::new(lpf).args(["run", "-n", "2", "--tag", "sh", "-c", &echo]));
     }
+    ctx.sync()
 }
 
 /// The programs of the next tests, which start this one alone.
 #[test]
 fn starts() {
     if std::env::var_os("STARTS").is_some() {
-        lpf::run(Starts).unwrap();
+        lpf::run(starts_programs).unwrap();
         println!("the job goes on");
     }
 }
@@ -1349,14 +1332,14 @@ fn starts() {
 #[test]
 fn counts() {
     if std::env::var_os("COUNTS").is_some() {
-        match lpf::run(Count) {
+        match lpf::run(count) {
             Ok(()) => println!("it ran"),
             Err(error) => println!("said {error}"),
         }
     }
 }
 
-/// What [`Starts`] has said, whose process `rank` has started other programs.
+/// What [`starts_programs`] has said, whose process `rank` has started other programs.
 fn starts_others(rank: &str, command: &mut Command) {
     let output = command.env("STARTS", rank).output().unwrap();
     let (out, said) = (stdout(&output), stderr(&output));
@@ -1403,7 +1386,7 @@ fn programs_that_follow_each_other_in_a_process_may_each_join() {
 #[test]
 fn cannot_meet() {
     if std::env::var_os("CANNOT_MEET").is_some() {
-        println!("said: {}", lpf::run(Count).unwrap_err());
+        println!("said: {}", lpf::run(count).unwrap_err());
     }
 }
 
@@ -1526,39 +1509,37 @@ fn ctrl_c_at_a_terminal_comes_once_to_each() {
     assert_eq!(seen.matches("got").count(), 2, "{seen}");
 }
 
-lpf::program! {
-    /// Process 1 puts more than 2^31 bytes into process 0's memory, in one put, and gets them back in one
-    /// get. Looked at are the ends, and places on both sides of 2^31.
-    fn Large(ctx, _args) {
-        const BYTES: usize = (1 << 31) + 4099;
-        let marks = || [0, 1, (1 << 31) - 1, 1 << 31, BYTES - 1].into_iter().zip(1..);
-        ctx.resize(2, 4)?;
-        ctx.sync()?;
-        let mut area = ctx.area::<u8>(BYTES)?;
-        ctx.sync()?;
-        if ctx.pid() == 1 {
-            marks().for_each(|(at, mark)| ctx.write(&mut area)[at] = mark);
-            ctx.put(&area, .., 0, &area, 0)?;
-        }
-        ctx.sync()?;
-        marks().for_each(|(at, mark)| assert_eq!(ctx.read(&area)[at], mark, "byte {at}"));
-        if ctx.pid() == 1 {
-            ctx.write(&mut area).fill(0xff);
-            ctx.get(0, &area, .., &area, 0)?;
-        }
-        ctx.sync()?;
-        marks().for_each(|(at, mark)| assert_eq!(ctx.read(&area)[at], mark, "byte {at}"));
-        let others = ctx.read(&area).iter().filter(|&&byte| byte != 0).count();
-        assert_eq!(others, marks().count());
-        ctx.sync()
+/// Process 1 puts more than 2^31 bytes into process 0's memory, in one put, and gets them back in one
+/// get. Looked at are the ends, and places on both sides of 2^31.
+fn large(ctx: &mut lpf::Context<'_>) -> lpf::Result<()> {
+    const BYTES: usize = (1 << 31) + 4099;
+    let marks = || [0, 1, (1 << 31) - 1, 1 << 31, BYTES - 1].into_iter().zip(1..);
+    ctx.resize(2, 4)?;
+    ctx.sync()?;
+    let mut area = ctx.area::<u8>(BYTES)?;
+    ctx.sync()?;
+    if ctx.pid() == 1 {
+        marks().for_each(|(at, mark)| ctx.write(&mut area)[at] = mark);
+        ctx.put(&area, .., 0, &area, 0)?;
     }
+    ctx.sync()?;
+    marks().for_each(|(at, mark)| assert_eq!(ctx.read(&area)[at], mark, "byte {at}"));
+    if ctx.pid() == 1 {
+        ctx.write(&mut area).fill(0xff);
+        ctx.get(0, &area, .., &area, 0)?;
+    }
+    ctx.sync()?;
+    marks().for_each(|(at, mark)| assert_eq!(ctx.read(&area)[at], mark, "byte {at}"));
+    let others = ctx.read(&area).iter().filter(|&&byte| byte != 0).count();
+    assert_eq!(others, marks().count());
+    ctx.sync()
 }
 
 /// The program of the next test, which starts this one alone.
 #[test]
 fn is_large() {
     if std::env::var_os(lpf::launcher::WHERE).is_some() {
-        lpf::run(Large).unwrap();
+        lpf::run(large).unwrap();
         println!("all of it has arrived");
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use lpf_conformance::{allowed, assert_in_time};
 
 use super::{
-    Count, PATIENCE, again, command, last, limited, run, send, starts_others, stderr, stdout,
+    PATIENCE, again, command, count, last, limited, run, send, starts_others, stderr, stdout,
 };
 
 #[test]
@@ -140,7 +140,7 @@ fn nor_does_it_under_a_launcher_of_mpi_itself() {
 #[test]
 fn runs_or_is_a_member() {
     match std::env::var("OMPI_COMM_WORLD_RANK").or(std::env::var("PMI_RANK")).as_deref() {
-        Ok("0") => println!("said: {}", lpf::run(Count).unwrap_err()),
+        Ok("0") => println!("said: {}", lpf::run(count).unwrap_err()),
         Ok(_) => {
             let world = lpf::mpi::World::init(PATIENCE).unwrap();
             println!("said: {}", lpf::Member::of_world(world).unwrap_err());

@@ -6,10 +6,10 @@ use lpf_core::machine::{Growth, Parameters};
 use lpf_core::{Args, Context, Lpf, Pid, Result};
 use serde::{Deserialize, Serialize};
 
-use super::task::{Perform, Task, Watch, perform, unwatched};
+use super::task::{Task, Watch, perform, unwatched};
 use super::{Alone, Measured, Plan, measure};
 
-/// Measures g and l; the program of [`measured_now`].
+/// Measures g and l; the task of [`measured_now`].
 #[derive(Clone, Copy, Debug)]
 pub struct Now;
 
@@ -30,15 +30,15 @@ impl Task for Now {
 }
 
 /// The parameters for a section of `procs` processes of a job under `LPF_PROBE`: g and l, measured for about `time` in
-/// a section of their own. Process 0 calls it. It begins that section by `exec`, which gets the program and its
-/// arguments, without checked mode.
+/// a section of their own. Process 0 calls it. It begins that section by `exec`, which gets the arguments for
+/// [`work`](super::task::work), without checked mode.
 ///
 /// # Errors
 /// Those of `exec`.
 pub fn measured_now(
     procs: Pid,
     time: Duration,
-    exec: impl FnOnce(Perform<Now>, Args<'_>) -> Result<()>,
+    exec: impl FnOnce(Args<'_>) -> Result<Measured>,
 ) -> Result<Parameters> {
     let plan = Plan::new(procs, Growth::MessagePassing, time, false);
     let order = Order { alone: Alone::measure(&plan, &|| false), plan };

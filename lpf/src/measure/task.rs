@@ -1,16 +1,14 @@
 //! Measuring inside a section for a caller outside of it, on any backend.
 //!
-//! Closures do not travel between processes, so a section gets its work as a type, a [`Task`]. Process 0 sends its order
-//! to the others, because they may run on another host, with other memory and caches. The result of process 0 goes back
-//! to the caller through a variable of its thread.
+//! Captured variables do not travel between processes, so a section gets its work as a type, a [`Task`]. Process 0 sends
+//! its order to the others, because they may run on another host, with other memory and caches. It finds the caller's
+//! watch in a variable of its thread.
 
-use std::any::Any;
 use std::cell::RefCell;
-use std::marker::PhantomData;
 use std::rc::Rc;
 use std::time::Duration;
 
-use lpf_core::{Args, Cause, Context, Error, Lpf, Program, Result};
+use lpf_core::{Args, Context, Error, Lpf, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -43,51 +41,34 @@ pub trait Task: Copy + Send + Sync + 'static {
     ) -> Result<Self::Found>;
 }
 
-/// The program of a task.
-#[derive(Clone, Copy, Debug)]
-pub struct Perform<T>(PhantomData<fn() -> T>);
-
 thread_local! {
     static WATCH: RefCell<Watch> = RefCell::new(unwatched());
-    static FOUND: RefCell<Option<Box<dyn Any>>> = const { RefCell::new(None) };
 }
 
-// Hidden from hints about other types: it is the measuring commands' own.
-#[diagnostic::do_not_recommend]
-impl<T: Task> Program for Perform<T> {
-    fn run<L: Lpf>(self, ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
-        let order = from_first(ctx, args.input)?;
-        let order = serde_json::from_slice(&order).map_err(Error::setting)?;
-        if ctx.pid() != 0 {
-            return T::run(ctx, &order, &unwatched()).map(|_| ());
-        }
-        // Process 0 of a section is the thread that began it.
-        let watch = WATCH.with_borrow(Watch::clone);
-        let found = T::run(ctx, &order, &watch)?;
-        FOUND.set(Some(Box::new(found)));
-        Ok(())
-    }
+/// The work of one process of a section for a task. Process 0 gets the order as its input.
+///
+/// # Errors
+/// As [`Task::run`], and *misuse* for an order that cannot be read.
+pub fn work<T: Task, L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<T::Found> {
+    let order = from_first(ctx, args.input)?;
+    let order = serde_json::from_slice(&order).map_err(Error::setting)?;
+    // Process 0 of a section is the thread that began it.
+    let watch = if ctx.pid() == 0 { WATCH.with_borrow(Watch::clone) } else { unwatched() };
+    T::run(ctx, &order, &watch)
 }
 
-/// Performs a task in a section, which `exec` begins with the program and the arguments that it is given.
+/// Performs a task in a section, which `exec` begins with the arguments that it is given, for [`work`].
 ///
 /// # Errors
 /// Those of `exec`.
 pub fn perform<T: Task>(
     order: &T::Order,
     watch: Watch,
-    exec: impl FnOnce(Perform<T>, Args<'_>) -> Result<()>,
+    exec: impl FnOnce(Args<'_>) -> Result<T::Found>,
 ) -> Result<T::Found> {
     let input = serde_json::to_vec(order).map_err(Error::setting)?;
     WATCH.set(watch);
-    FOUND.set(None);
-    let ended = exec(Perform(PhantomData), Args::input(&input));
+    let found = exec(Args::input(&input));
     WATCH.set(unwatched());
-    let found = FOUND.take();
-    ended?;
-    let found = found.and_then(|found| found.downcast().ok());
-    found.map(|found| *found).ok_or_else(|| {
-        let (what, reason) = ("a measurement".into(), "its section did not run".into());
-        Error::refused(Cause::Refused { what, reason })
-    })
+    found
 }

@@ -1,0 +1,358 @@
+//! The engine of programs: any of those that are built in, chosen at run time.
+
+#![allow(unsafe_code)]
+
+use std::time::Duration;
+
+use lpf_control::plane::ControlPlane;
+use lpf_core::arrivals::{Arrival, InboxShape, InboxSlot, Link, Travel};
+use lpf_core::process::Maker;
+use lpf_core::runtime::links::OpenLink;
+use lpf_core::runtime::{
+    Announced, Engine, LocalState, Process, Purpose, Registrations, Room, Section, Tables,
+};
+use lpf_core::waits::Consult;
+use lpf_core::{Args, Awaited, Error, Machine, Pid, Result, Slot, SyncAttr, Traffic, run_section};
+use lpf_messages::Messages;
+use lpf_pthreads::ThreadEngine;
+use lpf_tcp::sockets::Sockets;
+
+pub use self::board::AnyBoard;
+pub(crate) use self::job::AnyJob;
+use crate::Context;
+
+mod board;
+mod job;
+
+/// One of the engines that are built in.
+///
+/// A call through it costs one branch more than a call of the engine inside. Put, get and registration of memory do not
+/// reach an engine.
+#[derive(Debug)]
+pub enum AnyEngine {
+    /// Shared memory.
+    Threads(ThreadEngine),
+    /// Messages over TCP.
+    Tcp(Box<Messages<Sockets<ControlPlane>>>),
+    /// Messages over MPI.
+    #[cfg(feature = "mpi")]
+    Mpi(Box<Messages<lpf_mpi::Mpi<ControlPlane>>>),
+}
+
+impl From<ThreadEngine> for AnyEngine {
+    fn from(engine: ThreadEngine) -> Self {
+        AnyEngine::Threads(engine)
+    }
+}
+
+impl From<Messages<Sockets<ControlPlane>>> for AnyEngine {
+    fn from(engine: Messages<Sockets<ControlPlane>>) -> Self {
+        AnyEngine::Tcp(Box::new(engine))
+    }
+}
+
+#[cfg(feature = "mpi")]
+impl From<Messages<lpf_mpi::Mpi<ControlPlane>>> for AnyEngine {
+    fn from(engine: Messages<lpf_mpi::Mpi<ControlPlane>>) -> Self {
+        AnyEngine::Mpi(Box::new(engine))
+    }
+}
+
+/// Runs `f` as one process of a section.
+pub(crate) fn run<E, F, R>(process: Process<E>, args: Args<'_>, f: F) -> Result<R>
+where
+    E: Engine + Into<AnyEngine>,
+    F: for<'s> FnOnce(&mut Context<'s>, Args<'_>) -> Result<R>,
+{
+    run_section(process.map(Into::into), args, f)
+}
+
+/// Evaluates an expression for the engine inside, whichever it is.
+macro_rules! inside {
+    ($any:expr, $engine:ident => $result:expr) => {
+        match $any {
+            AnyEngine::Threads($engine) => $result,
+            AnyEngine::Tcp($engine) => $result,
+            #[cfg(feature = "mpi")]
+            AnyEngine::Mpi($engine) => $result,
+        }
+    };
+}
+
+// SAFETY: each method is that of the engine inside, which keeps the promise; a process has the same engine inside from
+// its beginning to its end, and all processes of a section have the same kind.
+unsafe impl Engine for AnyEngine {
+    type Board = AnyBoard;
+    /// Of threads; messages prepare nothing.
+    type Prepared = Option<<ThreadEngine as Engine>::Prepared>;
+
+    #[inline]
+    fn maker(&self) -> Maker {
+        inside!(self, engine => engine.maker())
+    }
+
+    fn strict(&self) -> bool {
+        inside!(self, engine => engine.strict())
+    }
+
+    fn now(&self) -> Duration {
+        inside!(self, engine => engine.now())
+    }
+
+    fn machine(&self, local: &LocalState) -> Machine {
+        inside!(self, engine => engine.machine(local))
+    }
+
+    fn board(&self, local: &LocalState) -> AnyBoard {
+        match self {
+            AnyEngine::Threads(engine) => AnyBoard::Threads(engine.board(local)),
+            AnyEngine::Tcp(engine) => AnyBoard::Control(engine.board(local)),
+            #[cfg(feature = "mpi")]
+            AnyEngine::Mpi(engine) => AnyBoard::Control(engine.board(local)),
+        }
+    }
+
+    fn memory_is_quiet(&self) -> bool {
+        inside!(self, engine => engine.memory_is_quiet())
+    }
+
+    fn traffic(&self) -> Option<Traffic> {
+        inside!(self, engine => engine.traffic())
+    }
+
+    fn room(&mut self) -> impl Room + '_ {
+        AnyRoom(self)
+    }
+
+    #[inline]
+    fn meet(
+        &mut self,
+        tables: &mut Tables,
+        purpose: Purpose,
+        attr: SyncAttr<'_>,
+    ) -> Result<Announced> {
+        inside!(self, engine => engine.meet(tables, purpose, attr))
+    }
+
+    #[inline]
+    fn end_barrier(&mut self, tables: &mut Tables, purpose: Purpose) -> Result<()> {
+        inside!(self, engine => engine.end_barrier(tables, purpose))
+    }
+
+    /// As threads need it: which engine is inside is not known here.
+    #[inline]
+    fn bound<R>(f: impl FnOnce() -> R) -> R {
+        ThreadEngine::bound(f)
+    }
+
+    fn check_superstep(&mut self, tables: &mut Tables) -> Result<()> {
+        inside!(self, engine => engine.check_superstep(tables))
+    }
+
+    fn registrations(&self) -> impl Iterator<Item = Registrations> {
+        // The iterators differ in their types, so it is a chain of one that exists and others that do not.
+        let (mut threads, mut tcp) = (None, None);
+        #[cfg(feature = "mpi")]
+        let mut mpi = None;
+        match self {
+            AnyEngine::Threads(engine) => threads = Some(engine.registrations()),
+            AnyEngine::Tcp(engine) => tcp = Some(engine.registrations()),
+            #[cfg(feature = "mpi")]
+            AnyEngine::Mpi(engine) => mpi = Some(engine.registrations()),
+        }
+        let all = threads.into_iter().flatten().chain(tcp.into_iter().flatten());
+        #[cfg(feature = "mpi")]
+        let all = all.chain(mpi.into_iter().flatten());
+        all
+    }
+
+    fn agreed_requests(&self) -> usize {
+        inside!(self, engine => engine.agreed_requests())
+    }
+
+    fn agrees_on_abandoned(&self, local: &LocalState) -> bool {
+        inside!(self, engine => engine.agrees_on_abandoned(local))
+    }
+
+    #[inline]
+    fn complete(
+        &mut self,
+        tables: &mut Tables,
+        announced: Announced,
+        found: Result<()>,
+    ) -> Result<()> {
+        inside!(self, engine => engine.complete(tables, announced, found))
+    }
+
+    fn apply(&mut self, tables: &mut Tables, announced: Announced) -> Result<()> {
+        inside!(self, engine => engine.apply(tables, announced))
+    }
+
+    fn forget_abandoned(&mut self, local: &LocalState) {
+        inside!(self, engine => engine.forget_abandoned(local));
+    }
+
+    #[inline]
+    fn end_superstep(&mut self, superstep: u64) {
+        inside!(self, engine => engine.end_superstep(superstep));
+    }
+
+    fn declare(&mut self, local: &LocalState, error: Error) -> Error {
+        inside!(self, engine => engine.declare(local, error))
+    }
+
+    fn give_up(&mut self, tables: &mut Tables) {
+        inside!(self, engine => engine.give_up(tables));
+    }
+
+    fn exec(
+        &mut self,
+        local: &LocalState,
+        procs: Pid,
+        args: Args<'_>,
+        section: impl Section<Self>,
+        own: impl FnOnce(Process<Self>, Args<'_>) -> Result<()>,
+    ) -> Result<()> {
+        inside!(self, engine => engine.exec(
+            local,
+            procs,
+            args,
+            move |process, args| section(process.map(AnyEngine::from), args),
+            |process, args| own(process.map(AnyEngine::from), args),
+        ))
+    }
+
+    fn prepare_rehook(&mut self, local: &LocalState) -> Result<Self::Prepared> {
+        match self {
+            AnyEngine::Threads(engine) => engine.prepare_rehook(local).map(Some),
+            AnyEngine::Tcp(engine) => engine.prepare_rehook(local).map(|()| None),
+            #[cfg(feature = "mpi")]
+            AnyEngine::Mpi(engine) => engine.prepare_rehook(local).map(|()| None),
+        }
+    }
+
+    fn rehook(&mut self, local: &LocalState, prepared: Self::Prepared) -> Result<Process<Self>> {
+        match self {
+            AnyEngine::Threads(engine) => {
+                let prepared = prepared.expect("this engine prepared it");
+                Ok(engine.rehook(local, prepared)?.map(AnyEngine::from))
+            }
+            AnyEngine::Tcp(engine) => Ok(engine.rehook(local, ())?.map(AnyEngine::from)),
+            #[cfg(feature = "mpi")]
+            AnyEngine::Mpi(engine) => Ok(engine.rehook(local, ())?.map(AnyEngine::from)),
+        }
+    }
+
+    fn leave(&mut self, tables: &mut Tables, has_failed: bool) {
+        inside!(self, engine => engine.leave(tables, has_failed));
+    }
+
+    fn add_inbox(&mut self, tables: &mut Tables, shape: InboxShape) -> Result<InboxSlot> {
+        inside!(self, engine => engine.add_inbox(tables, shape))
+    }
+
+    fn remove_inbox(&mut self, tables: &mut Tables, inbox: InboxSlot) -> Result<()> {
+        inside!(self, engine => engine.remove_inbox(tables, inbox))
+    }
+
+    fn open(
+        &mut self,
+        tables: &mut Tables,
+        inbox: InboxSlot,
+        ring: u32,
+        peer: Pid,
+        peer_ring: u32,
+    ) -> Result<Link> {
+        inside!(self, engine => engine.open(tables, inbox, ring, peer, peer_ring))
+    }
+
+    fn close(&mut self, tables: &mut Tables, link: Link) -> Result<()> {
+        inside!(self, engine => engine.close(tables, link))
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        tables: &mut Tables,
+        link: Link,
+        src: Slot,
+        src_offset: usize,
+        bytes: usize,
+        travel: Travel,
+    ) -> Result<()> {
+        inside!(self, engine => engine.send(tables, link, src, src_offset, bytes, travel))
+    }
+
+    fn offer(
+        &mut self,
+        tables: &mut Tables,
+        link: Link,
+        slot: Slot,
+        offset: usize,
+        bytes: usize,
+    ) -> Result<u64> {
+        inside!(self, engine => engine.offer(tables, link, slot, offset, bytes))
+    }
+
+    fn landing_pays_from(&self, link: &OpenLink) -> usize {
+        inside!(self, engine => engine.landing_pays_from(link))
+    }
+
+    fn longest_part(&self, link: &OpenLink) -> usize {
+        inside!(self, engine => engine.longest_part(link))
+    }
+
+    #[inline]
+    fn arrival(&self, link: &OpenLink, nth: u64) -> Arrival {
+        inside!(self, engine => engine.arrival(link, nth))
+    }
+
+    #[inline]
+    fn released(&mut self, link: &mut OpenLink) {
+        inside!(self, engine => engine.released(link));
+    }
+
+    fn report_releases(&mut self, tables: &mut Tables) -> Result<()> {
+        inside!(self, engine => engine.report_releases(tables))
+    }
+
+    fn poll(&mut self, tables: &mut Tables, awaited: Awaited<'_>) -> Result<bool> {
+        inside!(self, engine => engine.poll(tables, awaited))
+    }
+
+    fn wait_for(&mut self, tables: &mut Tables, awaited: Awaited<'_>) -> Result<()> {
+        inside!(self, engine => engine.wait_for(tables, awaited))
+    }
+
+    fn consult<R>(
+        &mut self,
+        tables: &mut Tables,
+        wait: Consult<'_>,
+        found: impl FnMut() -> Result<Option<R>>,
+    ) -> Result<R> {
+        inside!(self, engine => engine.consult(tables, wait, found))
+    }
+}
+
+/// The room of the engine inside.
+struct AnyRoom<'a>(&'a mut AnyEngine);
+
+impl Room for AnyRoom<'_> {
+    fn for_slots(
+        &mut self,
+        local: &mut LocalState,
+        slots: usize,
+        reserve: impl FnOnce(&mut LocalState) -> Result<()>,
+    ) -> Result<()> {
+        inside!(self.0, engine => engine.room().for_slots(local, slots, reserve))
+    }
+
+    fn for_requests(
+        &mut self,
+        local: &mut LocalState,
+        requests: usize,
+        reserve: impl FnOnce(&mut LocalState) -> Result<()>,
+    ) -> Result<()> {
+        inside!(self.0, engine => engine.room().for_requests(local, requests, reserve))
+    }
+}
