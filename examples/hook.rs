@@ -1,30 +1,26 @@
 //! Threads that exist already, here of the standard library, run an SPMD function together.
 
 use lpf::threads::Team;
-use lpf::{Args, Context, Lpf, Result};
+use lpf::{Context, Lpf, Result};
 
-/// Every process brings a number in its input and gets the largest as its output.
-fn largest<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
+/// The largest of the numbers that the processes bring.
+fn largest<L: Lpf>(ctx: &mut Context<'_, L>, number: u32) -> Result<u32> {
     let (mut own, all) = ctx.alloc((1, ctx.nprocs() as usize))?;
-    ctx.write(&mut own).copy_from_slice(args.input);
+    ctx.write(&mut own)[0] = number;
     for to in 0..ctx.nprocs() {
         ctx.put(&own, .., to, &all, ctx.pid() as usize)?;
     }
     ctx.sync()?;
-    args.output[0] = *ctx.read(&all).iter().max().expect("at least one process");
-    Ok(())
+    Ok(*ctx.read(&all).iter().max().expect("at least one process"))
 }
 
 fn main() -> Result<()> {
     let numbers = [3, 14, 15];
     let team = Team::new(3)?;
-    let join = |pid: usize| -> Result<u8> {
-        let mut answer = [0];
+    let join = |pid: usize| -> Result<u32> {
+        // An Init can hook any number of times.
         let mut init = team.join(pid as u32)?;
-        // An Init can hook any number of times; each process hands in its own arguments.
-        let args = Args::in_out(&numbers[pid..=pid], &mut answer);
-        init.hook(args, largest)?;
-        Ok(answer[0])
+        init.hook(|ctx| largest(ctx, numbers[pid]))
     };
     std::thread::scope(|scope| {
         let threads = [0, 1, 2].map(|pid| scope.spawn(move || join(pid)));

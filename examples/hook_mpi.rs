@@ -4,21 +4,20 @@
 use std::time::Duration;
 
 use lpf::mpi::World;
-use lpf::{Args, Context, Lpf, Member, Result};
+use lpf::{Context, Member, Result};
 use mpi::collective::SystemOperation;
 use mpi::topology::Color;
 use mpi::traits::{Communicator, CommunicatorCollectives};
 
-/// Every process brings a number in its input and gets the sum as its output.
-fn sum<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
+/// The sum of the numbers that the processes bring.
+fn sum(ctx: &mut Context<'_>, number: u64) -> Result<u64> {
     let (mut own, all) = ctx.alloc((1, ctx.nprocs() as usize))?;
-    ctx.write(&mut own).copy_from_slice(args.input);
+    ctx.write(&mut own)[0] = number;
     for to in 0..ctx.nprocs() {
         ctx.put(&own, .., to, &all, ctx.pid() as usize)?;
     }
     ctx.sync()?;
-    args.output[0] = ctx.read(&all).iter().sum();
-    Ok(())
+    Ok(ctx.read(&all).iter().sum())
 }
 
 fn main() -> Result<()> {
@@ -26,14 +25,13 @@ fn main() -> Result<()> {
     let started = mpi::initialize_with_threading(mpi::Threading::Funneled);
     let world = started.as_ref().expect("MPI starts").0.world();
     let half = world.split_by_color(Color::with_value(world.rank() % 2)).expect("a half");
-    let mut answer = [0];
     let communicator = World::of_communicator(&half, Duration::from_secs(60))?;
     let mut member = Member::of_world(communicator)?;
-    member.hook(Args::in_out(&[world.rank() as u8], &mut answer), sum)?;
+    let answer = member.hook(|ctx| sum(ctx, world.rank() as u64))?;
     // From here on `half` is MPI's alone.
     drop(member);
     let mut all = 0;
-    half.all_reduce_into(&answer[0], &mut all, SystemOperation::max());
-    println!("process {}: the sum of my half is {}, MPI has {all}", world.rank(), answer[0]);
+    half.all_reduce_into(&answer, &mut all, SystemOperation::max());
+    println!("process {}: the sum of my half is {answer}, MPI has {all}", world.rank());
     Ok(())
 }

@@ -2,18 +2,17 @@
 //! `for rank in 0 1 2 3; do target/release/examples/hook_tcp $rank 4 127.0.0.1:4711 & done; wait`
 
 use lpf::control::rendezvous::{Meeting, Secret};
-use lpf::{Args, Context, Lpf, Member, Result};
+use lpf::{Context, Member, Result};
 
-/// Every process brings a number in its input and gets the largest as its output.
-fn largest<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
+/// The largest of the numbers that the processes bring.
+fn largest(ctx: &mut Context<'_>, number: u32) -> Result<u32> {
     let (mut own, all) = ctx.alloc((1, ctx.nprocs() as usize))?;
-    ctx.write(&mut own).copy_from_slice(args.input);
+    ctx.write(&mut own)[0] = number;
     for to in 0..ctx.nprocs() {
         ctx.put(&own, .., to, &all, ctx.pid() as usize)?;
     }
     ctx.sync()?;
-    args.output[0] = *ctx.read(&all).iter().max().expect("at least one process");
-    Ok(())
+    Ok(*ctx.read(&all).iter().max().expect("at least one process"))
 }
 
 fn main() -> Result<()> {
@@ -30,10 +29,9 @@ fn main() -> Result<()> {
     meeting.secret = std::env::var("LPF_SECRET").ok().map(Secret::new).transpose()?;
     let mut member = Member::new(meeting)?;
     for round in 1..4 {
-        let own = 10 * round + rank as u8;
-        let mut answer = [0];
-        member.hook(Args::in_out(&[own], &mut answer), largest)?;
-        println!("round {round}: {rank} brought {own}, the largest is {}", answer[0]);
+        let own = 10 * round + rank;
+        let answer = member.hook(|ctx| largest(ctx, own))?;
+        println!("round {round}: {rank} brought {own}, the largest is {answer}");
     }
     Ok(()) // here the member leaves the job
 }

@@ -1,22 +1,19 @@
 //! A library function allocates in a context of its own. The caller's slots, queue and pending
 //! requests do not change.
 
-use lpf::{Args, Context, Lpf, Result};
+use lpf::{Context, Lpf, Result};
 
 /// The sum over all processes, as a library function. Collective.
 fn sum<L: Lpf>(ctx: &mut Context<'_, L>, own: u64) -> Result<u64> {
-    let mut total = 0;
-    ctx.rehook(Args::none(), |ctx, _args| {
+    ctx.rehook(|ctx| {
         let (mut mine, all) = ctx.alloc((1, ctx.nprocs() as usize))?;
         ctx.write(&mut mine)[0] = own;
         for to in 0..ctx.nprocs() {
             ctx.put(&mine, .., to, &all, ctx.pid() as usize)?;
         }
         ctx.sync()?;
-        total = ctx.read(&all).iter().sum();
-        Ok(())
-    })?;
-    Ok(total)
+        Ok(ctx.read(&all).iter().sum())
+    })
 }
 
 fn main() -> Result<()> {

@@ -970,7 +970,7 @@ fn a_probe_of_many_processes_saves_the_cheaper_way_to_exchange() {
 fn a_program_on_tcp() {
     let meeting = lpf::control::rendezvous::Meeting::new("127.0.0.1:4000", 0, 1);
     let mut member = lpf::Member::new(meeting).unwrap();
-    let told = member.hook(lpf::Args::none(), |ctx, _args| {
+    let told = member.hook(|ctx| {
         println!("l is {:?}", ctx.probe().origin());
         Ok(())
     });

@@ -121,7 +121,7 @@ macro_rules! primitives {
                 exec_hands_input_to_process_0_and_returns_its_output,
                 exec_gives_at_most_what_is_available,
                 hook_passes_each_process_its_own_arguments,
-                rehook_passes_each_process_its_own_arguments,
+                rehook_returns_each_process_its_own_value,
                 rehook_gives_a_pristine_context,
                 requests_of_the_parent_stay_pending_across_rehook,
                 rehooks_nest,

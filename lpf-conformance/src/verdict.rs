@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use lpf_core::{Args, Context, Error, Lpf, Pid, Result};
+use lpf_core::{Context, Error, Lpf, Pid, Result};
 
 /// The bound within which others learn of a failure; multiplied by what the harness says.
 pub(crate) const BOUND: Duration = Duration::from_secs(SLOWDOWN as u64);
@@ -110,7 +110,7 @@ pub(crate) fn failing_rehook<L: Lpf, R>(
     f: impl for<'r> FnOnce(&mut Context<'r, L>) -> Result<R>,
 ) -> (Option<R>, Error) {
     let mut seen = None;
-    let result = ctx.rehook(Args::none(), |inner, _args| {
+    let result = ctx.rehook(|inner| {
         seen = Some(f(inner)?);
         Ok(())
     });

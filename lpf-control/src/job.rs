@@ -125,7 +125,7 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
         result
     }
 
-    /// Runs `f` on all processes of the job, which call this together, each with its own arguments. It makes a context of
+    /// Runs `f` on all processes of the job, which call this together. It makes a context of
     /// its process with [`run_section`](lpf_core::run_section), which leaves the section. The environment is that of
     /// process 0.
     ///
@@ -134,12 +134,11 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
     pub fn hook<R>(
         &mut self,
         environment: Environment,
-        args: Args<'_>,
-        f: impl FnOnce(Process<Messages<T>>, Args<'_>) -> Result<R>,
+        f: impl FnOnce(Process<Messages<T>>) -> Result<R>,
     ) -> Result<R> {
         self.here()?;
         let section = self.next_section();
-        self.noted(lpf_messages::hook(&self.network, environment, self.host, section, args, f))
+        self.noted(lpf_messages::hook(&self.network, environment, self.host, section, f))
     }
 
     /// Begins sections as process 0 orders, until it says that the job is over: then it is time to

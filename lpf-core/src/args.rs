@@ -5,7 +5,7 @@ use std::any::TypeId;
 /// The arguments of one process of a section (the book's contract, Arguments).
 ///
 /// `exec` hands `input` to process 0, returns process 0's `output`, and gives every process the
-/// `symbols`; `hook` and `rehook` pass each process's own arguments through.
+/// `symbols`. The functions of `hook` and `rehook` capture what they need.
 #[derive(Debug, Default)]
 pub struct Args<'a> {
     /// Bytes for the section; empty at every process but 0 under `exec`.

@@ -67,10 +67,10 @@ impl<L: Lpf> std::fmt::Debug for Context<'_, L> {
 ///
 /// # Errors
 /// The error that `f` returned, its panic, or the error of [`Runtime::leave`](crate::Runtime::leave).
-pub fn run_section<L, F, R>(raw: L, args: Args<'_>, f: F) -> Result<R>
+pub fn run_section<L, F, R>(raw: L, f: F) -> Result<R>
 where
     L: Lpf,
-    F: for<'s> FnOnce(&mut Context<'s, L>, Args<'_>) -> Result<R>,
+    F: for<'s> FnOnce(&mut Context<'s, L>) -> Result<R>,
 {
     let mut ctx = Context {
         raw,
@@ -82,7 +82,7 @@ where
         section: PhantomData,
         stays_here: PhantomData,
     };
-    let ended = catch_unwind(AssertUnwindSafe(|| f(&mut ctx, args)));
+    let ended = catch_unwind(AssertUnwindSafe(|| f(&mut ctx)));
     let (pid, superstep) = (ctx.pid(), ctx.superstep());
     let (how, result) = match ended {
         Ok(Ok(value)) => (Leaving::Done, Ok(value)),
@@ -292,27 +292,27 @@ impl<'s, L: Lpf> Context<'s, L> {
         self.raw.exec(procs, args, f)
     }
 
-    /// Runs `f` in a pristine context on the same processes: how a library starts. Collective; the time of an empty full
+    /// Runs `f` in a pristine context on the same processes, and returns its value at each: how a library starts. Collective; the time of an empty full
     /// sync to enter; a flush, a barrier (two if `f` made an inbox) and O(p) work to leave. The requests pending here stay
     /// pending.
     ///
     /// The outer context is on hold, which the compiler enforces:
     ///
     /// ```compile_fail
-    /// # use lpf_core::{Context, Lpf, Args, Result};
+    /// # use lpf_core::{Context, Lpf, Result};
     /// fn library<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
-    ///     ctx.rehook(Args::none(), |_inner, _args| ctx.sync()) // ctx is borrowed
+    ///     ctx.rehook(|_inner| ctx.sync()) // ctx is borrowed
     /// }
     /// ```
     ///
     /// # Errors
     /// *Fatal* if the inner section failed; this context stays usable. If the function returns that error (with `?`), it
     /// becomes the failure of this section. All processes then get the process and the inner superstep where it began.
-    pub fn rehook<F>(&mut self, args: Args<'_>, f: F) -> Result<()>
+    pub fn rehook<F, R>(&mut self, f: F) -> Result<R>
     where
-        F: for<'r> FnOnce(&mut Context<'r, L>, Args<'_>) -> Result<()>,
+        F: for<'r> FnOnce(&mut Context<'r, L>) -> Result<R>,
     {
-        let ended = self.raw.rehook(args, f);
+        let ended = self.raw.rehook(f);
         if let Err(error) = &ended
             && error.is_fatal()
         {

@@ -68,7 +68,7 @@ pub unsafe trait Lpf: Links + Runtime + Sized + Send {
     where
         F: for<'n> Fn(&mut Context<'n, Self>, Args<'_>) -> Result<R> + Copy + Send + Sync;
 
-    /// Runs `f` in a pristine context on the same processes; this one is on hold meanwhile.
+    /// Runs `f` in a pristine context on the same processes, and returns its value; this one is on hold meanwhile.
     ///
     /// Collective; the time of an empty full sync to enter, a flush and a barrier to leave (two if it had inboxes), and
     /// O(p) work.
@@ -76,9 +76,9 @@ pub unsafe trait Lpf: Links + Runtime + Sized + Send {
     ///
     /// # Errors
     /// *Fatal* if the inner section failed (this context stays usable) or this one has.
-    fn rehook<F>(&mut self, args: Args<'_>, f: F) -> Result<()>
+    fn rehook<F, R>(&mut self, f: F) -> Result<R>
     where
-        F: for<'r> FnOnce(&mut Context<'r, Self>, Args<'_>) -> Result<()>;
+        F: for<'r> FnOnce(&mut Context<'r, Self>) -> Result<R>;
 
     /// Registers `bytes` bytes at `base` as the local side of requests, usable at once; an
     /// [outbox](Registrant::Outbox) is the source of puts on links only. Θ(1) if no memory is

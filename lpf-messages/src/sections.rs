@@ -119,7 +119,7 @@ pub fn follow<T: Transport>(network: &Network<T>, host: Host, order: Order) -> R
     Ok(ended)
 }
 
-/// Runs `f` on all processes of a network, which call this together, each with its own arguments. It makes a context of
+/// Runs `f` on all processes of a network, which call this together. It makes a context of
 /// its process with [`run_section`](lpf_core::run_section), which leaves the section. The environment is process 0's.
 ///
 /// # Errors
@@ -129,12 +129,11 @@ pub fn hook<T, F, R>(
     environment: Environment,
     host: Host,
     section: SectionId,
-    args: Args<'_>,
     f: F,
 ) -> Result<R>
 where
     T: Transport,
-    F: FnOnce(Process<Messages<T>>, Args<'_>) -> Result<R>,
+    F: FnOnce(Process<Messages<T>>) -> Result<R>,
 {
     let (rank, size) = network.with(|net| (net.rank(), net.size()));
     let members: Box<[Rank]> = (0..size).collect();
@@ -153,7 +152,7 @@ where
         })
     });
     let process = process.inspect_err(|_| network.with(|net| net.control().leave(section)))?;
-    f(process, args)
+    f(process)
 }
 
 /// A process that waits for process 0's word.

@@ -153,11 +153,10 @@ impl Config {
         F: for<'s> Fn(&mut Context<'s, Threads>, Args<'_>) -> Result<R> + Sync,
     {
         let mut value = None;
-        let section = |process: Threads, args: Args<'_>| {
-            run_section(process, args, |ctx, args| f(ctx, args).map(drop))
-        };
+        let section =
+            |process: Threads, args: Args<'_>| run_section(process, |ctx| f(ctx, args).map(drop));
         self.exec_processes(procs, args, section, |process, args| {
-            value = Some(run_section(process, args, &f)?);
+            value = Some(run_section(process, |ctx| f(ctx, args))?);
             Ok(())
         })?;
         Ok(value.expect("the section ended well, so process 0 returned a value"))
@@ -201,7 +200,7 @@ impl Config {
         let environment = self.environment(1);
         let comm = Comm::new(1, &environment, &Pin::None)?;
         let root = threads::process(comm, 0, environment.procs)?.enter();
-        run_section(root, Args::none(), |ctx, _args| f(ctx))
+        run_section(root, f)
     }
 
     /// A team of `members` existing threads that will hook together.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lpf_core::settings::Pin;
-use lpf_core::{Args, Cause, Context, Error, Lpf, Pid, Result, Runtime};
+use lpf_core::{Cause, Context, Error, Lpf, Pid, Result, Runtime};
 use parking_lot::{Condvar, Mutex};
 
 use crate::comm::Comm;
@@ -118,17 +118,17 @@ impl Init {
         self.outer.pid()
     }
 
-    /// Runs `f` on the team's threads, each with its own arguments. Collective; the time of an empty full sync to enter; a
+    /// Runs `f` on the team's threads, and returns its value at each. Collective; the time of an empty full sync to enter; a
     /// flush, a barrier (two if `f` made an inbox) and O(p) work to leave.
     ///
     /// # Errors
     /// *Fatal* if any process of the section failed (the team may hook again) or a member left
     /// the team.
-    pub fn hook<F>(&mut self, args: Args<'_>, f: F) -> Result<()>
+    pub fn hook<F, R>(&mut self, f: F) -> Result<R>
     where
-        F: for<'s> FnOnce(&mut Context<'s, Threads>, Args<'_>) -> Result<()>,
+        F: for<'s> FnOnce(&mut Context<'s, Threads>) -> Result<R>,
     {
-        self.outer.rehook(args, f)
+        self.outer.rehook(f)
     }
 }
 

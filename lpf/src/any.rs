@@ -59,12 +59,12 @@ impl From<Messages<lpf_mpi::Mpi<ControlPlane>>> for AnyEngine {
 }
 
 /// Runs `f` as one process of a section.
-pub(crate) fn run<E, F, R>(process: Process<E>, args: Args<'_>, f: F) -> Result<R>
+pub(crate) fn run<E, F, R>(process: Process<E>, f: F) -> Result<R>
 where
     E: Engine + Into<AnyEngine>,
-    F: for<'s> FnOnce(&mut Context<'s>, Args<'_>) -> Result<R>,
+    F: for<'s> FnOnce(&mut Context<'s>) -> Result<R>,
 {
-    run_section(process.map(Into::into), args, f)
+    run_section(process.map(Into::into), f)
 }
 
 /// Evaluates an expression for the engine inside, whichever it is.

@@ -63,10 +63,9 @@ where
     F: for<'s> Fn(&mut Context<'s>, Args<'_>) -> Result<R> + Sync,
 {
     let mut value = None;
-    let others =
-        |process, args: Args<'_>| any::run(process, args, |ctx, args| f(ctx, args).map(drop));
+    let others = |process, args: Args<'_>| any::run(process, |ctx| f(ctx, args).map(drop));
     config.exec_processes(procs, args, others, |process, args| {
-        value = Some(any::run(process, args, &f)?);
+        value = Some(any::run(process, |ctx| f(ctx, args))?);
         Ok(())
     })?;
     Ok(value.expect("the section ended well, so process 0 returned a value"))

@@ -30,12 +30,9 @@ use crate::tables;
 /// # fn main() -> lpf::Result<()> {
 /// // A job of one process. Others would join at the same address with numbers of their own.
 /// let mut member = lpf::Member::new(Meeting::new("127.0.0.1:4000", 0, 1))?;
-/// let mut answer = [0];
-/// member.hook(Args::in_out(&[7], &mut answer), |ctx, args| {
-///     args.output[0] = args.input[0] * ctx.nprocs() as u8;
-///     Ok(())
-/// })?;
-/// assert_eq!(answer, [7]);
+/// let own = 7;
+/// let answer = member.hook(|ctx| Ok(own * ctx.nprocs()))?;
+/// assert_eq!(answer, 7);
 /// # Ok(())
 /// # }
 /// ```
@@ -239,15 +236,14 @@ impl Member {
         self.known.insert((procs, Some(time)), known);
     }
 
-    /// Runs `f` on all processes of the job, which call this together, each with its own arguments, and returns the value
-    /// of this process. The settings are process 0's. Under its `LPF_PROBE` a section that measures runs before.
+    /// Runs `f` on all processes of the job, which call this together, and returns the value of this process. The settings are process 0's. Under its `LPF_PROBE` a section that measures runs before.
     ///
     /// # Errors
     /// *Misuse* for a setting that cannot be used; *fatal* if a process of the section failed. All may hook again
     /// while they live.
-    pub fn hook<F, R>(&mut self, mut args: Args<'_>, f: F) -> Result<R>
+    pub fn hook<F, R>(&mut self, f: F) -> Result<R>
     where
-        F: for<'s> FnOnce(&mut Context<'s>, Args<'_>) -> Result<R>,
+        F: for<'s> FnOnce(&mut Context<'s>) -> Result<R>,
     {
         /// What a section was for.
         enum Ended<R> {
@@ -259,11 +255,11 @@ impl Member {
         loop {
             let (environment, time) = self.environment(size)?;
             let environment = if time.is_some() { to_measure(environment) } else { environment };
-            let hooked = self.job_mut().hook(environment, args.reborrow(), |ctx, args| {
+            let hooked = self.job_mut().hook(environment, |ctx| {
                 // Which kind of section this is has come with it: other processes may be told otherwise by
                 // their own environment.
                 match f.take_if(|_| !is_to_measure(ctx)) {
-                    Some(f) => f(ctx, args).map(Ended::Ran),
+                    Some(f) => f(ctx).map(Ended::Ran),
                     None => measured_here(ctx, time.unwrap_or_default()).map(Ended::Measured),
                 }
             });

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use lpf::collectives::{Collectives, Sum};
-use lpf::{Args, Cause, Context, Lpf, Result};
+use lpf::{Cause, Context, Lpf, Result};
 
 /// Longer than anything takes here, however busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -135,7 +135,7 @@ fn tries_to_go_on<'s, L: Lpf>(ctx: &mut Context<'s, L>, all: &mut Collectives<'s
     let error = ctx.sync().unwrap_err();
     assert!(is_forked(&error), "{error}");
     assert_eq!(error.process(), Some(ctx.pid()));
-    let error = ctx.rehook(Args::none(), |_ctx, _args| Ok(())).unwrap_err();
+    let error = ctx.rehook(|_ctx| Ok(())).unwrap_err();
     assert!(is_forked(&error), "{error}");
     assert!(begin.elapsed() < lpf_conformance::allowed(Duration::from_secs(1)));
 }
@@ -251,12 +251,12 @@ fn forks_in_a_team() {
                 for round in 0..3 {
                     if round == 1 && pid == 1 {
                         fork(|| {
-                            let error = init.hook(Args::none(), |ctx, _args| ctx.sync());
+                            let error = init.hook(|ctx| ctx.sync());
                             assert!(is_forked(&error.unwrap_err()));
                             section().unwrap();
                         });
                     }
-                    init.hook(Args::none(), |ctx, _args| ctx.sync()).unwrap();
+                    init.hook(|ctx| ctx.sync()).unwrap();
                 }
             });
         }

@@ -91,7 +91,7 @@ fn asks_for_the_parameters() {
     let mut member = Member::launched().unwrap();
     let mut answer = String::new();
     for _ in 0..2 {
-        let hooked = member.hook(Args::none(), |ctx, _args| {
+        let hooked = member.hook(|ctx| {
             assert_eq!(numbers_of_all(ctx)?, [0, 1, 2]);
             let machine = ctx.probe();
             let l = machine.l(3, 8, &SyncAttr::Default);
@@ -118,7 +118,7 @@ fn what_process_0_says_of_lpf_probe_holds_for_all() {
 fn fails_and_goes_on() {
     let mut member = Member::launched().unwrap();
     for round in 0..3 {
-        let failed = member.hook(Args::none(), |ctx, _args| {
+        let failed = member.hook(|ctx| {
             ctx.sync()?;
             if ctx.pid() == 1 {
                 // Sections of its own, of which the others know nothing.
@@ -129,7 +129,7 @@ fn fails_and_goes_on() {
         });
         let text = failed.unwrap_err().to_string();
         assert!(text.contains("the matrix is singular"), "{text}");
-        let again = member.hook(Args::none(), |ctx, _args| {
+        let again = member.hook(|ctx| {
             assert_eq!(numbers_of_all(ctx)?, [0, 1, 2]);
             Ok(())
         });
@@ -152,7 +152,7 @@ fn is_awaited() {
         std::thread::sleep(Duration::from_millis(1500));
     }
     let mut failures = 0;
-    while let Err(error) = member.hook(Args::none(), |ctx, _args| {
+    while let Err(error) = member.hook(|ctx| {
         assert_eq!(numbers_of_all(ctx)?, [0, 1, 2]);
         Ok(())
     }) {

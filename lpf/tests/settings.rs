@@ -130,7 +130,7 @@ fn existing_threads_hook_with_the_machines_settings() {
             let team = team.clone();
             scope.spawn(move || {
                 let mut init = team.join(pid).unwrap();
-                let hooked = init.hook(lpf::Args::none(), |ctx, _args| {
+                let hooked = init.hook(|ctx| {
                     assert_eq!((ctx.pid(), ctx.nprocs()), (pid, 2));
                     ctx.sync()
                 });

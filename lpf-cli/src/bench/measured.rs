@@ -63,7 +63,7 @@ impl Task for Round {
     fn run<L: Lpf>(ctx: &mut Context<'_, L>, order: &Order, _watch: &Watch) -> lpf::Result<Times> {
         let (mut own, mut messages) = (Vec::new(), None);
         // Its memory goes with the inner context.
-        ctx.rehook(Args::none(), |ctx, _args| {
+        ctx.rehook(|ctx| {
             (own, messages) = supersteps(ctx, order.kind, order.batches)?;
             Ok(())
         })?;

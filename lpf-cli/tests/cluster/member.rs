@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use lpf::control::rendezvous::{Meeting, Secret};
-use lpf::{Args, Context, Error, Lpf, Member, Pid, Result};
+use lpf::{Context, Error, Lpf, Member, Pid, Result};
 use lpf_core::board::{Board, Topic};
 
 use super::measure::{self, Rows};
@@ -187,14 +187,14 @@ fn compute<L: Lpf>(ctx: &mut Context<'_, L>, line: &Line) -> Result<()> {
 
 /// Hooks, and process 0 says what was measured.
 fn measure(mut member: Member, mut rows: Rows, line: &Line) {
-    member.hook(Args::none(), |ctx, _args| measure::all(ctx, &mut rows)).unwrap();
+    member.hook(|ctx| measure::all(ctx, &mut rows)).unwrap();
     line.say("rows", &rows.text);
 }
 
 /// Hooks, and says what came of it.
 fn play(mut member: Member, story: Story, line: &Line) {
     if matches!(story, Story::Count | Story::Ring | Story::Compute) {
-        let hooked = member.hook(Args::none(), |ctx, _args| match story {
+        let hooked = member.hook(|ctx| match story {
             Story::Ring => ring(ctx, line, BLOCK),
             Story::Compute => compute(ctx, line),
             _ => ring(ctx, line, 0),
@@ -202,9 +202,9 @@ fn play(mut member: Member, story: Story, line: &Line) {
         line.say("ended", &hooked.map_or_else(|error| error.to_string(), |()| "well".into()));
         return;
     }
-    let hooked = member.hook(Args::none(), |ctx, _args| exchange(ctx, line));
+    let hooked = member.hook(|ctx| exchange(ctx, line));
     assert!(hooked.is_err(), "it ends with an error");
-    let again = member.hook(Args::none(), |_ctx, _args| Ok(()));
+    let again = member.hook(|_ctx| Ok(()));
     assert!(again.is_err(), "a process is gone");
 }
 

@@ -202,7 +202,7 @@ fn tries_to_go_on<'s, L: Lpf>(ctx: &mut Context<'s, L>, collectives: &mut Collec
     assert!(is_forked(&error), "{error}");
     let error = ctx.inbox(InboxShape { rings: 1, window: 2, cell_bytes: 8 }).unwrap_err();
     assert!(is_forked(&error), "{error}");
-    let error = ctx.rehook(Args::none(), |_ctx, _args| Ok(())).unwrap_err();
+    let error = ctx.rehook(|_ctx| Ok(())).unwrap_err();
     assert!(is_forked(&error), "{error}");
     on_threads();
 }
@@ -235,7 +235,7 @@ fn forks<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
 fn forks_as_a_member(mut member: Member) {
     let parent = std::process::id();
     for _ in 0..2 {
-        let hooked = member.hook(Args::none(), |ctx, _args| forks(ctx));
+        let hooked = member.hook(|ctx| forks(ctx));
         if std::process::id() != parent {
             assert!(is_forked(&hooked.unwrap_err()));
             drop(member);
@@ -244,7 +244,7 @@ fn forks_as_a_member(mut member: Member) {
         hooked.unwrap();
         if member.rank() == 0 || member.rank() == GUILTY {
             fork(|| {
-                let error = member.hook(Args::none(), |ctx, _args| ctx.sync()).unwrap_err();
+                let error = member.hook(|ctx| ctx.sync()).unwrap_err();
                 assert!(is_forked(&error), "{error}");
                 on_threads();
             });
@@ -320,7 +320,7 @@ fn play(mut member: Member, fault: &str, place: &str) {
         return forks_as_a_member(member);
     }
     if place.is_empty() {
-        let hooked = member.hook(Args::none(), |ctx, _args| innocent(ctx, fault));
+        let hooked = member.hook(|ctx| innocent(ctx, fault));
         hooked.unwrap();
         say(&format!("well {}", member.rank()));
         return;
@@ -330,7 +330,7 @@ fn play(mut member: Member, fault: &str, place: &str) {
     }
     let begin = Instant::now();
     let mut entered = begin;
-    let hooked = member.hook(Args::none(), |ctx, _args| {
+    let hooked = member.hook(|ctx| {
         entered = Instant::now();
         story(ctx, fault, place)
     });
@@ -339,7 +339,7 @@ fn play(mut member: Member, fault: &str, place: &str) {
     say(&Outcome { rank: member.rank(), waited, error }.line());
     // It lives on: a job with a dead member runs no section of all, and says so soon.
     if fault != "panic" {
-        let again = member.hook(Args::none(), |_ctx, _args| Ok(()));
+        let again = member.hook(|_ctx| Ok(()));
         assert!(again.is_err(), "process {GUILTY} is gone");
     }
 }
@@ -352,7 +352,7 @@ fn meet_again() {
     meeting.job = 1;
     let mut member = Member::new(meeting).unwrap();
     for round in 0..3 {
-        let hooked = member.hook(Args::none(), |ctx, _args| {
+        let hooked = member.hook(|ctx| {
             assert_eq!(ctx.nprocs(), SIZE - 1);
             ctx.sync()
         });

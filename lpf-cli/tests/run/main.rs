@@ -306,7 +306,7 @@ fn a_job_by_hand_inside_of_a_job_listens_itself() {
 fn says_whether_its_data_is_sealed() {
     if std::env::var_os("LPF_RANK").is_some() {
         let mut member = lpf::Member::launched().unwrap();
-        member.hook(lpf::Args::none(), |ctx, _args| ctx.sync()).unwrap();
+        member.hook(|ctx| ctx.sync()).unwrap();
         println!(
             "{}",
             if format!("{member:?}").contains("is_sealed: true") { "sealed" } else { "bare" }
@@ -1087,13 +1087,13 @@ fn a_process_0_that_is_stopped_is_ended_when_the_others_have_left_it() {
 fn meets_twice() {
     if std::env::var_os("LPF_RANK").is_some() {
         let mut first = lpf::Member::launched().unwrap();
-        first.hook(lpf::Args::none(), |ctx, _args| ctx.sync()).unwrap();
+        first.hook(|ctx| ctx.sync()).unwrap();
         // Beside the first, and after it.
         let mut second = lpf::Member::launched().unwrap();
-        second.hook(lpf::Args::none(), |ctx, _args| ctx.sync()).unwrap();
+        second.hook(|ctx| ctx.sync()).unwrap();
         drop((first, second));
         let mut third = lpf::Member::launched().unwrap();
-        third.hook(lpf::Args::none(), |ctx, _args| ctx.sync()).unwrap();
+        third.hook(|ctx| ctx.sync()).unwrap();
         println!("met");
     }
 }
@@ -1156,7 +1156,7 @@ fn runs_and_panics() {
 fn hooks_and_panics() {
     if std::env::var_os(lpf::launcher::WHERE).is_some() {
         let mut member = lpf::Member::launched().unwrap();
-        let hooked = member.hook(lpf::Args::none(), |ctx, _args| panics_after_a_child(ctx));
+        let hooked = member.hook(|ctx| panics_after_a_child(ctx));
         assert!(hooked.is_err());
         // As a program that saves what it has, and ends well.
         std::process::exit(if member.rank() == 2 { 0 } else { 9 });
@@ -1243,7 +1243,7 @@ fn member_is_cut_off() {
     if let Ok(cut) = std::env::var("CUT_OFF") {
         INHERITED.get_or_init(open_descriptors);
         let mut member = lpf::Member::launched().unwrap();
-        let hooked = member.hook(lpf::Args::none(), |ctx, _args| {
+        let hooked = member.hook(|ctx| {
             ctx.sync()?;
             if cut == ctx.pid().to_string() {
                 cut_off();

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
 use lpf_collectives::*;
-use lpf_core::{Args, Cause, Context, Error, Kind, Lpf, Pid, Result};
+use lpf_core::{Cause, Context, Error, Kind, Lpf, Pid, Result};
 
 use super::calls::{Call, What};
 use super::reductions::Reduction;
@@ -53,7 +53,7 @@ case! {
             let here = all.filter(|(at, way)| way.is_ordinary() || at % sizes.len() == nth);
             for (_, way) in here {
                 let mut seen = None;
-                let ended = ctx.rehook(Args::none(), |inner, _args| {
+                let ended = ctx.rehook(|inner| {
                     let mut c = world(inner, 2, 0)?;
                     let (x, mut y) = (inner.local::<u64>(len)?, inner.local::<u64>(len)?);
                     let operator = Breaks { left: Cell::new(left), here: inner.pid() == 1 };
@@ -192,7 +192,7 @@ case! {
                 };
                 for at in ats {
                     let mut seen = None;
-                    let ended = ctx.rehook(Args::none(), |inner, _args| {
+                    let ended = ctx.rehook(|inner| {
                         seen = series(inner, (how, guilty, what), at)?;
                         Ok(())
                     });

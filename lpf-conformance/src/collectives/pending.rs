@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lpf_collectives::{Collectives, Sum};
-use lpf_core::{Args, Cause, Error, InboxShape, Kind};
+use lpf_core::{Cause, Error, InboxShape, Kind};
 
 use super::calls::{Call, What};
 use super::vectors::{Room, SLOTS};
@@ -125,7 +125,7 @@ case! {
         let mut room = Room::<u64>::new(ctx, 40)?;
         for round in 0..4 {
             call(round).make(ctx, &mut outer, &mut room)?;
-            let ended = ctx.rehook(Args::none(), |inner, _args| {
+            let ended = ctx.rehook(|inner| {
                 let mut c = world(inner, SLOTS, 0)?;
                 let mut room = Room::<u64>::new(inner, 40)?;
                 for salt in 0..10 {

@@ -1,6 +1,6 @@
 //! Areas that are dropped: they are given back when all processes have dropped the same, and not before.
 
-use lpf_core::{Area, Args, Cause, Context, Local, Lpf, Result, SyncAttr};
+use lpf_core::{Area, Cause, Context, Local, Lpf, Result, SyncAttr};
 
 use crate::primitives::arrivals::channels;
 use crate::verdict::{refused, room};
@@ -192,7 +192,7 @@ case! {
         for _ in 0..5 {
             let (outer, kept) = (ctx.area::<u64>(LEN)?, ctx.area::<u64>(LEN)?);
             ctx.sync()?;
-            ctx.rehook(Args::none(), |inner, _args| {
+            ctx.rehook(|inner| {
                 drop(outer);
                 let own = library(inner)?;
                 inner.sync()?;

@@ -157,7 +157,7 @@ fn rehooks_end_badly<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Resul
     for number in 0..ENDINGS {
         let ending = Ending::of(number, ctx.nprocs());
         let mut seen = None;
-        let result = ctx.rehook(Args::none(), |inner, _args| {
+        let result = ctx.rehook(|inner| {
             seen = end_badly(inner, ending)?;
             Ok(())
         });
@@ -170,7 +170,7 @@ fn rehooks_end_badly<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Resul
         assert!(own || ending.is_told_by(&error), "{ending:?}, from rehook: {error}");
         ctx.sync()?;
     }
-    ctx.rehook(Args::none(), |inner, args| fine(inner, args))
+    ctx.rehook(|inner| fine(inner, Args::none()))
 }
 
 /// In a rehook: every other process gets fatal within a second, and the parent stays usable.
@@ -186,11 +186,11 @@ pub fn a_rehook_that_ends_badly_is_fatal_for_the_others<H: Harness>(harness: &H)
 /// Process 1 panics two rehooks deep, of which the others hear late; everybody hands on what rehook returned.
 fn hands_on_what_rehook_returned<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
     ctx.sync()?;
-    ctx.rehook(Args::none(), |middle, _args| {
+    ctx.rehook(|middle| {
         for _ in 0..3 {
             middle.sync()?;
         }
-        middle.rehook(Args::none(), |inner, _args| {
+        middle.rehook(|inner| {
             let seen = end_badly(inner, HANDED_ON)?;
             seen.map_or(Ok(()), |seen| seen.result)
         })

@@ -173,7 +173,7 @@ case! {
     /// what started the section, whatever its functions return.
     pub fn after_fatal_everything_is_fatal everywhere [1, 2, 4] |ctx| {
         let mut first = None;
-        let result = ctx.rehook(Args::none(), |inner, _args| {
+        let result = ctx.rehook(|inner| {
             room(inner, 1, 8)?;
             let buffer = Buffer::zeroed(8);
             let slot = buffer.global(inner)?;
@@ -188,7 +188,7 @@ case! {
             }
             let flush = inner.sync_with(lpf_core::SyncAttr::Flush).expect_err("flush after fatal");
             assert!(flush.is_fatal(), "{flush}");
-            let rehook = inner.rehook(Args::none(), |_, _| Ok(()));
+            let rehook = inner.rehook(|_| Ok(()));
             let rehook = rehook.expect_err("rehook after fatal");
             assert!(rehook.is_fatal(), "{rehook}");
             let exec = inner.exec(1, Args::none(), fine).expect_err("exec after fatal");

@@ -98,17 +98,16 @@ pub fn hook_passes_each_process_its_own_arguments<H: Harness>(harness: &H) {
 }
 
 case! {
-    /// rehook passes each process's own input and output through.
-    pub fn rehook_passes_each_process_its_own_arguments everywhere [1, 2, 4] |ctx| {
-        let me = ctx.pid() as u8;
-        let input = vec![me; 1 + me as usize];
-        let mut output = vec![0; 2];
-        ctx.rehook(Args::in_out(&input, &mut output), |inner, args| {
-            assert_eq!(args.input, vec![inner.pid() as u8; 1 + inner.pid() as usize]);
-            args.output.copy_from_slice(&[inner.pid() as u8, inner.nprocs() as u8]);
-            Ok(())
+    /// A rehooked function captures what its process has, and returns a value to it.
+    pub fn rehook_returns_each_process_its_own_value everywhere [1, 2, 4] |ctx| {
+        let me = ctx.pid();
+        let mut captured = vec![me];
+        let value = ctx.rehook(|inner| {
+            captured.push(inner.pid());
+            Ok([inner.pid(), inner.nprocs()])
         })?;
-        assert_eq!(output, [me, ctx.nprocs() as u8]);
+        assert_eq!(captured, [me, me]);
+        assert_eq!(value, [me, ctx.nprocs()]);
     }
 }
 
@@ -120,7 +119,7 @@ case! {
         let buffer = Buffer::zeroed(8);
         let slot = buffer.global(ctx)?;
         ctx.sync()?;
-        ctx.rehook(Args::none(), |inner, _args| {
+        ctx.rehook(|inner| {
             assert_eq!(inner.superstep(), 0);
             let own = Buffer::zeroed(8);
             refused!(own.local(inner), Misuse, SlotsUsedUp { reserved: 0, .. });
@@ -160,7 +159,7 @@ case! {
             ctx.put(&x, .., next, &y, 0)?;
             ctx.get(next, &x, .., &z, 0)?;
             let superstep = ctx.superstep();
-            ctx.rehook(Args::none(), |inner, _args| {
+            ctx.rehook(|inner| {
                 room(inner, 2, 8)?;
                 let (mut a, b) = (inner.area::<u64>(3)?, inner.area::<u64>(3)?);
                 inner.sync()?;
@@ -185,12 +184,12 @@ case! {
     /// A rehooked context may be rehooked; each level has its own slots and requests.
     pub fn rehooks_nest everywhere [1, 3] |ctx| {
         let mut depth = 0;
-        ctx.rehook(Args::none(), |one, _args| {
+        ctx.rehook(|one| {
             room(one, 1, 4)?;
             let area = one.area::<u8>(1)?;
             one.sync()?;
-            one.rehook(Args::none(), |two, _args| {
-                two.rehook(Args::none(), |three, _args| {
+            one.rehook(|two| {
+                two.rehook(|three| {
                     room(three, 2, 2)?;
                     depth = 3;
                     three.sync()
@@ -243,7 +242,7 @@ case! {
         let (x, y) = (ctx.area::<u8>(4)?, ctx.area::<u8>(4)?);
         ctx.sync()?;
         let next = (ctx.pid() + 1) % ctx.nprocs();
-        ctx.rehook(Args::none(), |inner, _args| {
+        ctx.rehook(|inner| {
             room(inner, 1, 4)?;
             let area = inner.area::<u8>(4)?;
             inner.sync()?;

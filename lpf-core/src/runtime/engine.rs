@@ -43,7 +43,7 @@ where
     E: Engine,
     F: for<'n> Fn(&mut Context<'n, Process<E>>, Args<'_>) -> Result<R> + Copy + Send + Sync,
 {
-    move |process, args| run_section(process, args, |ctx, args| f(ctx, args).map(drop))
+    move |process, args| run_section(process, |ctx| f(ctx, args).map(drop))
 }
 
 /// The announcements of all processes at a barrier together, one bit for each kind.

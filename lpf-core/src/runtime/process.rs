@@ -278,18 +278,18 @@ unsafe impl<E: Engine> Lpf for Process<E> {
         self.alive()?;
         let mut value = None;
         self.engine.exec(&self.tables.local, procs, args, section(f), |process, args| {
-            value = Some(run_section(process, args, f)?);
+            value = Some(run_section(process, |ctx| f(ctx, args))?);
             Ok(())
         })?;
         Ok(value.expect("the section ended well, so process 0 returned a value"))
     }
 
-    fn rehook<F>(&mut self, args: Args<'_>, f: F) -> Result<()>
+    fn rehook<F, R>(&mut self, f: F) -> Result<R>
     where
-        F: for<'r> FnOnce(&mut Context<'r, Self>, Args<'_>) -> Result<()>,
+        F: for<'r> FnOnce(&mut Context<'r, Self>) -> Result<R>,
     {
         let inner = self.enter_rehook()?;
-        run_section(inner, args, f)
+        run_section(inner, f)
     }
 
     #[track_caller]

@@ -164,10 +164,10 @@ handle! {
     /// An area means something to its own section only:
     ///
     /// ```compile_fail
-    /// # use lpf_core::{Context, Lpf, Args, Result};
+    /// # use lpf_core::{Context, Lpf, Result};
     /// fn of_another_section<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
     ///     let outer = ctx.area::<u64>(1)?;
-    ///     ctx.rehook(Args::none(), |inner, _args| {
+    ///     ctx.rehook(|inner| {
     ///         inner.read(&outer); // E0521: borrowed data escapes, 's of one is not that of the other
     ///         Ok(())
     ///     })

@@ -3,11 +3,11 @@
 
 #![allow(dead_code)]
 
-use lpf_core::{Area, Args, Context, InboxSlot, Lpf, Message, Part, Result};
+use lpf_core::{Area, Context, InboxSlot, Lpf, Message, Part, Result};
 
 fn area<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
     let mut kept: Option<Area<'_, u64>> = None;
-    ctx.rehook(Args::none(), |inner, _args| {
+    ctx.rehook(|inner| {
         kept = Some(inner.area::<u64>(1)?);
         Ok(())
     })
@@ -15,7 +15,7 @@ fn area<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
 
 fn part<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
     let mut kept: Vec<Part<'_, u64>> = Vec::new();
-    ctx.rehook(Args::none(), |inner, _args| {
+    ctx.rehook(|inner| {
         kept = inner.outbox::<u64>(1, 1)?;
         Ok(())
     })?;
@@ -25,7 +25,7 @@ fn part<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
 
 fn message<L: Lpf>(ctx: &mut Context<'_, L>, inbox: InboxSlot) -> Result<u64> {
     let mut kept: Option<Message<'_, u64>> = None;
-    ctx.rehook(Args::none(), |inner, _args| {
+    ctx.rehook(|inner| {
         let mut channel = inner.open::<u64>(inbox, 0, 0, 0)?;
         let [message] = inner.expect([&mut channel])?;
         kept = Some(message);
@@ -36,7 +36,7 @@ fn message<L: Lpf>(ctx: &mut Context<'_, L>, inbox: InboxSlot) -> Result<u64> {
 
 fn slice<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<u64> {
     let mut kept: &[u64] = &[];
-    ctx.rehook(Args::none(), |inner, _args| {
+    ctx.rehook(|inner| {
         let area = inner.area::<u64>(1)?;
         kept = inner.read(&area);
         Ok(())

@@ -4,11 +4,11 @@
 
 #![allow(dead_code)]
 
-use lpf_core::{Args, Context, Lpf, Result};
+use lpf_core::{Context, Lpf, Result};
 
 fn read<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
     let outer = ctx.area::<u64>(1)?;
-    ctx.rehook(Args::none(), |inner, _args| {
+    ctx.rehook(|inner| {
         assert_eq!(inner.read(&outer)[0], 0);
         Ok(())
     })
@@ -16,7 +16,7 @@ fn read<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
 
 fn put<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
     let outer = ctx.area::<u64>(1)?;
-    ctx.rehook(Args::none(), |inner, _args| {
+    ctx.rehook(|inner| {
         let own = inner.local::<u64>(1)?;
         inner.put(&own, .., 0, &outer, 0)
     })

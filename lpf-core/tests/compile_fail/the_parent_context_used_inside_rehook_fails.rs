@@ -2,15 +2,15 @@
 
 #![allow(dead_code)]
 
-use lpf_core::{Args, Context, Lpf, Result};
+use lpf_core::{Context, Lpf, Result};
 
 fn sync<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
-    ctx.rehook(Args::none(), |_inner, _args| ctx.sync())
+    ctx.rehook(|_inner| ctx.sync())
 }
 
 fn read<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
     let area = ctx.area::<u64>(1)?;
-    ctx.rehook(Args::none(), |_inner, _args| {
+    ctx.rehook(|_inner| {
         assert_eq!(ctx.read(&area)[0], 0);
         Ok(())
     })
@@ -19,7 +19,7 @@ fn read<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
 fn slice<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
     let area = ctx.area::<u64>(1)?;
     let slice = ctx.read(&area);
-    ctx.rehook(Args::none(), |_inner, _args| {
+    ctx.rehook(|_inner| {
         assert_eq!(slice[0], 0);
         Ok(())
     })

@@ -42,7 +42,7 @@ fn sections<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<Vec<u32>> {
 
 fn library<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
     let mut sum = 0;
-    ctx.rehook(Args::none(), |inner, _args| {
+    ctx.rehook(|inner| {
         inner.resize(1, 2)?;
         inner.sync()?;
         let area = inner.area::<u64>(1)?;

@@ -99,8 +99,7 @@ impl Harness for InMemory {
                 environment(mode, self.way),
                 host(),
                 SectionId(1),
-                args,
-                |process, args| run_section(process, args, story),
+                |process| run_section(process, |ctx| story(ctx, args)),
             );
             Hooked { result: result.map_err(|error| error.to_string()), output }
         };

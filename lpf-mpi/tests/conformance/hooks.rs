@@ -71,7 +71,7 @@ fn hook_here<S: Story<MpiProcess>>(told: &[u8], got: &mut [u8]) {
     let mut job = join(world, By::Member, Beats::On, PATIENCE).expect("the others come");
     let mut output = vec![0; output_bytes];
     let args = Args::in_out(&inputs[job.rank() as usize], &mut output);
-    let result = job.hook(environment, args, |process, args| run_section(process, args, story));
+    let result = job.hook(environment, |process| run_section(process, |ctx| story(ctx, args)));
     job.leave();
     // SAFETY: nobody uses it any more.
     assert_eq!(unsafe { ffi::MPI_Comm_free(&mut comm) }, 0);

@@ -189,9 +189,7 @@ fn hook(
     job: &mut MpiJob,
     f: impl for<'s> FnOnce(&mut Context<'s, MpiProcess>) -> Result<()>,
 ) -> Result<()> {
-    job.hook(environment(), Args::none(), |process, args| {
-        run_section(process, args, |ctx, _args| f(ctx))
-    })
+    job.hook(environment(), |process| run_section(process, f))
 }
 
 fn play(scene: Scene, job: &mut MpiJob, here: &Here) -> Result<()> {

@@ -44,7 +44,7 @@ impl Harness for Threads {
         let one = |pid: Pid, input: &[u8]| {
             let mut output = vec![0; output_bytes];
             let args = Args::in_out(input, &mut output);
-            let hooked = team.join(pid).and_then(|mut init| init.hook(args, story));
+            let hooked = team.join(pid).and_then(|mut init| init.hook(|ctx| story(ctx, args)));
             Hooked { result: hooked.map_err(|error| error.to_string()), output }
         };
         Some(thread::scope(|scope| {

@@ -89,7 +89,7 @@ pub(crate) fn hook_here(
 ) -> Hooked {
     let mut output = vec![0; output_bytes];
     let args = Args::in_out(input, &mut output);
-    let result = job.hook(environment, args, |process, args| run_section(process, args, story));
+    let result = job.hook(environment, |process| run_section(process, |ctx| story(ctx, args)));
     Hooked { result: result.map_err(|error| error.to_string()), output }
 }
 

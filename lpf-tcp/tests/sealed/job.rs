@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use lpf_conformance::{Mode, NoControl};
 use lpf_control::rendezvous::{Joined, MeetError, Meeting, Secret};
 use lpf_core::settings::Exchange;
-use lpf_core::{Args, Context, Lpf, Result, run_section};
+use lpf_core::{Context, Lpf, Result, run_section};
 use lpf_messages::{Environment, Piece, Tag, Transport};
 use lpf_tcp::sockets::Sockets;
 use lpf_tcp::{TcpJob, TcpProcess};
@@ -143,9 +143,7 @@ fn hook<R>(
     job: &mut TcpJob,
     f: impl for<'s> FnOnce(&mut Context<'s, TcpProcess>) -> Result<R>,
 ) -> Result<R> {
-    job.hook(environment(), Args::none(), |process, args| {
-        run_section(process, args, |ctx, _args| f(ctx))
-    })
+    job.hook(environment(), |process| run_section(process, f))
 }
 
 fn environment() -> Environment {

@@ -60,13 +60,11 @@ impl AnyJob {
         inside!(self, job => job.leave());
     }
 
-    pub(crate) fn hook<F, R>(&mut self, environment: Environment, args: Args<'_>, f: F) -> Result<R>
+    pub(crate) fn hook<F, R>(&mut self, environment: Environment, f: F) -> Result<R>
     where
-        F: for<'s> FnOnce(&mut Context<'s>, Args<'_>) -> Result<R>,
+        F: for<'s> FnOnce(&mut Context<'s>) -> Result<R>,
     {
-        inside!(self, job => {
-            job.hook(environment, args, |process, args| run(process, args, f))
-        })
+        inside!(self, job => job.hook(environment, |process| run(process, f)))
     }
 
     pub(crate) fn exec<F, R>(
@@ -97,11 +95,11 @@ where
     F: for<'s> Fn(&mut Context<'s>, Args<'_>) -> Result<R> + Copy + Send + Sync,
 {
     let others = move |process: Process<Messages<T>>, args: Args<'_>| {
-        run(process, args, |ctx, args| f(ctx, args).map(drop))
+        run(process, |ctx| f(ctx, args).map(drop))
     };
     let mut value = None;
     job.exec(environment, procs, args, others, |process, args| {
-        value = Some(run(process, args, f)?);
+        value = Some(run(process, |ctx| f(ctx, args))?);
         Ok(())
     })?;
     Ok(value.expect("the section ended well, so process 0 returned a value"))

@@ -1,6 +1,6 @@
 //! Bytes of process 0, at all.
 
-use lpf_core::{Args, Context, Lpf, Result};
+use lpf_core::{Context, Lpf, Result};
 
 /// The bytes of process 0, at every process. The bytes that others pass are ignored. Collective.
 ///
@@ -9,7 +9,7 @@ use lpf_core::{Args, Context, Lpf, Result};
 pub fn from_first<L: Lpf>(ctx: &mut Context<'_, L>, bytes: &[u8]) -> Result<Vec<u8>> {
     let mut all = Vec::new();
     // Its slots go with the inner context.
-    ctx.rehook(Args::none(), |ctx, _args| {
+    ctx.rehook(|ctx| {
         all = share(ctx, bytes)?;
         Ok(())
     })?;

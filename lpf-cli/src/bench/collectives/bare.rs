@@ -3,7 +3,7 @@
 use std::io::{IoSlice, IoSliceMut};
 
 use lpf::measure::task::{Task, Watch};
-use lpf::{Args, Context, Lpf, Result};
+use lpf::{Context, Lpf, Result};
 use serde::{Deserialize, Serialize};
 
 use super::harness::{self, Pacing, Side};
@@ -64,7 +64,7 @@ fn of_all<L: Lpf, N: Network>(
     order: &Bytes,
 ) -> Result<Vec<Vec<f64>>> {
     let mut found = Vec::new();
-    ctx.rehook(Args::none(), |ctx, _args| {
+    ctx.rehook(|ctx| {
         ctx.resize(Line::SLOTS, Line::requests(ctx))?;
         ctx.sync()?;
         let line = Line::new(ctx)?;

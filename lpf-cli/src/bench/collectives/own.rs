@@ -3,7 +3,7 @@
 use lpf::collectives::{Collective, Collectives, Mode, Sum};
 use lpf::machine::Origin;
 use lpf::measure::task::{Task, Watch};
-use lpf::{Area, Args, Context, Local, Lpf, Result};
+use lpf::{Area, Context, Local, Lpf, Result};
 use serde::{Deserialize, Serialize};
 
 use super::harness::{self, NOTED, Pacing, Side, Timed, host};
@@ -49,7 +49,7 @@ impl Task for Ours {
     fn run<L: Lpf>(ctx: &mut Context<'_, L>, order: &Self::Order, _: &Watch) -> Result<Vec<Found>> {
         let mut found = Vec::new();
         // Its memory goes with the inner context.
-        ctx.rehook(Args::none(), |ctx, _args| {
+        ctx.rehook(|ctx| {
             found = in_turn(ctx, order)?;
             Ok(())
         })?;

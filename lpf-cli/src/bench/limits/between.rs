@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use lpf::measure::conduct::{Batch, Leader, Orders, Timed};
 use lpf::measure::superstep::nanoseconds;
-use lpf::{Args, Context, Lpf, Pid};
+use lpf::{Context, Lpf, Pid};
 use serde::{Deserialize, Serialize};
 
 use super::network::{Incoming, Network, Outgoing, Words, broken};
@@ -56,7 +56,7 @@ fn time_on<L: Lpf, N: Network>(
 ) -> lpf::Result<Vec<f64>> {
     let mut program = Program::new(network, kind, ctx.pid(), ctx.nprocs());
     let mut times = Vec::new();
-    ctx.rehook(Args::none(), |ctx, _args| {
+    ctx.rehook(|ctx| {
         times = batches_of(&mut program, ctx, batches)?;
         Ok(())
     })?;

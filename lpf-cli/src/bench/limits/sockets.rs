@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use lpf::host::Host;
-use lpf::{Args, Context, Lpf};
+use lpf::{Context, Lpf};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::{Deserialize, Serialize};
@@ -129,7 +129,7 @@ impl Address {
 /// The addresses of all.
 fn all_have<L: Lpf>(ctx: &mut Context<'_, L>, own: Address) -> lpf::Result<Vec<Address>> {
     let mut all = Vec::new();
-    ctx.rehook(Args::none(), |ctx, _args| {
+    ctx.rehook(|ctx| {
         all = gather(ctx, own)?;
         Ok(())
     })?;

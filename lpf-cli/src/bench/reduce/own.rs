@@ -13,7 +13,7 @@ use lpf::collectives::{
     Sum,
 };
 use lpf::measure::task::{Task, Watch};
-use lpf::{Args, Context, Local, Lpf, Result};
+use lpf::{Context, Local, Lpf, Result};
 use serde::{Deserialize, Serialize};
 
 use super::wanted::Wanted;
@@ -104,7 +104,7 @@ impl Task for Arriving {
     fn run<L: Lpf>(ctx: &mut Context<'_, L>, order: &Self::Order, _: &Watch) -> Result<Vec<Seen>> {
         let mut found = Vec::new();
         // Its memory goes with the inner context.
-        ctx.rehook(Args::none(), |ctx, _args| {
+        ctx.rehook(|ctx| {
             found = in_turn(ctx, order)?;
             Ok(())
         })?;

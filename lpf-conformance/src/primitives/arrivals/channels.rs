@@ -222,7 +222,7 @@ case! {
         buffer.write(0, &[0xff; 8]);
         expect(ctx, &[(mesh.with(left), 1)])?;
         assert_eq!(latest(ctx, mesh.with(left))?, body(0, 8));
-        ctx.rehook(lpf_core::Args::none(), |inner, _args| {
+        ctx.rehook(|inner| {
             let mesh = Mesh::open(inner, 1, 0, 2, 8)?;
             let (_kept, source) = bodies(inner, 2, 8)?;
             match inner.pid() {

@@ -61,7 +61,7 @@ case! {
     /// all that is unreported has to be reported before its owner waits for credit itself.
     pub fn whole_windows_cross_again_and_again both_ways [2, 4] |ctx| {
         for window in [1u32, 2, 8] {
-            ctx.rehook(lpf_core::Args::none(), |ctx, _args| {
+            ctx.rehook(|ctx| {
                 let w = window as usize;
                 let mesh = Mesh::open(ctx, 1, 0, window, 32)?;
                 let (me, p) = (ctx.pid(), ctx.nprocs());
@@ -278,7 +278,7 @@ case! {
             expect(ctx, &[(link, 1)])?;
             ctx.sync_with(SyncAttr::Flush)?;
         }
-        ctx.rehook(lpf_core::Args::none(), |ctx, _args| ctx.sync())?;
+        ctx.rehook(|ctx| ctx.sync())?;
         if ctx.pid() == 0 {
             expect(ctx, &[(link, 4)])?;
             assert_eq!(latest(ctx, link)?, body(4, 8));

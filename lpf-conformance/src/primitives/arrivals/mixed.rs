@@ -137,7 +137,7 @@ case! {
         let [(small_to, small_from), (large_to, large_from)] = links[..] else { unreachable!() };
         send(ctx, source, 0..4, small_to)?;
         send(ctx, source, 9000..18_000, large_to)?;
-        ctx.rehook(lpf_core::Args::none(), |inner, _args| {
+        ctx.rehook(|inner| {
             let mesh = Mesh::open(inner, 1, 0, 2, 16)?;
             let (_kept, source) = bodies(inner, 3, 16)?;
             send(inner, source, 32..48, mesh.with(next))?;
