@@ -5,6 +5,7 @@
 mod agreement;
 pub mod carrier;
 mod engine;
+mod guard;
 pub mod links;
 mod local_state;
 mod process;
@@ -13,6 +14,7 @@ mod waiting;
 pub use agreement::{Purpose, Registrations, mismatch};
 pub use carrier::{Carrier, Head, LinkMedium};
 pub use engine::{Announced, Engine, Section, Tables, section};
+pub use guard::guarded;
 pub use local_state::{LocalState, Remote, Room};
 pub use process::Process;
 pub use waiting::{ForBoard, ForLinks, LongWait, Medium, Waiting, status_at, wait};

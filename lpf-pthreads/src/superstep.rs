@@ -47,28 +47,6 @@ pub(crate) mod bits {
     pub(crate) const KINDS: u32 = SYNC | CLOSE | REHOOK;
 }
 
-/// Ends the program if it is dropped, which only a panic of [`guarded`]'s function does.
-struct AbortIfDropped;
-
-impl Drop for AbortIfDropped {
-    fn drop(&mut self) {
-        // loom ends a model that fails by a panic, and shows its message.
-        #[cfg(not(loom))]
-        std::process::abort();
-    }
-}
-
-/// Runs what must not unwind. While processes meet, and between the two meetings of a sync, others
-/// count on this one: a panic from there would free memory that they are copying from. Nothing
-/// there panics but by a mistake of ours. (A user's panic that is under way already is none: a sync
-/// may be called by what it drops.)
-pub(crate) fn guarded<R>(f: impl FnOnce() -> R) -> R {
-    let guard = AbortIfDropped;
-    let result = f();
-    std::mem::forget(guard);
-    result
-}
-
 impl ThreadEngine {
     /// The meeting that opens a full sync, a rehook or the end of a section. Everybody came for
     /// the same, or the section fails.

@@ -10,7 +10,7 @@ use lpf_core::process::Maker;
 use lpf_core::runtime::links::{Ends, OpenLink};
 use lpf_core::runtime::{
     Announced, Carrier, Engine, LocalState, Process, Purpose, Registrations, Room, Section, Tables,
-    carrier,
+    carrier, guarded,
 };
 use lpf_core::waits::Consult;
 use lpf_core::{Args, Awaited, Cause, Error, Machine, Pid, Result, Slot, SyncAttr};
@@ -141,7 +141,7 @@ unsafe impl Engine for ThreadEngine {
         purpose: Purpose,
         _attr: SyncAttr<'_>,
     ) -> Result<Announced> {
-        Self::bound(|| self.meet_for(tables, purpose))
+        guarded(|| self.meet_for(tables, purpose))
     }
 
     #[inline]
@@ -150,8 +150,8 @@ unsafe impl Engine for ThreadEngine {
     }
 
     #[inline]
-    fn bound<R>(f: impl FnOnce() -> R) -> R {
-        crate::superstep::guarded(f)
+    fn lends_memory(&self) -> bool {
+        true
     }
 
     fn check_superstep(&mut self, tables: &mut Tables) -> Result<()> {

@@ -139,10 +139,9 @@ unsafe impl Engine for AnyEngine {
         inside!(self, engine => engine.end_barrier(tables, purpose))
     }
 
-    /// As threads need it: which engine is inside is not known here.
     #[inline]
-    fn bound<R>(f: impl FnOnce() -> R) -> R {
-        ThreadEngine::bound(f)
+    fn lends_memory(&self) -> bool {
+        inside!(self, engine => engine.lends_memory())
     }
 
     fn check_superstep(&mut self, tables: &mut Tables) -> Result<()> {

@@ -113,7 +113,6 @@ mod mpi {
     use lpf_core::settings::by_mpi_launcher;
 
     use super::*;
-    use crate::Context;
     use crate::any::AnyJob;
     use crate::claim::claim_of_mpi;
     use crate::launcher::{is_told_to_lpf_run, say_at_once};

@@ -235,7 +235,7 @@ fn forks<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
 fn forks_as_a_member(mut member: Member) {
     let parent = std::process::id();
     for _ in 0..2 {
-        let hooked = member.hook(|ctx| forks(ctx));
+        let hooked = member.hook(forks);
         if std::process::id() != parent {
             assert!(is_forked(&hooked.unwrap_err()));
             drop(member);

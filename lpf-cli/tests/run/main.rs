@@ -1156,7 +1156,7 @@ fn runs_and_panics() {
 fn hooks_and_panics() {
     if std::env::var_os(lpf::launcher::WHERE).is_some() {
         let mut member = lpf::Member::launched().unwrap();
-        let hooked = member.hook(|ctx| panics_after_a_child(ctx));
+        let hooked = member.hook(panics_after_a_child);
         assert!(hooked.is_err());
         // As a program that saves what it has, and ends well.
         std::process::exit(if member.rank() == 2 { 0 } else { 9 });

@@ -141,11 +141,11 @@ pub unsafe trait Engine: Send + Sized {
     /// *Fatal*.
     fn end_barrier(&mut self, tables: &mut Tables, purpose: Purpose) -> Result<()>;
 
-    /// Runs what other processes count on between the barrier and the end of a full sync. An engine whose processes copy
-    /// from each other's memory ends the program if it panics.
+    /// Whether other processes copy from this one's memory between the barrier and the end of a full sync. Then a panic there
+    /// ends the program ([`guarded`](super::guarded)).
     #[inline]
-    fn bound<R>(f: impl FnOnce() -> R) -> R {
-        f()
+    fn lends_memory(&self) -> bool {
+        false
     }
 
     /// In checked mode: hands the requests and registrations of all processes to

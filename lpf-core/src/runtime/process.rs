@@ -5,6 +5,7 @@ use std::ptr::read;
 use std::time::Duration;
 
 use super::engine::{Announced, Engine, Tables, section};
+use super::guard::guarded;
 use super::links::LinkTable;
 use super::{LocalState, Purpose};
 use crate::arrivals::{Arrival, Call, Expect, InboxShape, InboxSlot, Link, Travel};
@@ -113,8 +114,10 @@ impl<E: Engine> Process<E> {
         let announced = self.meet(Purpose::Sync, attr)?;
         let completed = if announced == Announced(0) {
             self.complete_silent()
+        } else if self.engine.lends_memory() {
+            guarded(|| self.complete(announced))
         } else {
-            E::bound(|| self.complete(announced))
+            self.complete(announced)
         };
         self.ended(completed)
     }
