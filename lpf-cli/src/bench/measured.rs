@@ -1,7 +1,6 @@
 //! The measured side: batches of a pattern's supersteps on a backend; between processes with those of
 //! the bare programs that it is held against, in the same section.
 
-use std::sync::Mutex;
 use std::time::Instant;
 
 use lpf::Traffic;
@@ -24,15 +23,9 @@ pub(super) fn on_threads(config: &Config, p: Pid, kind: Kind, batches: usize) ->
     if kind == Kind::Exec {
         return sections(config, p, batches);
     }
-    let found = Mutex::new(Vec::new());
-    config.exec(p, Args::none(), |ctx, _args| {
-        let (times, _) = supersteps(ctx, kind, batches)?;
-        if ctx.pid() == 0 {
-            *found.lock().expect("only process 0 locks") = times;
-        }
-        Ok(())
-    })?;
-    Ok(found.into_inner().expect("only process 0 locks"))
+    let run = |ctx: &mut Context<'_>, _args: Args<'_>| supersteps(ctx, kind, batches);
+    let (times, _) = lpf::exec_with(config, p, Args::none(), run)?;
+    Ok(times)
 }
 
 /// A few batches of a pattern between processes, and of the bare programs beside it.
@@ -61,12 +54,8 @@ impl Task for Round {
     type Found = Times;
 
     fn run<L: Lpf>(ctx: &mut Context<'_, L>, order: &Order, _watch: &Watch) -> lpf::Result<Times> {
-        let (mut own, mut messages) = (Vec::new(), None);
         // Its memory goes with the inner context.
-        ctx.rehook(|ctx| {
-            (own, messages) = supersteps(ctx, order.kind, order.batches)?;
-            Ok(())
-        })?;
+        let (own, messages) = ctx.rehook(|ctx| supersteps(ctx, order.kind, order.batches))?;
         let bare = |bare: &Bare| between::time(ctx, *bare, order.kind, order.batches);
         let limits = order.limits.iter().map(bare).collect::<lpf::Result<_>>()?;
         Ok(Times { own, messages, limits })
@@ -146,7 +135,7 @@ fn sections(config: &Config, p: Pid, batches: usize) -> Result<Vec<f64>> {
     while let Some(n) = batches.next() {
         let start = Instant::now();
         for _ in 0..n {
-            config.exec(p, Args::none(), |_ctx, _args| Ok(()))?;
+            lpf::exec_with(config, p, Args::none(), |_ctx, _args| Ok(()))?;
         }
         let ns = nanoseconds(start) / f64::from(n);
         batches.note(ns, ns);

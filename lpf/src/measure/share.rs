@@ -7,13 +7,8 @@ use lpf_core::{Context, Lpf, Result};
 /// # Errors
 /// *Mitigable* if memory is refused, *fatal* if the section failed.
 pub fn from_first<L: Lpf>(ctx: &mut Context<'_, L>, bytes: &[u8]) -> Result<Vec<u8>> {
-    let mut all = Vec::new();
     // Its slots go with the inner context.
-    ctx.rehook(|ctx| {
-        all = share(ctx, bytes)?;
-        Ok(())
-    })?;
-    Ok(all)
+    ctx.rehook(|ctx| share(ctx, bytes))
 }
 
 fn share<L: Lpf>(ctx: &mut Context<'_, L>, bytes: &[u8]) -> Result<Vec<u8>> {

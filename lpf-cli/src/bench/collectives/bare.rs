@@ -63,8 +63,8 @@ fn of_all<L: Lpf, N: Network>(
     network: N,
     order: &Bytes,
 ) -> Result<Vec<Vec<f64>>> {
-    let mut found = Vec::new();
     ctx.rehook(|ctx| {
+        let mut found = Vec::new();
         ctx.resize(Line::SLOTS, Line::requests(ctx))?;
         ctx.sync()?;
         let line = Line::new(ctx)?;
@@ -80,9 +80,8 @@ fn of_all<L: Lpf, N: Network>(
             let timed = harness::time(&mut messages, &pacing(length, order))?;
             found.push(if timed.ns.is_empty() { timed.late } else { timed.ns });
         }
-        Ok(())
-    })?;
-    Ok(found)
+        Ok(found)
+    })
 }
 
 fn pacing(length: usize, &Bytes { window_ns, oversubscribed, .. }: &Bytes) -> Pacing {

@@ -55,12 +55,7 @@ fn time_on<L: Lpf, N: Network>(
     batches: usize,
 ) -> lpf::Result<Vec<f64>> {
     let mut program = Program::new(network, kind, ctx.pid(), ctx.nprocs());
-    let mut times = Vec::new();
-    ctx.rehook(|ctx| {
-        times = batches_of(&mut program, ctx, batches)?;
-        Ok(())
-    })?;
-    Ok(times)
+    ctx.rehook(|ctx| batches_of(&mut program, ctx, batches))
 }
 
 fn batches_of<L: Lpf, N: Network>(

@@ -128,12 +128,7 @@ impl Address {
 
 /// The addresses of all.
 fn all_have<L: Lpf>(ctx: &mut Context<'_, L>, own: Address) -> lpf::Result<Vec<Address>> {
-    let mut all = Vec::new();
-    ctx.rehook(|ctx| {
-        all = gather(ctx, own)?;
-        Ok(())
-    })?;
-    Ok(all)
+    ctx.rehook(|ctx| gather(ctx, own))
 }
 
 fn gather<L: Lpf>(ctx: &mut Context<'_, L>, own: Address) -> lpf::Result<Vec<Address>> {

@@ -102,13 +102,8 @@ impl Task for Arriving {
     type Found = Vec<Seen>;
 
     fn run<L: Lpf>(ctx: &mut Context<'_, L>, order: &Self::Order, _: &Watch) -> Result<Vec<Seen>> {
-        let mut found = Vec::new();
         // Its memory goes with the inner context.
-        ctx.rehook(|ctx| {
-            found = in_turn(ctx, order)?;
-            Ok(())
-        })?;
-        Ok(found)
+        ctx.rehook(|ctx| in_turn(ctx, order))
     }
 }
 
