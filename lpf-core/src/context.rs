@@ -292,9 +292,9 @@ impl<'s, L: Lpf> Context<'s, L> {
         self.raw.exec(procs, args, f)
     }
 
-    /// Runs `f` in a pristine context on the same processes, and returns its value at each: how a library starts. Collective; the time of an empty full
-    /// sync to enter; a flush, a barrier (two if `f` made an inbox) and O(p) work to leave. The requests pending here stay
-    /// pending.
+    /// Runs `f` in a pristine context on the same processes, and returns its value at each: how a library starts.
+    /// Collective; the time of an empty full sync to enter; a flush, a barrier (two if `f` made an inbox) and O(p) work
+    /// to leave. The requests pending here stay pending.
     ///
     /// The outer context is on hold, which the compiler enforces:
     ///

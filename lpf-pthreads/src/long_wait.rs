@@ -35,9 +35,8 @@ pub(crate) struct OnThread<C: AsRef<Comm>> {
     rings: u32,
 }
 
-/// So many looks follow each other without a pause, which takes up to 40 ns, as long as a message: a look
-/// takes long enough not to disturb the sender (AMD EPYC: a broadcast of 8 bytes 118 ns with pauses, 100
-/// without).
+/// Looks that follow each other without a pause. A pause takes up to 40 ns, as long as a message. A look alone takes long
+/// enough not to disturb the sender (AMD EPYC: a broadcast of 8 bytes takes 118 ns with pauses, 100 without).
 const AT_ONCE: u32 = 64;
 
 impl<C: AsRef<Comm>> OnThread<C> {

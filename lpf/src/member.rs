@@ -235,7 +235,8 @@ impl Member {
         self.known.insert((procs, Some(time)), known);
     }
 
-    /// Runs `f` on all processes of the job, which call this together, and returns the value of this process. The settings are process 0's. Under its `LPF_PROBE` a section that measures runs before.
+    /// Runs `f` on all processes of the job, which call this together, and returns the value of this process. The
+    /// settings are process 0's. Under its `LPF_PROBE` a section that measures runs before.
     ///
     /// # Errors
     /// *Misuse* for a setting that cannot be used; *fatal* if a process of the section failed. All may hook again

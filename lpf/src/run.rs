@@ -43,9 +43,9 @@ fn not_built_in(name: &str) -> String {
     )
 }
 
-/// Runs `f` on all processes that are available, on the backend that `LPF_BACKEND`
-/// names, and returns the value of process 0. The default is tcp if `lpf run` started this process or `LPF_MEET` is set, mpi if MPI's or
-/// Slurm's launcher started it, else threads.
+/// Runs `f` on all processes that are available, on the backend that `LPF_BACKEND` names, and returns the value of
+/// process 0. The default is tcp if `lpf run` started this process or `LPF_MEET` is set, mpi if MPI's or Slurm's launcher
+/// started it, else threads.
 ///
 /// `f` is a function, or a closure that captures nothing: other processes find it by the name of its type. A closure that
 /// captures a variable does not compile here. Data goes to process 0 in the arguments of [`run_args`], and from there to

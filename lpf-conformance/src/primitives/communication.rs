@@ -450,7 +450,7 @@ fn reads_what_is_written<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> R
         assert!(text.contains("checked mode"), "{text}");
         assert!(text.contains("communication.rs"), "it names no place in the source: {text}");
     }
-    // Neighbouring bytes are no conflict.
+    // Adjacent bytes do not conflict.
     room(ctx, 2, 8)?;
     let (x, y) = (ctx.area::<u8>(8)?, ctx.area::<u8>(8)?);
     ctx.sync()?;

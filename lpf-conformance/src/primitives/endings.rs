@@ -183,7 +183,7 @@ pub fn a_rehook_that_ends_badly_is_fatal_for_the_others<H: Harness>(harness: &H)
     });
 }
 
-/// Process 1 panics two rehooks deep, of which the others hear late; everybody hands on what rehook returned.
+/// Process 1 panics two rehooks deep, which the others learn late. Every process returns the error of its rehook.
 fn hands_on_what_rehook_returned<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
     ctx.sync()?;
     ctx.rehook(|middle| {

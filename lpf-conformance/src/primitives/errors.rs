@@ -307,7 +307,7 @@ const LIMIT: Duration = Duration::from_millis(300);
 /// Process 0's output is how long, in milliseconds: an assertion made after the section has
 /// failed would be lost with it.
 fn dawdles<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
-    // Before all have come: another one may begin to wait for process 1, and so give up, before this one does.
+    // Taken before the barrier: another process may begin to wait for process 1, and give up, before this one.
     let start = Instant::now();
     ctx.sync()?;
     if ctx.pid() == 1 {

@@ -156,7 +156,7 @@ impl LongWait {
         let limit = medium.limit();
         let publish_after = publish_after(limit);
         if waited >= publish_after && waited >= self.again {
-            // Again from time to time: messages that have arrived meanwhile are no longer wanted.
+            // Published again from time to time, because messages that have arrived since are no longer awaited.
             medium.publish(what.status(medium));
             self.is_published = true;
             self.again = waited + publish_after;
