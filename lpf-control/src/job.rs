@@ -94,14 +94,14 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
     ///
     /// # Errors
     /// *Mitigable* if memory is refused; *fatal* if the section failed: the job goes on.
-    pub fn exec(
+    pub fn exec<R>(
         &mut self,
         environment: &Arc<Environment>,
         procs: Pid,
         args: Args<'_>,
         section: impl Section<Messages<T>>,
-        own: impl FnOnce(Process<Messages<T>>, Args<'_>) -> Result<()>,
-    ) -> Result<()> {
+        own: impl FnOnce(Process<Messages<T>>, Args<'_>) -> Result<R>,
+    ) -> Result<R> {
         self.here()?;
         let id = self.next_section();
         let free: Vec<Rank> = (1..self.size()).collect();

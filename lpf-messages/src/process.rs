@@ -252,14 +252,14 @@ unsafe impl<T: Transport> Engine for Messages<T> {
         self.rings.keep_shared();
     }
 
-    fn exec(
+    fn exec<R>(
         &mut self,
         local: &LocalState,
         procs: Pid,
         args: Args<'_>,
         section: impl Section<Self>,
-        own: impl FnOnce(Process<Self>, Args<'_>) -> Result<()>,
-    ) -> Result<()> {
+        own: impl FnOnce(Process<Self>, Args<'_>) -> Result<R>,
+    ) -> Result<R> {
         self.begin_section(local, procs, args, section, own)
     }
 

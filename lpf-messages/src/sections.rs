@@ -235,7 +235,7 @@ fn agree<T: Transport>(
 /// # Errors
 /// *Mitigable* if memory is refused, *fatal* if the section failed.
 #[allow(clippy::too_many_arguments)]
-pub fn exec<T: Transport>(
+pub fn exec<T: Transport, R>(
     network: &Network<T>,
     environment: &Arc<Environment>,
     host: Host,
@@ -244,8 +244,8 @@ pub fn exec<T: Transport>(
     free: &[Rank],
     args: Args<'_>,
     section: impl Section<Messages<T>>,
-    own: impl FnOnce(Process<Messages<T>>, Args<'_>) -> Result<()>,
-) -> Result<()> {
+    own: impl FnOnce(Process<Messages<T>>, Args<'_>) -> Result<R>,
+) -> Result<R> {
     if procs == 0 {
         return Err(Error::setting("a section of 0 processes was asked for; the least is 1"));
     }
@@ -351,14 +351,14 @@ impl SectionId {
 }
 
 impl<T: Transport> Messages<T> {
-    pub(super) fn begin_section(
+    pub(super) fn begin_section<R>(
         &mut self,
         local: &LocalState,
         procs: Pid,
         args: Args<'_>,
         section: impl Section<Self>,
-        own: impl FnOnce(Process<Self>, Args<'_>) -> Result<()>,
-    ) -> Result<()> {
+        own: impl FnOnce(Process<Self>, Args<'_>) -> Result<R>,
+    ) -> Result<R> {
         self.sections += 1;
         let id = self.watch.section.child(self.sections, Some(local.pid));
         let Messages { network, environment, host, free, .. } = self;

@@ -152,14 +152,8 @@ impl Config {
     where
         F: for<'s> Fn(&mut Context<'s, Threads>, Args<'_>) -> Result<R> + Sync,
     {
-        let mut value = None;
-        let section =
-            |process: Threads, args: Args<'_>| run_section(process, |ctx| f(ctx, args).map(drop));
-        self.exec_processes(procs, args, section, |process, args| {
-            value = Some(run_section(process, |ctx| f(ctx, args))?);
-            Ok(())
-        })?;
-        Ok(value.expect("the section ended well, so process 0 returned a value"))
+        let own = |process: Threads, args: Args<'_>| run_section(process, |ctx| f(ctx, args));
+        self.exec_processes(procs, args, |process, args| own(process, args).map(drop), own)
     }
 
     /// As [`exec`](Self::exec), for another engine over that of threads: `section` gets each process but the first, which
@@ -167,13 +161,13 @@ impl Config {
     ///
     /// # Errors
     /// As [`exec`](Self::exec); else what `own` returned.
-    pub fn exec_processes(
+    pub fn exec_processes<R>(
         &self,
         procs: Pid,
         args: Args<'_>,
         section: impl Fn(Threads, Args<'_>) -> Result<()> + Sync,
-        own: impl FnOnce(Threads, Args<'_>) -> Result<()>,
-    ) -> Result<()> {
+        own: impl FnOnce(Threads, Args<'_>) -> Result<R>,
+    ) -> Result<R> {
         let granted = self.grant(procs);
         if granted == 0 || granted > MAX_PROCS {
             let text = format!(

@@ -35,15 +35,15 @@ pub(crate) struct Environment {
 
 /// Runs `section` on `procs` of the `free` processors, and `own` as process 0 on this thread; `nested` if this thread is
 /// a process of a section already. Neither may panic, and both leave the section: they end in [`lpf_core::run_section`].
-pub(crate) fn exec(
+pub(crate) fn exec<R>(
     environment: &Arc<Environment>,
     procs: Pid,
     free: Pid,
     nested: bool,
     args: Args<'_>,
     section: impl Fn(Threads, Args<'_>) -> Result<()> + Sync,
-    own: impl FnOnce(Threads, Args<'_>) -> Result<()>,
-) -> Result<()> {
+    own: impl FnOnce(Threads, Args<'_>) -> Result<R>,
+) -> Result<R> {
     if procs == 0 {
         let text = "a section of 0 processes was asked for; the least is 1";
         return Err(Error::setting(text));
@@ -69,18 +69,18 @@ pub(crate) fn exec(
             let _ = section(process, Args { symbols, ..Args::none() });
         }
     };
-    let mut ended = Ok(());
+    let mut ended = None;
     pool::run(procs as usize - 1, &|worker| member(worker + 1), || {
         let _pinned = pins.hold();
         if let Some(process) = take(0) {
-            ended = own(process, args);
+            ended = Some(own(process, args));
         }
     })?;
     if environment.pin == Pin::Auto && pin != Pin::None {
         strays::report(began);
     }
     match comm.failure.report() {
-        None => ended,
+        None => ended.expect("process 0 has run on this thread"),
         Some(report) => Err(report),
     }
 }

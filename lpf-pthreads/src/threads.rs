@@ -201,14 +201,14 @@ unsafe impl Engine for ThreadEngine {
         links::end_loans(&tables.links, &self.ends);
     }
 
-    fn exec(
+    fn exec<R>(
         &mut self,
         local: &LocalState,
         procs: Pid,
         args: Args<'_>,
         section: impl Section<Self>,
-        own: impl FnOnce(Threads, Args<'_>) -> Result<()>,
-    ) -> Result<()> {
+        own: impl FnOnce(Threads, Args<'_>) -> Result<R>,
+    ) -> Result<R> {
         let (procs, nested) = (procs.min(self.free), local.nprocs > 1);
         section::exec(&self.comm.environment, procs, self.free, nested, args, section, own)
     }

@@ -204,14 +204,14 @@ unsafe impl Engine for AnyEngine {
         inside!(self, engine => engine.give_up(tables));
     }
 
-    fn exec(
+    fn exec<R>(
         &mut self,
         local: &LocalState,
         procs: Pid,
         args: Args<'_>,
         section: impl Section<Self>,
-        own: impl FnOnce(Process<Self>, Args<'_>) -> Result<()>,
-    ) -> Result<()> {
+        own: impl FnOnce(Process<Self>, Args<'_>) -> Result<R>,
+    ) -> Result<R> {
         inside!(self, engine => engine.exec(
             local,
             procs,

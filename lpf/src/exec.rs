@@ -9,7 +9,7 @@ use lpf_core::machine::{Growth, Parameters};
 use lpf_core::process::PerProcess;
 use lpf_core::settings::{Launched, Settings, Source, by_mpi_launcher};
 use lpf_core::{Args, Error, Pid, Result};
-use lpf_pthreads::{Config, Team};
+use lpf_pthreads::{Config, Team, Threads};
 
 use crate::Context;
 use crate::any;
@@ -62,13 +62,8 @@ pub fn exec_with<F, R>(config: &Config, procs: Pid, args: Args<'_>, f: F) -> Res
 where
     F: for<'s> Fn(&mut Context<'s>, Args<'_>) -> Result<R> + Sync,
 {
-    let mut value = None;
-    let others = |process, args: Args<'_>| any::run(process, |ctx| f(ctx, args).map(drop));
-    config.exec_processes(procs, args, others, |process, args| {
-        value = Some(any::run(process, |ctx| f(ctx, args))?);
-        Ok(())
-    })?;
-    Ok(value.expect("the section ended well, so process 0 returned a value"))
+    let own = |process: Threads, args: Args<'_>| any::run(process, |ctx| f(ctx, args));
+    config.exec_processes(procs, args, |process, args| own(process, args).map(drop), own)
 }
 
 /// `exec` runs on threads alone. So the settings must not ask for another backend; and of several processes that

@@ -206,14 +206,14 @@ pub unsafe trait Engine: Send + Sized {
     ///
     /// # Errors
     /// As there.
-    fn exec(
+    fn exec<R>(
         &mut self,
         local: &LocalState,
         procs: Pid,
         args: Args<'_>,
         section: impl Section<Self>,
-        own: impl FnOnce(Process<Self>, Args<'_>) -> Result<()>,
-    ) -> Result<()>;
+        own: impl FnOnce(Process<Self>, Args<'_>) -> Result<R>,
+    ) -> Result<R>;
 
     /// Gets ready for a rehook.
     ///

@@ -279,12 +279,9 @@ unsafe impl<E: Engine> Lpf for Process<E> {
         F: for<'n> Fn(&mut Context<'n, Self>, Args<'_>) -> Result<R> + Copy + Send + Sync,
     {
         self.alive()?;
-        let mut value = None;
         self.engine.exec(&self.tables.local, procs, args, section(f), |process, args| {
-            value = Some(run_section(process, |ctx| f(ctx, args))?);
-            Ok(())
-        })?;
-        Ok(value.expect("the section ended well, so process 0 returned a value"))
+            run_section(process, |ctx| f(ctx, args))
+        })
     }
 
     fn rehook<F, R>(&mut self, f: F) -> Result<R>

@@ -94,13 +94,6 @@ where
     Messages<T>: Into<AnyEngine>,
     F: for<'s> Fn(&mut Context<'s>, Args<'_>) -> Result<R> + Copy + Send + Sync,
 {
-    let others = move |process: Process<Messages<T>>, args: Args<'_>| {
-        run(process, |ctx| f(ctx, args).map(drop))
-    };
-    let mut value = None;
-    job.exec(environment, procs, args, others, |process, args| {
-        value = Some(run(process, |ctx| f(ctx, args))?);
-        Ok(())
-    })?;
-    Ok(value.expect("the section ended well, so process 0 returned a value"))
+    let own = move |process: Process<Messages<T>>, args: Args<'_>| run(process, |ctx| f(ctx, args));
+    job.exec(environment, procs, args, move |process, args| own(process, args).map(drop), own)
 }
