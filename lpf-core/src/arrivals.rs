@@ -49,6 +49,12 @@ impl InboxShape {
         }
         hash >> 8
     }
+
+    /// The longest part of a put in parts, with `lends_parts` as
+    /// [`Engine::lends_parts`](crate::runtime::Engine::lends_parts).
+    pub fn longest_part(&self, lends_parts: bool) -> usize {
+        if lends_parts { usize::MAX } else { self.cell_bytes }
+    }
 }
 
 /// A registered inbox; the same value on every process.

@@ -3,18 +3,21 @@
 //! For those who write a backend. Users hold a [`Context`](crate::Context).
 
 mod agreement;
-pub mod carrier;
+mod carrier;
 mod engine;
 mod guard;
+mod link_calls;
 pub mod links;
 mod local_state;
 mod process;
+pub mod progress;
 mod waiting;
 
 pub use agreement::{Purpose, Registrations, mismatch};
-pub use carrier::{Carrier, Head, LinkMedium};
+pub use carrier::{Carrier, Head, LinkMedium, Stopped};
 pub use engine::{Announced, Engine, Section, Tables, section};
 pub use guard::guarded;
+pub use link_calls::LinkCall;
 pub use local_state::{LocalState, Remote, Room};
 pub use process::Process;
 pub use waiting::{ForBoard, ForLinks, LongWait, Medium, Waiting, status_at, wait};

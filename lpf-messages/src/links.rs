@@ -194,7 +194,7 @@ impl Links<'_> {
         net: &mut T,
         local: &LocalState,
     ) -> std::result::Result<(), Stop> {
-        runtime::carrier::progress(&mut OnNet { rings: self.rings, net }, local, self.table)
+        runtime::progress::progress(&mut OnNet { rings: self.rings, net }, local, self.table)
     }
 }
 

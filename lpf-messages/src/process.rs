@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use super::control::{Control, SectionId};
 use super::job::{Environment, Host, Network};
-use super::links::{OnNet, Rings};
+use super::links::Rings;
 use super::meeting::{Meeting, exchange_for};
 use super::superstep::{Larger, Scratch};
 use super::transport::{Rank, Transport};
 use super::watch::{OnNetwork, Watch};
 use super::wire::Summary;
-use lpf_core::Awaited;
-use lpf_core::arrivals::{Arrival, InboxShape, InboxSlot, Link, Travel};
+use lpf_core::arrivals::{Arrival, InboxShape, InboxSlot, Link};
 use lpf_core::attr::SyncAttr;
 use lpf_core::check::SharedChecks;
 use lpf_core::error::{Error, Result};
@@ -21,11 +20,9 @@ use lpf_core::machine::Machine;
 use lpf_core::process::Maker;
 use lpf_core::runtime::links::OpenLink;
 use lpf_core::runtime::{
-    Announced, Engine, LocalState, Process, Purpose, Registrations, Room, Section, Tables, carrier,
+    Announced, Engine, LinkCall, LocalState, Process, Purpose, Registrations, Room, Section, Tables,
 };
-use lpf_core::slot::Slot;
 use lpf_core::wait::Patience;
-use lpf_core::waits::Consult;
 use lpf_core::{Args, Pid, Traffic};
 
 /// The message-passing protocol as the engine of one process of a section.
@@ -306,81 +303,19 @@ unsafe impl<T: Transport> Engine for Messages<T> {
         self.open_link(tables, inbox, ring, peer, peer_ring)
     }
 
-    fn close(&mut self, tables: &mut Tables, link: Link) -> Result<()> {
-        let Messages { network, rings, .. } = self;
-        let on_net = &mut OnNet { rings, net: &mut network.lock().net };
-        let closed = carrier::close(on_net, tables, link);
+    fn on_links<C: LinkCall>(&mut self, tables: &mut Tables, call: C) -> Result<C::Output> {
+        let Messages { network, watch, rings, .. } = self;
+        let net = &mut network.lock().net;
+        let result = call.run(&mut OnNetwork::new(watch, net, rings), tables);
         self.quiet &= self.rings.is_quiet;
-        closed
-    }
-
-    fn send(
-        &mut self,
-        tables: &mut Tables,
-        link: Link,
-        src: Slot,
-        src_offset: usize,
-        bytes: usize,
-        travel: Travel,
-    ) -> Result<()> {
-        let Messages { network, rings, .. } = self;
-        let on_net = &mut OnNet { rings, net: &mut network.lock().net };
-        let longest_part = |shape: InboxShape| shape.cell_bytes;
-        carrier::send(on_net, tables, link, src, src_offset, bytes, travel, longest_part)
-    }
-
-    fn offer(
-        &mut self,
-        tables: &mut Tables,
-        link: Link,
-        slot: Slot,
-        offset: usize,
-        bytes: usize,
-    ) -> Result<u64> {
-        let Messages { network, rings, .. } = self;
-        let on_net = &mut OnNet { rings, net: &mut network.lock().net };
-        carrier::offer(on_net, tables, link, slot, offset, bytes)
+        result
     }
 
     fn landing_pays_from(&self, link: &OpenLink) -> usize {
         if self.rings.is_near(link) { usize::MAX } else { link.shape.cell_bytes.saturating_add(1) }
     }
 
-    fn longest_part(&self, link: &OpenLink) -> usize {
-        link.shape.cell_bytes
-    }
-
     fn arrival(&self, link: &OpenLink, nth: u64) -> Arrival {
         self.rings.arrival(link, nth)
-    }
-
-    fn report_releases(&mut self, tables: &mut Tables) -> Result<()> {
-        let Messages { network, rings, .. } = self;
-        carrier::report_releases(&mut OnNet { rings, net: &mut network.lock().net }, tables)
-    }
-
-    fn poll(&mut self, tables: &mut Tables, awaited: Awaited<'_>) -> Result<bool> {
-        let Messages { network, watch, rings, .. } = self;
-        let net = &mut network.lock().net;
-        let moved = net.progress();
-        moved.map_err(|broken| watch.broken(net.control(), tables.local.superstep, broken))?;
-        carrier::poll(&mut OnNetwork::new(watch, net, rings), tables, awaited)
-    }
-
-    fn wait_for(&mut self, tables: &mut Tables, awaited: Awaited<'_>) -> Result<()> {
-        let Messages { network, watch, rings, .. } = self;
-        let net = &mut network.lock().net;
-        carrier::wait_for(&mut OnNetwork::new(watch, net, rings), tables, awaited)
-    }
-
-    fn consult<R>(
-        &mut self,
-        tables: &mut Tables,
-        wait: Consult<'_>,
-        found: impl FnMut() -> Result<Option<R>>,
-    ) -> Result<R> {
-        let Messages { network, watch, rings, .. } = self;
-        let net = &mut network.lock().net;
-        carrier::consult(&mut OnNetwork::new(watch, net, rings), tables, wait, found)
     }
 }

@@ -46,13 +46,6 @@ impl<C: AsRef<Comm>> OnThread<C> {
         OnThread { carrier, pid, arrived, is_announced, at_once: 0, is_rung, rings: 0 }
     }
 
-    /// For a record of the board, which no process rings for: it is looked for again and again.
-    pub(crate) fn at_board(carrier: C, pid: Pid) -> Self {
-        let mut medium = Self::new(carrier, pid);
-        medium.is_announced = false;
-        medium
-    }
-
     /// Whether it is about to sleep.
     fn is_sleepy(&self) -> bool {
         self.is_rung.is_some()
@@ -165,6 +158,11 @@ impl LinkMedium for OnThread<Links<'_>> {
 
     fn is_long(&self) -> bool {
         self.is_sleepy()
+    }
+
+    /// No process rings for it: it is looked for again and again.
+    fn awaits_record(&mut self) {
+        self.is_announced = false;
     }
 }
 

@@ -5,15 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use lpf_core::arrivals::{Arrival, InboxShape, InboxSlot, Link, Travel};
+use lpf_core::arrivals::{Arrival, InboxShape, InboxSlot, Link};
 use lpf_core::process::Maker;
 use lpf_core::runtime::links::{Ends, OpenLink};
 use lpf_core::runtime::{
-    Announced, Carrier, Engine, LocalState, Process, Purpose, Registrations, Room, Section, Tables,
-    carrier, guarded,
+    Announced, Carrier, Engine, LinkCall, LocalState, Process, Purpose, Registrations, Room,
+    Section, Tables, guarded,
 };
-use lpf_core::waits::Consult;
-use lpf_core::{Args, Awaited, Cause, Error, Machine, Pid, Result, Slot, SyncAttr};
+use lpf_core::{Args, Cause, Error, Machine, Pid, Result, SyncAttr};
 
 use crate::board::ThreadBoard;
 use crate::changes::Larger;
@@ -74,10 +73,6 @@ impl ThreadEngine {
     #[inline]
     pub(crate) fn links(&mut self) -> Links<'_> {
         Links { comm: &self.comm, ends: &mut self.ends }
-    }
-
-    fn on_links(&mut self, tables: &Tables) -> OnThread<Links<'_>> {
-        OnThread::new(self.links(), tables.local.pid)
     }
 
     /// Makes it known that this process does not come to `meeting`. A process that is late is a thread, which cannot be
@@ -243,43 +238,18 @@ unsafe impl Engine for ThreadEngine {
         self.open_link(tables, inbox, ring, peer, peer_ring)
     }
 
-    fn close(&mut self, tables: &mut Tables, link: Link) -> Result<()> {
-        carrier::close(&mut self.links(), tables, link)
-    }
-
     #[inline]
-    fn send(
-        &mut self,
-        tables: &mut Tables,
-        link: Link,
-        src: Slot,
-        src_offset: usize,
-        bytes: usize,
-        travel: Travel,
-    ) -> Result<()> {
-        let links = &mut self.links();
-        carrier::send(links, tables, link, src, src_offset, bytes, travel, |_| usize::MAX)
+    fn on_links<C: LinkCall>(&mut self, tables: &mut Tables, call: C) -> Result<C::Output> {
+        call.run(&mut OnThread::new(self.links(), tables.local.pid), tables)
     }
 
-    fn offer(
-        &mut self,
-        tables: &mut Tables,
-        link: Link,
-        slot: Slot,
-        offset: usize,
-        bytes: usize,
-    ) -> Result<u64> {
-        carrier::offer(&mut self.links(), tables, link, slot, offset, bytes)
+    fn lends_parts(&self) -> bool {
+        true
     }
 
     /// The sender writes to the place, and an offer costs no more than a message.
     fn landing_pays_from(&self, link: &OpenLink) -> usize {
         link.shape.cell_bytes.saturating_add(1).min(links::LANDING)
-    }
-
-    /// Parts are read where they lie.
-    fn longest_part(&self, _link: &OpenLink) -> usize {
-        usize::MAX
     }
 
     #[inline]
@@ -293,27 +263,5 @@ unsafe impl Engine for ThreadEngine {
             // Threads never fail at it.
             let _ = self.links().report(link);
         }
-    }
-
-    fn report_releases(&mut self, tables: &mut Tables) -> Result<()> {
-        carrier::report_releases(&mut self.links(), tables)
-    }
-
-    fn poll(&mut self, tables: &mut Tables, awaited: Awaited<'_>) -> Result<bool> {
-        carrier::poll(&mut self.on_links(tables), tables, awaited)
-    }
-
-    fn wait_for(&mut self, tables: &mut Tables, awaited: Awaited<'_>) -> Result<()> {
-        carrier::wait_for(&mut self.on_links(tables), tables, awaited)
-    }
-
-    fn consult<R>(
-        &mut self,
-        tables: &mut Tables,
-        wait: Consult<'_>,
-        found: impl FnMut() -> Result<Option<R>>,
-    ) -> Result<R> {
-        let medium = &mut OnThread::at_board(self.links(), tables.local.pid);
-        carrier::consult(medium, tables, wait, found)
     }
 }

@@ -5,14 +5,13 @@
 use std::time::Duration;
 
 use lpf_control::plane::ControlPlane;
-use lpf_core::arrivals::{Arrival, InboxShape, InboxSlot, Link, Travel};
+use lpf_core::arrivals::{Arrival, InboxShape, InboxSlot, Link};
 use lpf_core::process::Maker;
 use lpf_core::runtime::links::OpenLink;
 use lpf_core::runtime::{
-    Announced, Engine, LocalState, Process, Purpose, Registrations, Room, Section, Tables,
+    Announced, Engine, LinkCall, LocalState, Process, Purpose, Registrations, Room, Section, Tables,
 };
-use lpf_core::waits::Consult;
-use lpf_core::{Args, Awaited, Error, Machine, Pid, Result, Slot, SyncAttr, Traffic, run_section};
+use lpf_core::{Args, Error, Machine, Pid, Result, SyncAttr, Traffic, run_section};
 use lpf_messages::Messages;
 use lpf_pthreads::ThreadEngine;
 use lpf_tcp::sockets::Sockets;
@@ -265,40 +264,18 @@ unsafe impl Engine for AnyEngine {
         inside!(self, engine => engine.open(tables, inbox, ring, peer, peer_ring))
     }
 
-    fn close(&mut self, tables: &mut Tables, link: Link) -> Result<()> {
-        inside!(self, engine => engine.close(tables, link))
+    #[inline]
+    fn on_links<C: LinkCall>(&mut self, tables: &mut Tables, call: C) -> Result<C::Output> {
+        inside!(self, engine => engine.on_links(tables, call))
     }
 
     #[inline]
-    fn send(
-        &mut self,
-        tables: &mut Tables,
-        link: Link,
-        src: Slot,
-        src_offset: usize,
-        bytes: usize,
-        travel: Travel,
-    ) -> Result<()> {
-        inside!(self, engine => engine.send(tables, link, src, src_offset, bytes, travel))
-    }
-
-    fn offer(
-        &mut self,
-        tables: &mut Tables,
-        link: Link,
-        slot: Slot,
-        offset: usize,
-        bytes: usize,
-    ) -> Result<u64> {
-        inside!(self, engine => engine.offer(tables, link, slot, offset, bytes))
+    fn lends_parts(&self) -> bool {
+        inside!(self, engine => engine.lends_parts())
     }
 
     fn landing_pays_from(&self, link: &OpenLink) -> usize {
         inside!(self, engine => engine.landing_pays_from(link))
-    }
-
-    fn longest_part(&self, link: &OpenLink) -> usize {
-        inside!(self, engine => engine.longest_part(link))
     }
 
     #[inline]
@@ -309,27 +286,6 @@ unsafe impl Engine for AnyEngine {
     #[inline]
     fn released(&mut self, link: &mut OpenLink) {
         inside!(self, engine => engine.released(link));
-    }
-
-    fn report_releases(&mut self, tables: &mut Tables) -> Result<()> {
-        inside!(self, engine => engine.report_releases(tables))
-    }
-
-    fn poll(&mut self, tables: &mut Tables, awaited: Awaited<'_>) -> Result<bool> {
-        inside!(self, engine => engine.poll(tables, awaited))
-    }
-
-    fn wait_for(&mut self, tables: &mut Tables, awaited: Awaited<'_>) -> Result<()> {
-        inside!(self, engine => engine.wait_for(tables, awaited))
-    }
-
-    fn consult<R>(
-        &mut self,
-        tables: &mut Tables,
-        wait: Consult<'_>,
-        found: impl FnMut() -> Result<Option<R>>,
-    ) -> Result<R> {
-        inside!(self, engine => engine.consult(tables, wait, found))
     }
 }
 

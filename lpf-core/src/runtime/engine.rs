@@ -2,18 +2,16 @@
 
 use std::time::Duration;
 
+use super::link_calls::LinkCall;
 use super::links::{LinkTable, OpenLink};
 use super::{LocalState, Process, Purpose, Registrations, Room};
-use crate::arrivals::{Arrival, InboxShape, InboxSlot, Link, Travel};
+use crate::arrivals::{Arrival, InboxShape, InboxSlot, Link};
 use crate::attr::SyncAttr;
 use crate::board::Board;
 use crate::error::{Error, Result};
-use crate::lpf::Awaited;
 use crate::machine::Machine;
 use crate::process::Maker;
-use crate::slot::Slot;
 use crate::traffic::Traffic;
-use crate::waits::Consult;
 use crate::{Args, Context, Pid, run_section};
 
 /// The tables of one process, which core keeps and an engine reads and fills.
@@ -78,7 +76,7 @@ impl Announced {
 ///   checked against slots of that time;
 /// - requests are carried out between the barrier and the return of [`complete`](Self::complete), and none is
 ///   after a barrier that failed;
-/// - [`OpenLink::lent`], [`OpenLink::in_flight`] and [`wait_for`](Self::wait_for) report the memory that a link still reads
+/// - [`OpenLink::lent`] and [`OpenLink::in_flight`] report the memory that a link still reads
 ///   or may write;
 /// - after [`give_up`](Self::give_up) and [`leave`](Self::leave) no other process touches this process's memory, or
 ///   [`memory_is_quiet`](Self::memory_is_quiet) is false.
@@ -257,44 +255,23 @@ pub unsafe trait Engine: Send + Sized {
         peer_ring: u32,
     ) -> Result<Link>;
 
-    /// As [`Links::close`](crate::Links::close).
+    /// Carries out a call on the links of this process: `call.run` with what waits and carries here.
     ///
     /// # Errors
-    /// As there.
-    fn close(&mut self, tables: &mut Tables, link: Link) -> Result<()>;
+    /// Those of the call.
+    fn on_links<C: LinkCall>(&mut self, tables: &mut Tables, call: C) -> Result<C::Output>;
 
-    /// As [`Links::send`](crate::Links::send).
-    ///
-    /// # Errors
-    /// As there.
-    fn send(
-        &mut self,
-        tables: &mut Tables,
-        link: Link,
-        src: Slot,
-        src_offset: usize,
-        bytes: usize,
-        travel: Travel,
-    ) -> Result<()>;
-
-    /// As [`Links::offer`](crate::Links::offer).
-    ///
-    /// # Errors
-    /// As there.
-    fn offer(
-        &mut self,
-        tables: &mut Tables,
-        link: Link,
-        slot: Slot,
-        offset: usize,
-        bytes: usize,
-    ) -> Result<u64>;
+    /// Whether the receiver reads puts in parts in the sender's memory. Then a part may have any length, else that of a
+    /// cell.
+    #[inline]
+    fn lends_parts(&self) -> bool {
+        false
+    }
 
     /// As [`Links::landing_pays_from`](crate::Links::landing_pays_from), of an open link.
-    fn landing_pays_from(&self, link: &OpenLink) -> usize;
-
-    /// As [`Links::longest_part`](crate::Links::longest_part), of an open link.
-    fn longest_part(&self, link: &OpenLink) -> usize;
+    fn landing_pays_from(&self, link: &OpenLink) -> usize {
+        link.shape.cell_bytes.saturating_add(1)
+    }
 
     /// A message that was awaited and is not released.
     fn arrival(&self, link: &OpenLink, nth: u64) -> Arrival;
@@ -302,33 +279,4 @@ pub unsafe trait Engine: Send + Sized {
     /// Messages of a link were released; the engine may report it at once.
     #[inline]
     fn released(&mut self, _link: &mut OpenLink) {}
-
-    /// Reports all releases.
-    ///
-    /// # Errors
-    /// *Fatal*.
-    fn report_releases(&mut self, tables: &mut Tables) -> Result<()>;
-
-    /// Progress on all links, and whether the awaited has arrived; if not, all releases are reported.
-    ///
-    /// # Errors
-    /// *Fatal*; *misuse* for a link that is not open.
-    fn poll(&mut self, tables: &mut Tables, awaited: Awaited<'_>) -> Result<bool>;
-
-    /// Waits until the awaited has arrived.
-    ///
-    /// # Errors
-    /// As [`poll`](Self::poll).
-    fn wait_for(&mut self, tables: &mut Tables, awaited: Awaited<'_>) -> Result<()>;
-
-    /// As [`Runtime::consult`](crate::Runtime::consult).
-    ///
-    /// # Errors
-    /// As there.
-    fn consult<R>(
-        &mut self,
-        tables: &mut Tables,
-        wait: Consult<'_>,
-        found: impl FnMut() -> Result<Option<R>>,
-    ) -> Result<R>;
 }

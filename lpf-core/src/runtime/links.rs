@@ -449,8 +449,8 @@ impl LinkTable {
         Ok(open)
     }
 
-    /// Checks and counts a put on a link, which the backend queues or sends at once. `longest_part` is the longest part
-    /// of a put in parts.
+    /// Checks and counts a put on a link, which the caller queues or sends at once. With `lends_parts` as
+    /// [`Engine::lends_parts`](super::Engine::lends_parts).
     ///
     /// # Errors
     /// *Misuse*, as [`Links::send`](crate::Links::send).
@@ -464,12 +464,12 @@ impl LinkTable {
         offset: usize,
         bytes: usize,
         travel: Travel,
-        longest_part: impl FnOnce(InboxShape) -> usize,
+        lends_parts: bool,
     ) -> Result<(&mut OpenLink, Queued)> {
         let address = local.range(slot, offset, bytes)?;
         let LinkTable { places, busy, call, .. } = self;
         let Some(open) = find_mut(places, link) else { return Err(is_not_open(local, link)) };
-        let shape = (open.shape, longest_part(open.shape));
+        let shape = (open.shape, open.shape.longest_part(lends_parts));
         let made = open.outgoing.make(link, bytes, travel, shape, open.queue.len());
         made.map_err(|cause| local.misuse(cause))?;
         busy.add(link.number());

@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use super::engine::{Announced, Engine, Tables, section};
 use super::guard::guarded;
+use super::link_calls::{
+    Close, ConsultBoard, LinkCall, Offer, Poll, Progress, Put, ReportReleases, WaitFor,
+};
 use super::links::LinkTable;
 use super::{LocalState, Purpose};
 use crate::arrivals::{Arrival, Call, Expect, InboxShape, InboxSlot, Link, Travel};
@@ -175,18 +178,14 @@ impl<E: Engine> Process<E> {
             return Ok(());
         }
         self.expect(&[])?;
-        self.report_releases()?;
-        self.wait_for(Awaited::Flushed)
+        self.on_links(ReportReleases)?;
+        self.on_links(WaitFor(Awaited::Flushed))
     }
 
-    fn report_releases(&mut self) -> Result<()> {
-        let reported = self.engine.report_releases(&mut self.tables);
-        self.ended(reported)
-    }
-
-    fn wait_for(&mut self, awaited: Awaited<'_>) -> Result<()> {
-        let waited = self.engine.wait_for(&mut self.tables, awaited);
-        self.ended(waited)
+    #[inline]
+    fn on_links<C: LinkCall>(&mut self, call: C) -> Result<C::Output> {
+        let result = self.engine.on_links(&mut self.tables, call);
+        self.ended(result)
     }
 
     /// Meets the others and gives this process of the inner section.
@@ -194,7 +193,7 @@ impl<E: Engine> Process<E> {
         self.alive()?;
         let prepared = self.engine.prepare_rehook(&self.tables.local)?;
         // No wait in the inner section would report them, and a sender may need them.
-        self.report_releases()?;
+        self.on_links(ReportReleases)?;
         self.meet(Purpose::Rehook, SyncAttr::Default)?;
         let Process { tables, engine, .. } = self;
         let entered = engine.end_barrier(tables, Purpose::Rehook);
@@ -355,7 +354,7 @@ unsafe impl<E: Engine> Lpf for Process<E> {
             SyncAttr::Flush => Awaited::Flushed,
         };
         self.expect(if let Awaited::Messages(messages) = awaited { messages } else { &[] })?;
-        self.wait_for(awaited)
+        self.on_links(WaitFor(awaited))
     }
 
     fn probe(&self) -> Machine {
@@ -387,13 +386,14 @@ impl<E: Engine> Links for Process<E> {
     fn open(&mut self, inbox: InboxSlot, ring: u32, peer: Pid, peer_ring: u32) -> Result<Link> {
         self.alive()?;
         let opened = self.engine.open(&mut self.tables, inbox, ring, peer, peer_ring);
-        self.ended(opened)
+        let opened = self.ended(opened)?;
+        self.on_links(Progress)?;
+        Ok(opened)
     }
 
     fn close(&mut self, link: Link) -> Result<()> {
         self.alive()?;
-        let closed = self.engine.close(&mut self.tables, link);
-        self.ended(closed)
+        self.on_links(Close(link))
     }
 
     #[inline]
@@ -407,16 +407,16 @@ impl<E: Engine> Links for Process<E> {
         travel: Travel,
     ) -> Result<()> {
         self.alive()?;
-        let sent = self.engine.send(&mut self.tables, link, src, src_offset, bytes, travel);
-        self.ended(sent).at_caller()
+        let lends_parts = self.engine.lends_parts();
+        let put = Put { link, src, offset: src_offset, bytes, travel, lends_parts };
+        self.on_links(put).at_caller()
     }
 
     #[track_caller]
     fn offer(&mut self, link: Link, slot: Slot, offset: usize, bytes: usize) -> Result<u64> {
         // What is offered after a failure would never be taken back.
         self.alive()?;
-        let offered = self.engine.offer(&mut self.tables, link, slot, offset, bytes);
-        self.ended(offered).at_caller()
+        self.on_links(Offer { link, slot, offset, bytes }).at_caller()
     }
 
     fn landing_pays_from(&self, link: Link) -> Result<usize> {
@@ -426,7 +426,7 @@ impl<E: Engine> Links for Process<E> {
 
     fn longest_part(&self, link: Link) -> Result<usize> {
         let Tables { local, links } = &self.tables;
-        links.get(local, link).map(|link| self.engine.longest_part(link))
+        links.get(local, link).map(|link| link.shape.longest_part(self.engine.lends_parts()))
     }
 
     fn post(&mut self) -> Result<()> {
@@ -442,8 +442,7 @@ impl<E: Engine> Links for Process<E> {
 
     fn poll(&mut self, awaited: Awaited<'_>) -> Result<bool> {
         self.alive()?;
-        let polled = self.engine.poll(&mut self.tables, awaited);
-        self.ended(polled)
+        self.on_links(Poll(awaited))
     }
 
     #[inline]
@@ -520,8 +519,7 @@ impl<E: Engine> Runtime for Process<E> {
         found: impl FnMut() -> Result<Option<R>>,
     ) -> Result<R> {
         self.alive()?;
-        let found = self.engine.consult(&mut self.tables, wait, found);
-        self.ended(found)
+        self.on_links(ConsultBoard { wait, found })
     }
 
     fn enter(&mut self, call: Call) {

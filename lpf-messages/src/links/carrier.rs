@@ -27,6 +27,10 @@ impl<T: Transport> Carrier for OnNet<'_, T> {
         }
     }
 
+    fn look(&mut self) -> Result<(), Stop> {
+        Ok(self.net.progress()?)
+    }
+
     #[inline]
     fn hear(&mut self, links: &mut LinkTable) -> Result<(), Stop> {
         self.hear_all(links)

@@ -5,12 +5,12 @@ use super::super::process::Messages;
 use super::super::tags;
 use super::super::transport::{Piece, Rank, Transport};
 use super::near::NearRing;
-use super::{Arrived, End, OnNet, Rings};
+use super::{Arrived, End, Rings};
 use lpf_core::Pid;
 use lpf_core::arrivals::{InboxShape, InboxSlot, Link};
 use lpf_core::error::Result;
+use lpf_core::runtime::Tables;
 use lpf_core::runtime::links::LinkTable;
-use lpf_core::runtime::{Carrier, Tables, carrier};
 use std::collections::VecDeque;
 
 /// The words before a message: its length, and its stamp.
@@ -187,9 +187,6 @@ impl<T: Transport> Messages<T> {
         };
         rings.ends.add(open, end);
         rings.take_early(open);
-        let carrier = &mut OnNet { rings, net: &mut network.lock().net };
-        let moved = carrier::progress(carrier, local, table);
-        moved.map_err(|stop| carrier.error(local, stop))?;
         Ok(link)
     }
 }

@@ -1,7 +1,7 @@
 //! The pair counters of links: cells under a window, credits, offers and their revocation.
 
 use lpf_core::arrivals::{Expect, InboxShape, InboxSlot, Link, Travel};
-use lpf_core::runtime::{Tables, carrier};
+use lpf_core::runtime::{Tables, progress};
 use lpf_core::slot::Registrant;
 use lpf_core::{Awaited, Cause, Error, GlobalSlot, Links, Lpf, Runtime, Slot};
 
@@ -80,7 +80,7 @@ fn register_at(threads: &mut Threads, place: *mut u8, bytes: usize) -> Slot {
 fn look(process: &mut Threads, awaited: Awaited<'_>) -> lpf_core::Result<bool> {
     let (tables, engine) = process.parts();
     let Tables { local, links } = tables;
-    let looked = carrier::look(&mut engine.links(), local, links, awaited);
+    let looked = progress::look(&mut engine.links(), local, links, awaited);
     looked.map_err(|error| process.fail(error))
 }
 
