@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize};
 use std::time::{Duration, Instant};
 
+use lpf_core::board::Registers;
 use lpf_core::check::SharedChecks;
 use lpf_core::process::Maker;
 use lpf_core::request::{List, Record};
@@ -17,7 +18,6 @@ use lpf_core::{Cause, Error, Pid};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::barrier::Barrier;
-use crate::board::BoardState;
 use crate::failure::Failure;
 use crate::links::ring::InboxMemory;
 use crate::section::Environment;
@@ -295,7 +295,7 @@ pub(crate) struct Comm {
     pub(crate) barrier: Barrier,
     pub(crate) failure: Failure,
     pub(crate) peers: Vec<Padded<Peer>>,
-    pub(crate) board: BoardState,
+    pub(crate) board: Registers,
     pub(crate) environment: Arc<Environment>,
     /// Its threads exist in this process alone, and in no child that is forked from it.
     pub(crate) maker: Maker,
@@ -337,7 +337,7 @@ impl Comm {
             barrier: Barrier::new(processes, &shape, patience),
             failure: Failure::new(),
             peers,
-            board: BoardState::new(processes),
+            board: Registers::new(processes as Pid),
             environment: environment.clone(),
             maker: Maker::this(),
             began: Instant::now(),
@@ -345,6 +345,16 @@ impl Comm {
             pin: pin.clone(),
             inner: Mutex::default(),
         }))
+    }
+
+    /// Says that a process will not reach `meeting`, and why. True if this is the first report.
+    #[cold]
+    pub(crate) fn declare(&self, meeting: u64, error: Error) -> bool {
+        let is_first = self.failure.declare(meeting, error);
+        if let Some(report) = self.failure.report() {
+            self.board.fail(report);
+        }
+        is_first
     }
 
     /// The section's failure.

@@ -18,7 +18,6 @@
 //! ```
 
 mod barrier;
-mod board;
 mod changes;
 mod checked;
 mod comm;
@@ -42,7 +41,6 @@ mod topology;
 mod tune;
 
 pub use barrier::{Gather, Level, Shape};
-pub use board::ThreadBoard;
 pub use config::{Config, exec};
 pub use hook::{Init, Team};
 pub use pin::unpinned;

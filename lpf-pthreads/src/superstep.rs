@@ -120,7 +120,7 @@ impl ThreadEngine {
             Err(error) => {
                 // Of the next meeting: this one is complete, and whoever still waits to hear so
                 // must not give it up, for others copy from its memory already.
-                self.comm.failure.declare(self.meeting + 1, error.clone());
+                self.comm.declare(self.meeting + 1, error.clone());
                 bits::FAILED
             }
         };

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use lpf_core::arrivals::{Arrival, InboxShape, InboxSlot, Link, Travel};
+use lpf_core::board::MemoryBoard;
 use lpf_core::process::Maker;
 use lpf_core::runtime::links::{Ends, OpenLink};
 use lpf_core::runtime::{
@@ -15,7 +16,6 @@ use lpf_core::runtime::{
 use lpf_core::waits::Consult;
 use lpf_core::{Args, Awaited, Cause, Error, Machine, Pid, Result, Slot, SyncAttr};
 
-use crate::board::ThreadBoard;
 use crate::changes::Larger;
 use crate::comm::{Comm, Peer, Rows};
 use crate::links::{self, End, Links, Removed};
@@ -86,7 +86,7 @@ impl ThreadEngine {
     #[cold]
     pub(crate) fn declare_for(&self, meeting: u64, error: Error) {
         let is_late = matches!(error.cause(), Cause::Late { .. });
-        if self.comm.failure.declare(meeting, error.clone()) && is_late && !cfg!(loom) {
+        if self.comm.declare(meeting, error.clone()) && is_late && !cfg!(loom) {
             // Nothing else can be done about a standard error that is closed.
             let _ = writeln!(
                 std::io::stderr(),
@@ -103,7 +103,7 @@ impl ThreadEngine {
 // or their copy or reader awaited, before `give_up` returns; a cell is written only under a
 // credit that its owner's release gave; and copies go through lpf_core::copy.
 unsafe impl Engine for ThreadEngine {
-    type Board = ThreadBoard;
+    type Board = MemoryBoard;
     type Prepared = Prepared;
 
     #[inline]
@@ -126,8 +126,8 @@ unsafe impl Engine for ThreadEngine {
         self.comm.now()
     }
 
-    fn board(&self, local: &LocalState) -> ThreadBoard {
-        ThreadBoard::new(self.comm.clone(), local.pid)
+    fn board(&self, local: &LocalState) -> MemoryBoard {
+        self.comm.board.board(local.pid)
     }
 
     fn room(&mut self) -> impl Room + '_ {
