@@ -9,6 +9,7 @@ mod guard;
 pub mod links;
 mod local_state;
 mod process;
+mod summary;
 mod waiting;
 
 pub use agreement::{Purpose, Registrations, mismatch};
@@ -17,4 +18,5 @@ pub use engine::{Announced, Engine, Section, Tables, section};
 pub use guard::guarded;
 pub use local_state::{LocalState, Remote, Room};
 pub use process::Process;
+pub use summary::Summary;
 pub use waiting::{ForBoard, ForLinks, LongWait, Medium, Waiting, status_at, wait};

@@ -104,7 +104,7 @@ pub(super) fn enter<T: Transport>(
         watch,
         meeting,
         scratch,
-        all: Summary::of(pid, Purpose::Sync),
+        all: Summary::of(&local, Purpose::Sync),
         rings,
         ring_limit,
         traffic: Traffic::new(way),
@@ -201,15 +201,15 @@ unsafe impl<T: Transport> Engine for Messages<T> {
     }
 
     fn registrations(&self) -> impl Iterator<Item = Registrations> {
-        [self.all.lowest, self.all.highest].into_iter()
+        self.all.common.registrations()
     }
 
     fn agreed_requests(&self) -> usize {
-        usize::try_from(self.all.requests).unwrap_or(usize::MAX)
+        self.all.common.agreed_requests()
     }
 
     fn agrees_on_abandoned(&self, _local: &LocalState) -> bool {
-        self.all.agrees_on_abandoned()
+        self.all.common.agrees_on_abandoned()
     }
 
     fn complete(
