@@ -4,6 +4,7 @@
 
 mod agreement;
 pub mod carrier;
+mod destination;
 mod engine;
 mod guard;
 pub mod links;
@@ -14,9 +15,10 @@ mod waiting;
 
 pub use agreement::{Purpose, Registrations, mismatch};
 pub use carrier::{Carrier, Head, LinkMedium};
+pub use destination::{Aimed, Destination, Shown};
 pub use engine::{Announced, Engine, Section, Tables, section};
 pub use guard::guarded;
-pub use local_state::{LocalState, Remote, Room};
+pub use local_state::{LocalState, Remote, Room, TablesOnly};
 pub use process::Process;
 pub use summary::Summary;
 pub use waiting::{ForBoard, ForLinks, LongWait, Medium, Waiting, status_at, wait};

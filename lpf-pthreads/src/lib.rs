@@ -19,6 +19,7 @@
 
 mod barrier;
 mod changes;
+#[cfg(all(test, not(loom)))]
 mod checked;
 mod comm;
 mod config;

@@ -155,7 +155,7 @@ unsafe impl Engine for ThreadEngine {
     }
 
     fn check_superstep(&mut self, tables: &mut Tables) -> Result<()> {
-        self.check_requests(&tables.local)
+        tables.local.check_shared(self.comm.peers.iter().map(|peer| &peer.checks))
     }
 
     fn registrations(&self) -> impl Iterator<Item = Registrations> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::links::{LinkTable, OpenLink};
-use super::{LocalState, Process, Purpose, Registrations, Room};
+use super::{LocalState, Process, Purpose, Registrations, Room, TablesOnly};
 use crate::arrivals::{Arrival, InboxShape, InboxSlot, Link, Travel};
 use crate::attr::SyncAttr;
 use crate::board::Board;
@@ -116,7 +116,9 @@ pub unsafe trait Engine: Send + Sized {
     }
 
     /// The engine's part of larger capacities.
-    fn room(&mut self) -> impl Room + '_;
+    fn room(&mut self) -> impl Room + '_ {
+        TablesOnly
+    }
 
     // The barrier, and what follows it.
 
@@ -149,7 +151,7 @@ pub unsafe trait Engine: Send + Sized {
     }
 
     /// In checked mode: hands the requests and registrations of all processes to
-    /// [`LocalState::check_superstep`].
+    /// [`LocalState::check_superstep`] or [`LocalState::check_shared`].
     ///
     /// # Errors
     /// Those of the check.
