@@ -3,6 +3,7 @@
 //! For those who write a backend. Users hold a [`Context`](crate::Context).
 
 mod agreement;
+mod at_barrier;
 pub mod carrier;
 mod destination;
 mod engine;
@@ -14,6 +15,7 @@ mod summary;
 mod waiting;
 
 pub use agreement::{Purpose, Registrations, mismatch};
+pub use at_barrier::ForBarrier;
 pub use carrier::{Carrier, Head, LinkMedium};
 pub use destination::{Aimed, Destination, Shown};
 pub use engine::{Announced, Engine, Section, Tables, section};

@@ -21,7 +21,7 @@ use lpf_core::machine::Machine;
 use lpf_core::process::Maker;
 use lpf_core::runtime::links::OpenLink;
 use lpf_core::runtime::{
-    Announced, Engine, LocalState, Process, Purpose, Registrations, Room, Section, Tables, carrier,
+    Announced, Engine, LocalState, Process, Purpose, Room, Section, Tables, carrier,
 };
 use lpf_core::slot::Slot;
 use lpf_core::wait::Patience;
@@ -200,16 +200,8 @@ unsafe impl<T: Transport> Engine for Messages<T> {
         self.check_requests(tables)
     }
 
-    fn registrations(&self) -> impl Iterator<Item = Registrations> {
-        self.all.common.registrations()
-    }
-
-    fn agreed_requests(&self) -> usize {
-        self.all.common.agreed_requests()
-    }
-
-    fn agrees_on_abandoned(&self, _local: &LocalState) -> bool {
-        self.all.common.agrees_on_abandoned()
+    fn agreed(&self, _local: &LocalState) -> lpf_core::runtime::Summary {
+        self.all.common
     }
 
     fn complete(

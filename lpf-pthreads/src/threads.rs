@@ -10,7 +10,7 @@ use lpf_core::board::MemoryBoard;
 use lpf_core::process::Maker;
 use lpf_core::runtime::links::{Ends, OpenLink};
 use lpf_core::runtime::{
-    Announced, Carrier, Engine, LocalState, Process, Purpose, Registrations, Room, Section, Tables,
+    Announced, Carrier, Engine, LocalState, Process, Purpose, Room, Section, Summary, Tables,
     carrier, guarded,
 };
 use lpf_core::waits::Consult;
@@ -158,16 +158,8 @@ unsafe impl Engine for ThreadEngine {
         tables.local.check_shared(self.comm.peers.iter().map(|peer| &peer.checks))
     }
 
-    fn registrations(&self) -> impl Iterator<Item = Registrations> {
-        self.comm.registrations()
-    }
-
-    fn agreed_requests(&self) -> usize {
-        self.comm.agreed_requests()
-    }
-
-    fn agrees_on_abandoned(&self, local: &LocalState) -> bool {
-        self.comm.agrees_on_abandoned(local)
+    fn agreed(&self, local: &LocalState) -> Summary {
+        self.comm.agreed(local)
     }
 
     #[inline]

@@ -93,11 +93,6 @@ impl Summary {
     pub fn agreed_requests(&self) -> usize {
         usize::try_from(self.requests).unwrap_or(usize::MAX)
     }
-
-    /// Two registrations that differ, if any do.
-    pub fn registrations(&self) -> impl Iterator<Item = Registrations> {
-        [self.lowest, self.highest].into_iter()
-    }
 }
 
 #[cfg(test)]
