@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The conformance suite and that of the collectives on every backend: on threads, between processes over TCP, and on
-# a network in memory. Three of them at once: a suite computes for a third of its time, and what waits for a process
-# that has no core computes, too.
+# The conformance suite and that of the collectives on every backend: on threads, between processes over TCP, on a
+# network in memory, and on the toy engine of the book. Several of them at once: a suite computes for a third of its
+# time, and what waits for a process that has no core computes, too.
 #
 # BRIEF=1 leaves out variants: on threads the barriers of a larger machine, level by level, and of processes that share
 # a pinned core; over TCP the second algorithm of the first exchange, and collectives; and the network in memory.
@@ -30,6 +30,12 @@ suites() {
     done
     return "$status"
 }
+# Long vectors are computed in memory as they are elsewhere, in minutes.
+# shellcheck disable=SC2046 # words
+in_memory() {
+    suite "$@" -- $(printf -- '--skip collectives::%s ' long_sums sums_ vectors_longer every_algorithm elements_of)
+}
+beside in_memory lpf-conformance toy
 if [ "${BRIEF:-0}" = 1 ]; then
     beside suite lpf-pthreads conformance
     beside suite lpf-pthreads collectives
@@ -37,9 +43,6 @@ if [ "${BRIEF:-0}" = 1 ]; then
 else
     beside suites lpf-pthreads:{conformance,collectives,conformance:LPF_TOPOLOGY=2x2x2,conformance:LPF_PIN=compact}
     beside suites lpf-tcp:{collectives,conformance}
-    # Long vectors are computed there as they are elsewhere, in minutes.
-    # shellcheck disable=SC2046 # words
-    beside suite lpf-messages messages -- \
-        $(printf -- '--skip collectives::%s ' long_sums sums_ vectors_longer every_algorithm elements_of)
+    beside in_memory lpf-messages messages
 fi
 all_well

@@ -83,11 +83,13 @@ pub trait Harness: Sync {
     /// for `output_bytes` bytes of output. `None` where the backend has no hook.
     fn hook(
         &self,
-        mode: Mode,
-        inputs: &[Vec<u8>],
-        output_bytes: usize,
-        story: impl Story<Self::Process>,
-    ) -> Option<Vec<Hooked>>;
+        _mode: Mode,
+        _inputs: &[Vec<u8>],
+        _output_bytes: usize,
+        _story: impl Story<Self::Process>,
+    ) -> Option<Vec<Hooked>> {
+        None
+    }
 
     /// Whether address space that is reserved and hardly used may be registered. False where
     /// registering pins memory.

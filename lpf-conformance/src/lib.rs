@@ -3,7 +3,7 @@
 //! A backend says once how it starts sections, as a [`Harness`], and gets one `#[test]` per case:
 //!
 //! ```
-//! use lpf_conformance::{Harness, Hooked, Mode, PROCS, Story};
+//! use lpf_conformance::{Harness, Mode, PROCS, Story};
 //! use lpf_core::{Args, Pid, Result};
 //! # use lpf_pthreads::Threads;
 //!
@@ -18,12 +18,7 @@
 //!         # let _ = (mode, procs, story, args); unreachable!("this example starts nothing");
 //!         // … the backend's exec on a machine of PROCS processes, under `mode` …
 //!     }
-//!
-//!     fn hook(
-//!         &self, mode: Mode, inputs: &[Vec<u8>], output_bytes: usize, story: impl Story<Threads>,
-//!     ) -> Option<Vec<Hooked>> {
-//!         None // no hook here: its cases are left out
-//!     }
+//!     // Without a `hook` its cases are left out.
 //! }
 //!
 //! lpf_conformance::primitives!(Mine);

@@ -69,6 +69,7 @@ macro_rules! primitives {
                 deregistering_gives_the_place_back,
                 a_global_slot_names_the_same_call_everywhere,
                 registrations_that_differ_are_fatal_at_the_next_sync,
+                a_slot_that_only_one_process_registers_is_an_error_for_all,
                 areas_of_different_length_are_fatal_at_the_next_sync,
                 areas_in_another_order_are_fatal_and_checked_mode_names_them,
                 areas_may_be_deregistered_and_made_anew,

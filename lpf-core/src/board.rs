@@ -4,6 +4,10 @@
 //! primitives: readable at any time, written by threads that hold no context. A topic holds the
 //! latest record of each sender, never a queue.
 
+mod memory;
+
+pub use memory::{MemoryBoard, Registers};
+
 use serde::{Deserialize, Serialize};
 
 use crate::Pid;

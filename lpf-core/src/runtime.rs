@@ -3,7 +3,9 @@
 //! For those who write a backend. Users hold a [`Context`](crate::Context).
 
 mod agreement;
+mod at_barrier;
 mod carrier;
+mod destination;
 mod engine;
 mod guard;
 mod link_calls;
@@ -11,13 +13,17 @@ pub mod links;
 mod local_state;
 mod process;
 pub mod progress;
+mod summary;
 mod waiting;
 
 pub use agreement::{Purpose, Registrations, mismatch};
+pub use at_barrier::ForBarrier;
 pub use carrier::{Carrier, Head, LinkMedium, Stopped};
+pub use destination::{Aimed, Destination, Shown};
 pub use engine::{Announced, Engine, Section, Tables, section};
 pub use guard::guarded;
 pub use link_calls::LinkCall;
-pub use local_state::{LocalState, Remote, Room};
+pub use local_state::{LocalState, Remote, Room, TablesOnly};
 pub use process::Process;
+pub use summary::Summary;
 pub use waiting::{ForBoard, ForLinks, LongWait, Medium, Waiting, status_at, wait};

@@ -20,7 +20,7 @@ use lpf_core::machine::Machine;
 use lpf_core::process::Maker;
 use lpf_core::runtime::links::OpenLink;
 use lpf_core::runtime::{
-    Announced, Engine, LinkCall, LocalState, Process, Purpose, Registrations, Room, Section, Tables,
+    Announced, Engine, LinkCall, LocalState, Process, Purpose, Room, Section, Tables,
 };
 use lpf_core::wait::Patience;
 use lpf_core::{Args, Pid, Traffic};
@@ -101,7 +101,7 @@ pub(super) fn enter<T: Transport>(
         watch,
         meeting,
         scratch,
-        all: Summary::of(pid, Purpose::Sync),
+        all: Summary::of(&local, Purpose::Sync),
         rings,
         ring_limit,
         traffic: Traffic::new(way),
@@ -197,16 +197,8 @@ unsafe impl<T: Transport> Engine for Messages<T> {
         self.check_requests(tables)
     }
 
-    fn registrations(&self) -> impl Iterator<Item = Registrations> {
-        [self.all.lowest, self.all.highest].into_iter()
-    }
-
-    fn agreed_requests(&self) -> usize {
-        usize::try_from(self.all.requests).unwrap_or(usize::MAX)
-    }
-
-    fn agrees_on_abandoned(&self, _local: &LocalState) -> bool {
-        self.all.agrees_on_abandoned()
+    fn agreed(&self, _local: &LocalState) -> lpf_core::runtime::Summary {
+        self.all.common
     }
 
     fn complete(

@@ -34,9 +34,7 @@ use lpf_core::arrivals::left_unread;
 use lpf_core::attr::SyncAttr;
 use lpf_core::error::{Error, Result};
 use lpf_core::request::List;
-use lpf_core::runtime::{
-    Announced, LocalState, Medium, Purpose, Tables, Waiting, mismatch, status_at,
-};
+use lpf_core::runtime::{Announced, LocalState, Medium, Purpose, Tables, Waiting, status_at};
 use lpf_core::waits::Status;
 
 /// What a superstep works with; all of it reserved beforehand.
@@ -186,7 +184,7 @@ impl<T: Transport> Messages<T> {
     pub(super) fn phases(&mut self, tables: &mut Tables) -> Result<()> {
         let network = self.network.clone();
         let net = &mut network.lock().net;
-        let flags = self.all.flags;
+        let flags = self.all.common.kinds.0;
         if flags & flags::MORE != 0 {
             self.exchange(net, tables, flags & flags::CONFLICTS != 0)?;
         } else if flags & flags::REQUESTS != 0 {
@@ -228,20 +226,15 @@ impl<T: Transport> Messages<T> {
         let is_all = self.compose(&mut tables.local, kind);
         let Messages { rings, meeting, scratch, watch, traffic, all, .. } = self;
         let local = &tables.local;
-        let registrations = local.registrations();
-        *all = Summary::of(local.pid, kind);
+        *all = Summary::of(local, kind);
         if kind == Purpose::Rehook && local.pid == 0 {
             all.context = contexts.give().unwrap_or(Contexts::NONE);
         }
-        all.requests = local.wanted_requests() as u64;
-        (all.lowest, all.highest) = (registrations, registrations);
-        all.abandoned = [local.slots.abandoned(); 2];
         let flag = |is_so, flag| if is_so { flag } else { 0 };
-        all.flags = flag(kind == Purpose::Sync && local.queue.used() > 0, flags::REQUESTS)
-            | flag(!is_all, flags::MORE)
-            | flag(local.changes.registered, flags::REGISTERED)
-            | flag(local.changes.resized, flags::RESIZED)
-            | flag(!matches!(attr, SyncAttr::NoConflict), flags::CONFLICTS);
+        all.common.kinds.0 |=
+            flag(kind == Purpose::Sync && local.queue.used() > 0, flags::REQUESTS)
+                | flag(!is_all, flags::MORE)
+                | flag(!matches!(attr, SyncAttr::NoConflict), flags::CONFLICTS);
         let free = local.queue.capacity().saturating_sub(local.queue.used());
         let mut what = InMeeting::new(tables, rings, kind);
         let awaited;
@@ -264,19 +257,9 @@ impl<T: Transport> Messages<T> {
             _ => traffic.barrier += sent,
         }
         let local = &tables.local;
-        if all.kinds.iter().filter(|&&pid| pid != Pid::MAX).count() > 1 {
-            let first = |kind| Some(all.kinds[kind as usize]).filter(|&pid| pid != Pid::MAX);
-            return Err(mismatch(local.superstep, first));
-        }
-        let announced = |is_so, bit| if is_so { bit } else { 0 };
-        Ok(Announced(
-            announced(all.flags & flags::REGISTERED != 0, Announced::REGISTERED)
-                | announced(all.flags & flags::RESIZED != 0, Announced::RESIZED)
-                | announced(all.agrees_on_abandoned(), Announced::ABANDONED)
-                | announced(
-                    all.flags & (flags::REQUESTS | flags::MORE) != 0 || local.is_checked(),
-                    Announced::ENGINE,
-                ),
-        ))
+        all.common.agree_on_purpose(local.superstep)?;
+        let has_requests =
+            all.common.kinds.has(flags::REQUESTS | flags::MORE) || local.is_checked();
+        Ok(Announced(all.common.announced().0 | flag(has_requests, Announced::ENGINE)))
     }
 }

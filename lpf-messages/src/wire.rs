@@ -18,7 +18,7 @@
 use super::contexts::Contexts;
 use lpf_core::Pid;
 use lpf_core::request::Run;
-use lpf_core::runtime::{Purpose, Registrations};
+use lpf_core::runtime::{Announced, LocalState, Purpose, Registrations};
 
 /// A request this long or shorter travels in its unit: the room for it was reserved with the request.
 pub(super) const SHORT: usize = 64;
@@ -38,119 +38,73 @@ pub(super) mod unit {
     pub(crate) const INLINE: u8 = 8;
 }
 
-/// Bits of [`Summary::flags`]; they are combined by or.
+/// Bits of the kinds of announcements that are this engine's own.
 pub(super) mod flags {
+    use lpf_core::runtime::Announced;
+
     /// Somebody has requests.
-    pub(crate) const REQUESTS: u32 = 1;
+    pub(crate) const REQUESTS: u32 = Announced::ENGINE;
     /// Somebody's requests take more than the first exchange.
-    pub(crate) const MORE: u32 = 2;
-    /// Somebody registered or deregistered.
-    pub(crate) const REGISTERED: u32 = 4;
-    /// Somebody resized.
-    pub(crate) const RESIZED: u32 = 8;
+    pub(crate) const MORE: u32 = Announced::ENGINE << 1;
     /// Somebody did not promise that writes are free of conflicts.
-    pub(crate) const CONFLICTS: u32 = 16;
+    pub(crate) const CONFLICTS: u32 = Announced::ENGINE << 2;
 }
 
-/// What all processes have to know of each other: combined, it is the same everywhere, in whatever
-/// order and however often.
+/// What all processes have to know of each other; merged, it is the same everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Summary {
-    /// The lowest process that came for each kind; `Pid::MAX` where nobody did.
-    pub(super) kinds: [Pid; 4],
-    pub(super) flags: u32,
-    /// The least capacity for requests.
-    pub(super) requests: u64,
+    /// What core compares.
+    pub(super) common: lpf_core::runtime::Summary,
     /// The number of the section that begins here: process 0's word, nothing from the others.
     pub(super) context: u32,
-    /// Registrations, lowest and highest: all are equal if these are.
-    pub(super) lowest: Registrations,
-    pub(super) highest: Registrations,
-    /// The least and the greatest word for abandoned slots: all are equal if these are.
-    pub(super) abandoned: [u64; 2],
 }
 
 impl Summary {
     pub(super) const BYTES: usize = 16 + 4 + 8 + 4 + 2 * 20 + 2 * 8;
 
     /// Of one process.
-    pub(super) fn of(pid: Pid, kind: Purpose) -> Self {
-        let kinds = Purpose::ALL.map(|each| if each == kind { pid } else { Pid::MAX });
-        let none = Registrations { hash: 0, calls: 0, pid };
-        Summary {
-            kinds,
-            flags: 0,
-            requests: u64::MAX,
-            context: Contexts::NONE,
-            lowest: none,
-            highest: none,
-            abandoned: [0; 2],
-        }
+    pub(super) fn of(local: &LocalState, purpose: Purpose) -> Self {
+        let common = lpf_core::runtime::Summary::of(local, purpose);
+        Summary { common, context: Contexts::NONE }
     }
 
-    /// Whether all processes have abandoned the same slots, and any.
-    pub(super) fn agrees_on_abandoned(&self) -> bool {
-        let [least, greatest] = self.abandoned;
-        least == greatest && least != 0
-    }
-
-    fn add_abandoned(&mut self, [least, greatest]: [u64; 2]) {
-        let mine = self.abandoned;
-        self.abandoned = [mine[0].min(least), mine[1].max(greatest)];
-    }
-
-    pub(super) fn combine(&mut self, other: &Summary) {
-        for (mine, theirs) in self.kinds.iter_mut().zip(other.kinds) {
-            *mine = (*mine).min(theirs);
-        }
-        self.flags |= other.flags;
-        self.requests = self.requests.min(other.requests);
-        self.context = self.context.max(other.context);
-        self.compare(&other.lowest, &other.highest);
-        self.add_abandoned(other.abandoned);
-    }
-
-    /// Copies only what is new: a copy of what was just written number by number would wait for it.
     #[inline]
-    fn compare(&mut self, lowest: &Registrations, highest: &Registrations) {
-        if lowest < &self.lowest {
-            self.lowest = *lowest;
-        }
-        // Of equal ones the lowest process in both.
-        let key = |r: &Registrations| (r.hash, r.calls, Pid::MAX - r.pid);
-        if key(highest) > key(&self.highest) {
-            self.highest = *highest;
-        }
+    pub(super) fn merge(&mut self, other: &Summary) {
+        self.common.merge(&other.common);
+        self.context = self.context.max(other.context);
     }
 
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        for kind in self.kinds {
-            out.extend_from_slice(&kind.to_le_bytes());
+        let Summary { common: all, context } = self;
+        for pid in all.arrived {
+            out.extend_from_slice(&pid.to_le_bytes());
         }
-        out.extend_from_slice(&self.flags.to_le_bytes());
-        out.extend_from_slice(&self.requests.to_le_bytes());
-        out.extend_from_slice(&self.context.to_le_bytes());
-        for r in [self.lowest, self.highest] {
+        out.extend_from_slice(&all.kinds.0.to_le_bytes());
+        out.extend_from_slice(&all.requests.to_le_bytes());
+        out.extend_from_slice(&context.to_le_bytes());
+        for r in [all.lowest, all.highest] {
             out.extend_from_slice(&r.hash.to_le_bytes());
             out.extend_from_slice(&r.calls.to_le_bytes());
             out.extend_from_slice(&r.pid.to_le_bytes());
         }
-        for word in self.abandoned {
+        for word in all.abandoned {
             out.extend_from_slice(&word.to_le_bytes());
         }
     }
 
     pub(super) fn read(from: &mut Reader<'_>) -> Option<Self> {
-        let mut kinds = [0; 4];
-        for kind in &mut kinds {
-            *kind = from.u32()?;
+        let mut arrived = [0; 4];
+        for pid in &mut arrived {
+            *pid = from.u32()?;
         }
-        let (flags, requests, context) = (from.u32()?, from.u64()?, from.u32()?);
+        let (kinds, requests, context) = (Announced(from.u32()?), from.u64()?, from.u32()?);
         let mut registrations =
             || Some(Registrations { hash: from.u64()?, calls: from.u64()?, pid: from.u32()? });
         let (lowest, highest) = (registrations()?, registrations()?);
         let abandoned = [from.u64()?, from.u64()?];
-        Some(Summary { kinds, flags, requests, context, lowest, highest, abandoned })
+        let common =
+            lpf_core::runtime::Summary { arrived, kinds, requests, lowest, highest, abandoned };
+        Some(Summary { common, context })
     }
 }
 
@@ -178,9 +132,9 @@ pub(super) struct News {
 impl News {
     /// Of a summary that is not combined yet.
     pub(super) fn of(summary: &Summary) -> Self {
-        let Registrations { hash, calls, .. } = summary.lowest;
-        let abandoned = summary.abandoned[0];
-        News { requests: summary.requests, context: summary.context, hash, calls, abandoned }
+        let Summary { common: all, context } = summary;
+        let Registrations { hash, calls, .. } = all.lowest;
+        News { requests: all.requests, context: *context, hash, calls, abandoned: all.abandoned[0] }
     }
 }
 
@@ -258,14 +212,18 @@ impl Opening {
             *heard = Some(News { requests, hash, calls, context, abandoned });
         }
         let news = heard.as_ref()?;
-        let lowest = all.kinds.get_mut((mark & 0xff) as usize)?;
-        *lowest = (*lowest).min(from);
-        all.flags |= mark >> 8 & 0xffff;
-        all.requests = all.requests.min(news.requests);
-        all.context = all.context.max(news.context);
         let own = Registrations { hash: news.hash, calls: news.calls, pid: from };
-        all.compare(&own, &own);
-        all.add_abandoned([news.abandoned; 2]);
+        let mut arrived = [Pid::MAX; 4];
+        *arrived.get_mut((mark & 0xff) as usize)? = from;
+        let one = lpf_core::runtime::Summary {
+            arrived,
+            kinds: Announced(mark >> 8 & 0xffff),
+            requests: news.requests,
+            lowest: own,
+            highest: own,
+            abandoned: [news.abandoned; 2],
+        };
+        all.merge(&Summary { common: one, context: news.context });
         let units = if mark & Self::LONG != 0 { bytes.u64()? } else { bytes.0.len() as u64 };
         Some(Head { requests, units })
     }
@@ -434,50 +392,35 @@ mod tests {
         }
     }
 
+    fn summary(pid: Pid, purpose: Purpose) -> Summary {
+        Summary::of(&LocalState::new(pid, 10, None).unwrap(), purpose)
+    }
+
+    /// One in which every number is another.
+    fn full_summary(purpose: Purpose) -> Summary {
+        let mut one = summary(7, purpose);
+        (one.common.kinds, one.common.requests) = (Announced(flags::MORE), 1 << 40);
+        one.common.lowest = Registrations { hash: 3, calls: 1 << 50, pid: 7 };
+        one.common.highest = one.common.lowest;
+        one.common.abandoned = [1 << 60; 2];
+        Summary { context: 99, ..one }
+    }
+
     #[test]
-    fn a_summary_is_the_same_in_whatever_order() {
-        let mut all: Vec<Summary> = (0..5)
-            .map(|pid| {
-                let mut one = Summary::of(pid, Purpose::ALL[pid as usize % 2]);
-                one.lowest = Registrations { hash: u64::from(pid) % 3, calls: 2, pid };
-                one.highest = one.lowest;
-                one.requests = 10 + u64::from(pid);
-                one.abandoned = [3 + u64::from(pid); 2];
-                one
-            })
-            .collect();
-        let combined = |all: &[Summary]| {
-            let mut sum = all[0];
-            all.iter().for_each(|one| sum.combine(one));
-            sum
-        };
-        let first = combined(&all);
-        all.reverse();
-        assert_eq!(combined(&all), first);
-        assert_eq!((first.kinds, first.requests), ([0, 1, Pid::MAX, Pid::MAX], 10));
-        assert_eq!((first.lowest.pid, first.highest.pid), (0, 2));
-        assert!(first.abandoned == [3, 7] && !first.agrees_on_abandoned());
-        all.iter_mut().for_each(|one| one.abandoned = [5; 2]);
-        assert!(combined(&all).agrees_on_abandoned());
-        all[3].abandoned = [0; 2];
-        assert!(!combined(&all).agrees_on_abandoned());
-        let mut out = Vec::new();
-        first.write(&mut out);
+    fn a_summary_is_read_as_it_was_written() {
+        let (one, mut out) = (full_summary(Purpose::Rehook), Vec::new());
+        one.write(&mut out);
         assert_eq!(out.len(), Summary::BYTES);
-        assert_eq!(Summary::read(&mut Reader(&out)), Some(first));
+        assert_eq!(Summary::read(&mut Reader(&out)), Some(one));
     }
 
     #[test]
     fn an_opening_says_what_it_was_told() {
         for (kind, news, whole) in [(0, false, 64), (1, true, 64), (2, false, 63), (2, true, 0)] {
             let kind = Purpose::ALL[kind];
-            let mut one = Summary::of(7, kind);
-            (one.flags, one.requests, one.context) = (flags::REGISTERED, 1 << 40, 99);
-            one.lowest = Registrations { hash: 3, calls: 1 << 50, pid: 7 };
-            one.highest = one.lowest;
-            one.abandoned = [1 << 60; 2];
+            let one = full_summary(kind);
             let known = News::of(&one);
-            let opening = Opening::of(kind, one.flags, news.then_some(&known));
+            let opening = Opening::of(kind, one.common.kinds.0, news.then_some(&known));
             const END: usize = Opening::LONGEST;
             let mut out = [0; END + 56];
             let head = Head { requests: 5, units: 56 };
@@ -486,16 +429,16 @@ mod tests {
             let is_long = 8 + 40 * usize::from(news) + 56 > whole;
             assert_eq!(END - start, 8 + 40 * usize::from(news) + 8 * usize::from(is_long));
             let mut heard = (!news).then_some(known);
-            let other = Summary::of(9, Purpose::Close);
-            let (mut all, mut combined) = (other, other);
+            let other = summary(9, Purpose::Close);
+            let (mut all, mut merged) = (other, other);
             let mut reader = Reader(&out[start..]);
             assert_eq!(Opening::read(&mut all, 7, &mut heard, &mut reader), Some(head));
-            combined.combine(&one);
-            assert_eq!((all, heard, reader.0.len()), (combined, Some(known), 56));
+            merged.merge(&one);
+            assert_eq!((all, heard, reader.0.len()), (merged, Some(known), 56));
             let read = |n| Opening::read(&mut { other }, 7, &mut None, &mut Reader(&out[start..n]));
             assert!((start..END).all(|n| read(n).is_none()));
         }
-        let mut all = Summary::of(0, Purpose::Sync);
+        let mut all = summary(0, Purpose::Sync);
         assert!(Opening::read(&mut all, 0, &mut None, &mut Reader(&[3; 56])).is_none());
     }
 

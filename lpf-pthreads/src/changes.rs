@@ -2,12 +2,13 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use lpf_core::runtime::{LocalState, Registrations, Room};
-use lpf_core::{Error, Result};
+use lpf_core::runtime::{LocalState, Purpose, Registrations, Room, Summary};
+use lpf_core::{Error, Pid, Result};
 
-use crate::comm::{Comm, Rows};
+use crate::comm::{Comm, Peer, Rows};
 use crate::memory;
 use crate::superstep::bits;
+use crate::sync::Padded;
 use crate::threads::ThreadEngine;
 
 /// The most that a reserved slot takes.
@@ -41,26 +42,29 @@ impl ThreadEngine {
     }
 }
 
-/// What all show, between the two meetings of a sync: after it, others may already show something else.
 impl Comm {
-    pub(crate) fn agreed_requests(&self) -> usize {
-        let wanted = self.peers.iter().map(|peer| peer.wanted_requests.load(Relaxed));
-        wanted.min().unwrap_or(0)
-    }
-
-    pub(crate) fn registrations(&self) -> impl Iterator<Item = Registrations> {
-        (0..).zip(&self.peers).map(|(pid, peer)| Registrations {
-            hash: peer.registration_hash.load(Relaxed),
-            calls: peer.registrations.load(Relaxed),
-            pid,
-        })
-    }
-
+    /// What all show, between the two meetings of a sync: after it, others may already show something else.
     #[cold]
-    pub(crate) fn agrees_on_abandoned(&self, local: &LocalState) -> bool {
-        // 0 also if a library works in this process: requests that it suspended may name the slots.
-        let own = local.slots.abandoned();
-        own != 0 && self.peers.iter().all(|peer| peer.abandoned.load(Relaxed) == own)
+    pub(crate) fn agreed(&self, local: &LocalState) -> Summary {
+        let shown = |(pid, peer): (Pid, &Padded<Peer>)| {
+            let (hash, calls) = (&peer.registration_hash, &peer.registrations);
+            let registrations =
+                Registrations { hash: hash.load(Relaxed), calls: calls.load(Relaxed), pid };
+            Summary {
+                requests: peer.wanted_requests.load(Relaxed) as u64,
+                lowest: registrations,
+                highest: registrations,
+                abandoned: [peer.abandoned.load(Relaxed); 2],
+                ..Summary::of(local, Purpose::Sync)
+            }
+        };
+        let mut all = shown((0, &self.peers[0]));
+        (0..).zip(&self.peers).map(shown).for_each(|one| all.merge(&one));
+        if local.slots.abandoned() == 0 {
+            // A library works in this process: requests that it suspended may name the slots.
+            all.abandoned = [0; 2];
+        }
+        all
     }
 }
 

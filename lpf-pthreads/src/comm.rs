@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize};
 use std::time::{Duration, Instant};
 
+use lpf_core::board::Registers;
 use lpf_core::check::SharedChecks;
 use lpf_core::process::Maker;
 use lpf_core::request::{List, Record};
-use lpf_core::runtime::LocalState;
+use lpf_core::runtime::{Aimed, LocalState};
 use lpf_core::settings::Pin;
 use lpf_core::slot::Entry;
 use lpf_core::wait::Patience;
@@ -17,36 +18,21 @@ use lpf_core::{Cause, Error, Pid};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::barrier::Barrier;
-use crate::board::BoardState;
 use crate::failure::Failure;
 use crate::links::ring::InboxMemory;
 use crate::section::Environment;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded};
 use crate::tune;
 
-/// What one process has for one other in one superstep.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
-    /// Puts for it.
-    pub(crate) puts: List,
-    /// Gets that name it.
-    pub(crate) gets: u32,
+/// A row, as two words of a line.
+pub(crate) fn row_to_words(row: Aimed) -> [u64; 2] {
+    let counts = u64::from(row.puts.requests) << 32 | u64::from(row.gets);
+    [row.puts.head as u64, counts]
 }
 
-impl Row {
-    pub(crate) const EMPTY: Row =
-        Row { puts: List { head: std::ptr::null(), requests: 0 }, gets: 0 };
-
-    /// As two words of a line.
-    pub(crate) fn to_words(self) -> [u64; 2] {
-        let counts = u64::from(self.puts.requests) << 32 | u64::from(self.gets);
-        [self.puts.head as u64, counts]
-    }
-
-    pub(crate) fn from_words([head, counts]: [u64; 2]) -> Self {
-        let puts = List { head: head as *const _, requests: (counts >> 32) as u32 };
-        Row { puts, gets: counts as u32 }
-    }
+pub(crate) fn row_from_words([head, counts]: [u64; 2]) -> Aimed {
+    let puts = List { head: head as *const _, requests: (counts >> 32) as u32 };
+    Aimed { puts, gets: counts as u32 }
 }
 
 /// The rows of one process in its own memory, where there are too many for its line: a table in which a row is found
@@ -75,8 +61,8 @@ impl Written {
     const FREE: Written =
         Written { meeting: 0, head: std::ptr::null(), requests: 0, gets: 0, target: 0 };
 
-    fn row(self) -> Row {
-        Row { puts: List { head: self.head, requests: self.requests }, gets: self.gets }
+    fn row(self) -> Aimed {
+        Aimed { puts: List { head: self.head, requests: self.requests }, gets: self.gets }
     }
 }
 
@@ -116,7 +102,7 @@ impl Rows {
     ///
     /// # Safety
     /// Called by the rows' process, between its departure from one sync and its arrival at the next.
-    pub(crate) unsafe fn write(&self, target: Pid, row: Row, meeting: u64) {
+    pub(crate) unsafe fn write(&self, target: Pid, row: Aimed, meeting: u64) {
         let mask = self.0.len() - 1;
         let mut place = target as usize & mask;
         loop {
@@ -146,10 +132,10 @@ impl ShownRows {
     ///
     /// # Safety
     /// Called between the first and the second meeting of a sync, of which `meeting` is the number.
-    unsafe fn read(&self, target: Pid, meeting: u64) -> Row {
+    unsafe fn read(&self, target: Pid, meeting: u64) -> Aimed {
         let places = self.places.load(Ordering::Relaxed);
         if places == 0 {
-            return Row::EMPTY;
+            return Aimed::EMPTY;
         }
         let (cells, mask) = (self.cells.load(Ordering::Relaxed), places - 1);
         let mut place = target as usize & mask;
@@ -158,7 +144,7 @@ impl ShownRows {
             // the second. The place is below their number.
             let written = unsafe { *(*cells.add(place)).0.get() };
             if written.meeting != meeting {
-                return Row::EMPTY;
+                return Aimed::EMPTY;
             }
             if written.target == target {
                 return written.row();
@@ -229,7 +215,7 @@ impl Peer {
     ///
     /// # Safety
     /// Called between the first and the second meeting of a sync, of which `meeting` is the number.
-    pub(crate) unsafe fn row(&self, target: Pid, meeting: u64) -> Row {
+    pub(crate) unsafe fn row(&self, target: Pid, meeting: u64) -> Aimed {
         // SAFETY: the caller's promise is that of `read`.
         unsafe { self.rows.read(target, meeting) }
     }
@@ -295,7 +281,7 @@ pub(crate) struct Comm {
     pub(crate) barrier: Barrier,
     pub(crate) failure: Failure,
     pub(crate) peers: Vec<Padded<Peer>>,
-    pub(crate) board: BoardState,
+    pub(crate) board: Registers,
     pub(crate) environment: Arc<Environment>,
     /// Its threads exist in this process alone, and in no child that is forked from it.
     pub(crate) maker: Maker,
@@ -337,7 +323,7 @@ impl Comm {
             barrier: Barrier::new(processes, &shape, patience),
             failure: Failure::new(),
             peers,
-            board: BoardState::new(processes),
+            board: Registers::new(processes as Pid),
             environment: environment.clone(),
             maker: Maker::this(),
             began: Instant::now(),
@@ -345,6 +331,16 @@ impl Comm {
             pin: pin.clone(),
             inner: Mutex::default(),
         }))
+    }
+
+    /// Says that a process will not reach `meeting`, and why. True if this is the first report.
+    #[cold]
+    pub(crate) fn declare(&self, meeting: u64, error: Error) -> bool {
+        let is_first = self.failure.declare(meeting, error);
+        if let Some(report) = self.failure.report() {
+            self.board.fail(report);
+        }
+        is_first
     }
 
     /// The section's failure.

@@ -99,7 +99,7 @@ impl Team {
                 );
                 let first = joined.iter().position(|&joined| !joined).map_or(pid, |who| who as Pid);
                 let error = Error::fatal(first, 0, Cause::Team(text));
-                gate.comm.failure.declare(0, error.clone());
+                gate.comm.declare(0, error.clone());
                 gate.change.notify_all();
                 return Err(error);
             }

@@ -18,8 +18,8 @@
 //! ```
 
 mod barrier;
-mod board;
 mod changes;
+#[cfg(all(test, not(loom)))]
 mod checked;
 mod comm;
 mod config;
@@ -42,7 +42,6 @@ mod topology;
 mod tune;
 
 pub use barrier::{Gather, Level, Shape};
-pub use board::ThreadBoard;
 pub use config::{Config, exec};
 pub use hook::{Init, Team};
 pub use pin::unpinned;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lpf_core::runtime::links::{FormerSenders, OpenLink};
 use lpf_core::runtime::{
-    Carrier, LinkMedium, LocalState, LongWait, Medium, Purpose, Tables, Waiting, status_at,
+    Carrier, ForBarrier, LinkMedium, LocalState, LongWait, Medium, Purpose, Tables, Waiting,
 };
 use lpf_core::wait::{Patience, Step};
 use lpf_core::waits::Status;
@@ -175,17 +175,11 @@ impl<C: AsRef<Comm>> Drop for OnThread<C> {
     }
 }
 
-/// A meeting that a process waits in.
-#[derive(Clone, Copy)]
-struct Meeting<'a> {
+/// A process that waits in a meeting.
+pub(crate) struct InMeeting<'a> {
     engine: &'a ThreadEngine,
     tables: &'a Tables,
     purpose: Purpose,
-}
-
-/// A process that waits in a meeting.
-pub(crate) struct InMeeting<'a> {
-    at: Meeting<'a>,
     long: LongWait,
 }
 
@@ -193,36 +187,50 @@ impl<'a> InMeeting<'a> {
     #[inline]
     pub(crate) fn new(engine: &'a ThreadEngine, tables: &'a Tables, kind: u32) -> Self {
         let purpose = if kind & bits::CLOSE != 0 { Purpose::Close } else { Purpose::Sync };
-        InMeeting { at: Meeting { engine, tables, purpose }, long: LongWait::default() }
+        InMeeting { engine, tables, purpose, long: LongWait::default() }
+    }
+
+    /// What it waits for, and on what.
+    fn wait(&self) -> (ForBarrier<'a, impl Fn() -> Option<Pid> + use<'a>>, OnThread<&'a Comm>) {
+        let InMeeting { engine, tables, purpose, .. } = *self;
+        let LocalState { pid, nprocs, .. } = tables.local;
+        let is_absent =
+            move |who: &Pid| *who != pid && !engine.comm.has_arrived(*who, engine.epoch);
+        let at = ForBarrier { tables, purpose, missing: move || (0..nprocs).find(is_absent) };
+        let mut medium = OnThread::new(&*engine.comm, pid);
+        let arrived = Status { counts: Default::default(), ..at.status(&medium) };
+        medium.arrived = Some((engine.epoch, arrived));
+        (at, medium)
     }
 
     /// Called whenever the waiter is about to sleep.
     #[cold]
     pub(crate) fn look(&mut self) {
-        let looked = self.long.look(&mut self.at.medium(), &self.at);
-        let engine = self.at.engine;
-        let ThreadEngine { comm, meeting, epoch, .. } = engine;
+        let (at, mut medium) = self.wait();
+        let looked = self.long.look(&mut medium, &at);
+        let ThreadEngine { comm, meeting, epoch, .. } = self.engine;
         // All take one decision about a meeting that may become complete at this very moment.
         if let Err(late) = looked
             && !comm.failure.is_set()
             && !comm.failure.decide(*epoch, false)
         {
-            engine.declare_for(*meeting, late);
+            self.engine.declare_for(*meeting, late);
         }
     }
 
     /// The wait is over. What was published of a process that has left stays: it has left for good.
     #[inline]
     pub(crate) fn end(&self) {
-        if self.long.is_published() && self.at.purpose != Purpose::Close {
-            self.long.end(&mut self.at.medium(), &self.at);
+        if self.long.is_published() && self.purpose != Purpose::Close {
+            let (at, mut medium) = self.wait();
+            self.long.end(&mut medium, &at);
         }
     }
 
     /// Whether this meeting, which is complete, was given up by somebody before anybody departed.
     #[inline]
     pub(crate) fn was_given_up(&self) -> bool {
-        let ThreadEngine { comm, epoch, .. } = self.at.engine;
+        let ThreadEngine { comm, epoch, .. } = self.engine;
         if comm.environment.timeout.is_none() || comm.failure.decide(*epoch, true) {
             return false;
         }
@@ -231,31 +239,5 @@ impl<'a> InMeeting<'a> {
             yield_now();
         }
         true
-    }
-}
-
-impl<'a> Meeting<'a> {
-    fn medium(self) -> OnThread<&'a Comm> {
-        let mut medium = OnThread::new(&*self.engine.comm, self.tables.local.pid);
-        let arrived = Status { counts: Default::default(), ..self.status(&medium) };
-        medium.arrived = Some((self.engine.epoch, arrived));
-        medium
-    }
-}
-
-impl Waiting for Meeting<'_> {
-    fn status(&self, medium: &impl Medium) -> Status {
-        status_at(&self.tables.local, &self.tables.links, self.purpose, medium)
-    }
-
-    fn missing(&self, _medium: &impl Medium) -> Pid {
-        let LocalState { pid, nprocs, .. } = self.tables.local;
-        let engine = self.engine;
-        let is_absent = |who: &Pid| *who != pid && !engine.comm.has_arrived(*who, engine.epoch);
-        (0..nprocs).find(is_absent).unwrap_or(pid)
-    }
-
-    fn superstep(&self) -> u64 {
-        self.tables.local.superstep
     }
 }

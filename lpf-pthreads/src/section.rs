@@ -99,7 +99,7 @@ impl ThreadEngine {
             let inner = &mut self.comm.lock_inner()[parity];
             match &*inner {
                 Some(kept) if !kept.failure.is_set() => {
-                    kept.board.clear();
+                    kept.board.begin_section();
                     kept.reserved.store(0, Relaxed);
                 }
                 _ => {

@@ -1,7 +1,7 @@
 //! The full sync: the four phases on shared memory.
 //!
 //! 1. *Meeting and meta-data.* Every process completes its request lists, grouped by target, shows
-//!    where each begins (a [`Row`](crate::comm::Row) per target), and meets the others.
+//!    where each begins (a [`Aimed`](lpf_core::runtime::Aimed) per target), and meets the others.
 //! 2. *Conflicts.* Each destination executes what is aimed at its memory one request after another,
 //!    its own gets among them, so any overlap gets the outcome of a serial order: nothing to
 //!    resolve.
@@ -120,7 +120,7 @@ impl ThreadEngine {
             Err(error) => {
                 // Of the next meeting: this one is complete, and whoever still waits to hear so
                 // must not give it up, for others copy from its memory already.
-                self.comm.failure.declare(self.meeting + 1, error.clone());
+                self.comm.declare(self.meeting + 1, error.clone());
                 bits::FAILED
             }
         };

@@ -6,15 +6,15 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use lpf_core::arrivals::{Arrival, InboxShape, InboxSlot, Link};
+use lpf_core::board::MemoryBoard;
 use lpf_core::process::Maker;
 use lpf_core::runtime::links::{Ends, OpenLink};
 use lpf_core::runtime::{
-    Announced, Carrier, Engine, LinkCall, LocalState, Process, Purpose, Registrations, Room,
-    Section, Tables, guarded,
+    Announced, Carrier, Engine, LinkCall, LocalState, Process, Purpose, Room, Section, Summary,
+    Tables, guarded,
 };
 use lpf_core::{Args, Cause, Error, Machine, Pid, Result, SyncAttr};
 
-use crate::board::ThreadBoard;
 use crate::changes::Larger;
 use crate::comm::{Comm, Peer, Rows};
 use crate::links::{self, End, Links, Removed};
@@ -81,7 +81,7 @@ impl ThreadEngine {
     #[cold]
     pub(crate) fn declare_for(&self, meeting: u64, error: Error) {
         let is_late = matches!(error.cause(), Cause::Late { .. });
-        if self.comm.failure.declare(meeting, error.clone()) && is_late && !cfg!(loom) {
+        if self.comm.declare(meeting, error.clone()) && is_late && !cfg!(loom) {
             // Nothing else can be done about a standard error that is closed.
             let _ = writeln!(
                 std::io::stderr(),
@@ -98,7 +98,7 @@ impl ThreadEngine {
 // or their copy or reader awaited, before `give_up` returns; a cell is written only under a
 // credit that its owner's release gave; and copies go through lpf_core::copy.
 unsafe impl Engine for ThreadEngine {
-    type Board = ThreadBoard;
+    type Board = MemoryBoard;
     type Prepared = Prepared;
 
     #[inline]
@@ -121,8 +121,8 @@ unsafe impl Engine for ThreadEngine {
         self.comm.now()
     }
 
-    fn board(&self, local: &LocalState) -> ThreadBoard {
-        ThreadBoard::new(self.comm.clone(), local.pid)
+    fn board(&self, local: &LocalState) -> MemoryBoard {
+        self.comm.board.board(local.pid)
     }
 
     fn room(&mut self) -> impl Room + '_ {
@@ -150,19 +150,11 @@ unsafe impl Engine for ThreadEngine {
     }
 
     fn check_superstep(&mut self, tables: &mut Tables) -> Result<()> {
-        self.check_requests(&tables.local)
+        tables.local.check_shared(self.comm.peers.iter().map(|peer| &peer.checks))
     }
 
-    fn registrations(&self) -> impl Iterator<Item = Registrations> {
-        self.comm.registrations()
-    }
-
-    fn agreed_requests(&self) -> usize {
-        self.comm.agreed_requests()
-    }
-
-    fn agrees_on_abandoned(&self, local: &LocalState) -> bool {
-        self.comm.agrees_on_abandoned(local)
+    fn agreed(&self, local: &LocalState) -> Summary {
+        self.comm.agreed(local)
     }
 
     #[inline]

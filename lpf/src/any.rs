@@ -9,7 +9,7 @@ use lpf_core::arrivals::{Arrival, InboxShape, InboxSlot, Link};
 use lpf_core::process::Maker;
 use lpf_core::runtime::links::OpenLink;
 use lpf_core::runtime::{
-    Announced, Engine, LinkCall, LocalState, Process, Purpose, Registrations, Room, Section, Tables,
+    Announced, Engine, LinkCall, LocalState, Process, Purpose, Room, Section, Summary, Tables,
 };
 use lpf_core::{Args, Error, Machine, Pid, Result, SyncAttr, Traffic, run_section};
 use lpf_messages::Messages;
@@ -147,29 +147,8 @@ unsafe impl Engine for AnyEngine {
         inside!(self, engine => engine.check_superstep(tables))
     }
 
-    fn registrations(&self) -> impl Iterator<Item = Registrations> {
-        // The iterators differ in their types, so it is a chain of one that exists and others that do not.
-        let (mut threads, mut tcp) = (None, None);
-        #[cfg(feature = "mpi")]
-        let mut mpi = None;
-        match self {
-            AnyEngine::Threads(engine) => threads = Some(engine.registrations()),
-            AnyEngine::Tcp(engine) => tcp = Some(engine.registrations()),
-            #[cfg(feature = "mpi")]
-            AnyEngine::Mpi(engine) => mpi = Some(engine.registrations()),
-        }
-        let all = threads.into_iter().flatten().chain(tcp.into_iter().flatten());
-        #[cfg(feature = "mpi")]
-        let all = all.chain(mpi.into_iter().flatten());
-        all
-    }
-
-    fn agreed_requests(&self) -> usize {
-        inside!(self, engine => engine.agreed_requests())
-    }
-
-    fn agrees_on_abandoned(&self, local: &LocalState) -> bool {
-        inside!(self, engine => engine.agrees_on_abandoned(local))
+    fn agreed(&self, local: &LocalState) -> Summary {
+        inside!(self, engine => engine.agreed(local))
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 use lpf_core::{Cause, Pid};
 
 use crate::memory::Buffer;
-use crate::verdict::{failing_rehook, refused, room, sync_until_fatal};
+use crate::verdict::{assert_fatal_naming, failing_rehook, refused, room, sync_until_fatal};
 
 case! {
     /// A local slot is usable at once, as the local side of a request.
@@ -227,6 +227,25 @@ case! {
         let error = error.expect("every process sees it at its sync");
         assert!(error.to_string().contains("process 1"), "{error}");
         assert!(outer.is_fatal(), "{outer}");
+    }
+}
+
+case! {
+    /// A superstep in which one process registers and no other does: fatal for all, also for those that announce nothing.
+    pub fn a_slot_that_only_one_process_registers_is_an_error_for_all everywhere [2, 3, 4] |ctx| {
+        for only in [0, ctx.nprocs() - 1] {
+            let (error, outer) = failing_rehook(ctx, |inner| {
+                room(inner, 1, 1)?;
+                let memory = Buffer::zeroed(4);
+                if inner.pid() == only {
+                    memory.global(inner)?;
+                }
+                Ok(refused!(inner.sync(), Fatal, RegistrationsDiffer { .. } | Cause::Checked(_)))
+            });
+            let error = error.expect("every process sees it at its sync");
+            assert_fatal_naming(&error, &[only]);
+            assert!(outer.is_fatal(), "{outer}");
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::link_calls::LinkCall;
 use super::links::{LinkTable, OpenLink};
-use super::{LocalState, Process, Purpose, Registrations, Room};
+use super::{LocalState, Process, Purpose, Room, Summary, TablesOnly};
 use crate::arrivals::{Arrival, InboxShape, InboxSlot, Link};
 use crate::attr::SyncAttr;
 use crate::board::Board;
@@ -57,6 +57,12 @@ impl Announced {
     pub const ABANDONED: u32 = 1 << 2;
     /// This bit and the higher ones are the engine's own.
     pub const ENGINE: u32 = 1 << 3;
+
+    /// Whether there is anything in it that [`Engine::agreed`] reports.
+    #[inline]
+    pub fn is_news(self) -> bool {
+        self.has(Self::REGISTERED | Self::RESIZED | Self::ABANDONED)
+    }
 
     /// Whether any of these bits is set.
     #[inline]
@@ -114,7 +120,9 @@ pub unsafe trait Engine: Send + Sized {
     }
 
     /// The engine's part of larger capacities.
-    fn room(&mut self) -> impl Room + '_;
+    fn room(&mut self) -> impl Room + '_ {
+        TablesOnly
+    }
 
     // The barrier, and what follows it.
 
@@ -147,20 +155,15 @@ pub unsafe trait Engine: Send + Sized {
     }
 
     /// In checked mode: hands the requests and registrations of all processes to
-    /// [`LocalState::check_superstep`].
+    /// [`LocalState::check_superstep`] or [`LocalState::check_shared`].
     ///
     /// # Errors
     /// Those of the check.
     fn check_superstep(&mut self, tables: &mut Tables) -> Result<()>;
 
-    /// The registrations of the processes: enough of them to find two that differ, if any do.
-    fn registrations(&self) -> impl Iterator<Item = Registrations>;
-
-    /// The least capacity for requests that any process wants.
-    fn agreed_requests(&self) -> usize;
-
-    /// Whether all processes have abandoned the same slots, and any.
-    fn agrees_on_abandoned(&self, local: &LocalState) -> bool;
+    /// What all processes announced at the barrier: registrations, capacities, abandoned slots. Asked for only if there are
+    /// such announcements, before [`complete`](Self::complete).
+    fn agreed(&self, local: &LocalState) -> Summary;
 
     /// Phases 2 to 4: carries out all requests that concern this process, in some serial order, unless `found` is an
     /// error; the processes that depend on it fail then. When it returns, no request of this superstep touches this

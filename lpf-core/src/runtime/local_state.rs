@@ -53,10 +53,18 @@ pub trait Room {
     fn for_requests(
         &mut self,
         local: &mut LocalState,
-        requests: usize,
+        _requests: usize,
         reserve: impl FnOnce(&mut LocalState) -> Result<()>,
-    ) -> Result<()>;
+    ) -> Result<()> {
+        reserve(local)
+    }
 }
+
+/// The room of an engine that needs nothing beside the tables.
+#[derive(Clone, Copy, Debug)]
+pub struct TablesOnly;
+
+impl Room for TablesOnly {}
 
 /// One process's requests, slots and capacities, with what it has asked for and the next full sync will bring.
 #[derive(Debug)]
@@ -441,6 +449,17 @@ impl LocalState {
             checker.from(origin, requests, base);
         }
         checker.overlap().map_or(Ok(()), |cause| fatal(self.pid, cause))
+    }
+
+    /// As [`check_superstep`](Self::check_superstep), if the notes of all processes lie in this process's memory: between
+    /// the two barriers of a sync, when no process queues or registers.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn check_shared<'a>(&self, all: impl Iterator<Item = &'a SharedChecks>) -> Result<()> {
+        let all: Vec<_> = all.map(SharedChecks::lock).collect();
+        let all = all.iter().map(|checks| (checks.pending.requests(), checks.registry.calls()));
+        self.check_superstep(all)
     }
 
     /// In checked mode: reports the requests that are lost at the end of a section, and the slots that it leaves

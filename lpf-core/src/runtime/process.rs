@@ -10,7 +10,7 @@ use super::link_calls::{
     Close, ConsultBoard, LinkCall, Offer, Poll, Progress, Put, ReportReleases, WaitFor,
 };
 use super::links::LinkTable;
-use super::{LocalState, Purpose};
+use super::{LocalState, Purpose, Summary};
 use crate::arrivals::{Arrival, Call, Expect, InboxShape, InboxSlot, Link, Travel};
 use crate::attr::SyncAttr;
 use crate::check::SharedChecks;
@@ -148,21 +148,25 @@ impl<E: Engine> Process<E> {
     #[inline]
     fn complete(&mut self, announced: Announced) -> Result<()> {
         let Process { tables, engine, .. } = self;
-        let changes = announced.has(Announced::REGISTERED | Announced::RESIZED);
-        let may_differ = announced.has(Announced::REGISTERED) || tables.local.is_checked();
-        let found = if may_differ { compare(tables, engine, announced) } else { Ok(()) };
+        let found = match tables.local.is_checked() {
+            // Checked mode knows the places in the source, so it speaks first.
+            true => engine.check_superstep(tables),
+            false => Ok(()),
+        };
         // Now, because others may announce more as soon as they have left this superstep.
-        let requests = if changes { engine.agreed_requests() } else { 0 };
-        let forgets =
-            announced.has(Announced::ABANDONED) && engine.agrees_on_abandoned(&tables.local);
+        let agreed = announced.is_news().then(|| engine.agreed(&tables.local));
+        let found = found.and_then(|()| compare(&tables.local, announced, agreed.as_ref()));
         engine.complete(tables, announced, found)?;
         tables.local.settle();
+        let changes = announced.has(Announced::REGISTERED | Announced::RESIZED);
         if changes || tables.local.changes.any() {
+            let requests = agreed.map_or(0, |agreed| agreed.agreed_requests());
             tables.links.activate();
             tables.local.apply(announced.has(Announced::RESIZED), requests);
             engine.apply(tables, announced)?;
         }
-        if forgets {
+        let agreed = agreed.filter(|_| announced.has(Announced::ABANDONED));
+        if agreed.is_some_and(|agreed| agreed.agrees_on_abandoned()) {
             engine.forget_abandoned(&tables.local);
             tables.local.forget_abandoned();
         }
@@ -227,20 +231,15 @@ impl<E: Engine> Process<E> {
     }
 }
 
-/// What all processes have announced fits together: in checked mode requests and registrations with their places, else
-/// registrations.
-#[cold]
-fn compare<E: Engine>(tables: &mut Tables, engine: &mut E, announced: Announced) -> Result<()> {
-    // Checked mode knows the places in the source, so it speaks first.
-    if tables.local.is_checked() {
-        engine.check_superstep(tables)?;
+/// All processes have registered the same.
+#[inline]
+fn compare(local: &LocalState, announced: Announced, agreed: Option<&Summary>) -> Result<()> {
+    match agreed {
+        Some(agreed) if announced.has(Announced::REGISTERED) => {
+            local.compare_registrations(agreed.lowest, agreed.highest)
+        }
+        _ => Ok(()),
     }
-    if !announced.has(Announced::REGISTERED) {
-        return Ok(());
-    }
-    let mut all = engine.registrations();
-    let Some(first) = all.next() else { return Ok(()) };
-    all.try_for_each(|other| tables.local.compare_registrations(first, other))
 }
 
 impl<E: Engine> Drop for Process<E> {

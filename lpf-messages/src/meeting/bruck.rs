@@ -413,7 +413,7 @@ impl Bruck {
         let (Some(_), Some(summary)) = (reader.u64(), Summary::read(&mut reader)) else {
             return Err(net.control().declare(watch.section, nonsense(from as Pid)));
         };
-        all.combine(&summary);
+        all.merge(&summary);
         let transit = &mut room.transit;
         let (at, bytes) = (transit.here.len(), reader.0.len() + rest);
         // There is room for what chance brings together, as a rule.

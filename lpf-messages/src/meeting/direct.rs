@@ -133,7 +133,7 @@ impl Direct {
         allowed: Allowed<'_>,
     ) -> Result<()> {
         let news = Some(News::of(all)).filter(|news| self.told.as_ref() != Some(news));
-        let opening = Opening::of(what.kind, all.flags, news.as_ref());
+        let opening = Opening::of(what.kind, all.common.kinds.0, news.as_ref());
         self.told = news.or(self.told);
         let sent = self.send(net, watch, room, &opening).and_then(|()| {
             // While the others' messages are on their way.

@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use lpf_core::Pid;
 use lpf_core::request::{List, Request, Way};
-use lpf_core::runtime::LocalState;
+use lpf_core::runtime::{Aimed, LocalState};
 
 use super::bits;
 use crate::barrier::PAYLOAD;
-use crate::comm::{ROWS_IN_LINE, Row};
+use crate::comm::{ROWS_IN_LINE, row_from_words, row_to_words};
 use crate::threads::ThreadEngine;
 
 /// Puts in a line: word 0 is the number of puts; each is a head word (target, length), the place
@@ -63,10 +63,10 @@ impl ThreadEngine {
         let epoch = self.epoch.wrapping_add(1);
         for other in 0..local.nprocs {
             let gets = local.queue.count(Way::Get, other);
-            let row = Row { puts: local.queue.finish(Way::Put, other), gets };
+            let row = Aimed { puts: local.queue.finish(Way::Put, other), gets };
             let line = self.comm.barrier.line(local.pid as usize, epoch);
             let at = 2 * other as usize;
-            for (place, word) in line.payload[at..at + 2].iter().zip(row.to_words()) {
+            for (place, word) in line.payload[at..at + 2].iter().zip(row_to_words(row)) {
                 place.store(word, Relaxed);
             }
         }
@@ -83,22 +83,22 @@ impl ThreadEngine {
                 Way::Get => List::EMPTY,
             };
             // SAFETY: before this process's arrival at the first meeting.
-            unsafe { self.rows.write(other, Row { puts, gets }, self.meeting + 1) };
+            unsafe { self.rows.write(other, Aimed { puts, gets }, self.meeting + 1) };
         }
     }
 
     /// What process `from` has for this one, in the meeting that opened this sync.
-    pub(super) fn read_row(&self, local: &LocalState, from: Pid) -> Row {
+    pub(super) fn read_row(&self, local: &LocalState, from: Pid) -> Aimed {
         let line = self.comm.barrier.line(from as usize, self.epoch);
         if line.bits() & bits::ROWS != bits::ROWS {
-            return Row::EMPTY;
+            return Aimed::EMPTY;
         }
         if local.nprocs as usize > ROWS_IN_LINE {
             // SAFETY: between the two meetings.
             return unsafe { self.comm.peers[from as usize].row(local.pid, self.meeting) };
         }
         let at = 2 * local.pid as usize;
-        Row::from_words([0, 1].map(|word| line.payload[at + word].load(Relaxed)))
+        row_from_words([0, 1].map(|word| line.payload[at + word].load(Relaxed)))
     }
 
     /// Writes all puts into this process's line, if they are small enough.

@@ -1,15 +1,14 @@
 //! The board of programs: that of the engine inside.
 
 use lpf_control::plane::ControlBoard;
-use lpf_core::board::{Board, Record, Topic};
+use lpf_core::board::{Board, MemoryBoard, Record, Topic};
 use lpf_core::{Pid, Result};
-use lpf_pthreads::ThreadBoard;
 
 /// The board of any engine: that of threads, or that of the control plane.
 #[derive(Clone, Debug)]
 pub enum AnyBoard {
     /// Shared memory.
-    Threads(ThreadBoard),
+    Threads(MemoryBoard),
     /// Messages over the control plane.
     Control(ControlBoard),
 }

@@ -1,0 +1,33 @@
+//! The wait at a barrier, as core's wait sees it.
+
+use super::Purpose;
+use super::engine::Tables;
+use super::waiting::{Medium, Waiting, status_at};
+use crate::Pid;
+use crate::waits::Status;
+
+/// A wait at a barrier.
+#[derive(Debug)]
+pub struct ForBarrier<'a, F> {
+    /// Of the process.
+    pub tables: &'a Tables,
+    /// Why it has arrived there.
+    pub purpose: Purpose,
+    /// Finds a process that has not arrived.
+    pub missing: F,
+}
+
+impl<F: Fn() -> Option<Pid>> Waiting for ForBarrier<'_, F> {
+    fn status(&self, medium: &impl Medium) -> Status {
+        let Tables { local, links, .. } = self.tables;
+        status_at(local, links, self.purpose, medium)
+    }
+
+    fn missing(&self, _medium: &impl Medium) -> Pid {
+        (self.missing)().unwrap_or(self.tables.local.pid)
+    }
+
+    fn superstep(&self) -> u64 {
+        self.tables.local.superstep
+    }
+}

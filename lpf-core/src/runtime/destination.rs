@@ -1,0 +1,237 @@
+//! Phases 2 and 3 of a full sync in shared memory: each process carries out what is aimed at its memory, one request
+//! after another. So any overlap has the outcome of a serial order, and no conflict is left to resolve.
+
+use std::fmt;
+
+use super::local_state::{LocalState, Remote};
+use crate::Pid;
+use crate::check::{SharedChecks, Tracked};
+use crate::copy::copy;
+use crate::error::{Cause, Error, Result};
+use crate::request::{List, Request, Way};
+use crate::slot::Entry;
+
+/// The requests of one process for one other, in one superstep.
+#[derive(Clone, Copy, Debug)]
+pub struct Aimed {
+    /// Puts for it.
+    pub puts: List,
+    /// Gets that name it.
+    pub gets: u32,
+}
+
+impl Aimed {
+    /// No request.
+    pub const EMPTY: Aimed = Aimed { puts: List::EMPTY, gets: 0 };
+}
+
+/// What a process shows the others, from its arrival at the first barrier of a full sync to the end of the second one:
+/// its requests and its global slots. O(p) memory.
+#[derive(Debug)]
+pub struct Shown {
+    aimed: Vec<Aimed>,
+    slots: (*const Entry, usize),
+}
+
+// SAFETY: addresses, which only unsafe functions follow.
+unsafe impl Send for Shown {}
+// SAFETY: as above.
+unsafe impl Sync for Shown {}
+
+impl Shown {
+    /// Of one process, which has queued all its requests.
+    pub fn of(local: &mut LocalState) -> Self {
+        let LocalState { queue, slots, nprocs, .. } = local;
+        let aimed = (0..*nprocs).map(|other| Aimed {
+            puts: queue.finish(Way::Put, other),
+            gets: queue.count(Way::Get, other),
+        });
+        Shown { aimed: aimed.collect(), slots: slots.global_place() }
+    }
+
+    /// What it has for process `target`.
+    pub fn aimed(&self, target: Pid) -> Aimed {
+        self.aimed[target as usize]
+    }
+
+    /// Its global slots.
+    ///
+    /// # Safety
+    /// Between the two barriers of the full sync for which they are shown.
+    pub unsafe fn slots(&self) -> &[Entry] {
+        let (entries, len) = self.slots;
+        // SAFETY: a table that is not empty lies there, and does not change before the second barrier.
+        if len == 0 { &[] } else { unsafe { std::slice::from_raw_parts(entries, len) } }
+    }
+}
+
+/// A process that carries out requests, with the requests that it makes or is subject to in this superstep.
+pub struct Destination<'a> {
+    local: &'a mut LocalState,
+    /// What checked mode keeps of a process.
+    checks: &'a dyn Fn(Pid) -> SharedChecks,
+    total: usize,
+    /// The process with most requests for this one, and how many.
+    heaviest: Pid,
+    most: u32,
+}
+
+impl fmt::Debug for Destination<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {}, subject to {} requests", self.local.pid, self.total)
+    }
+}
+
+impl<'a> Destination<'a> {
+    /// The number of this process, and of all.
+    #[inline]
+    pub fn process(&self) -> (Pid, Pid) {
+        (self.local.pid, self.local.nprocs)
+    }
+
+    /// A process that has made `made` requests itself, for itself and for others. `checks` gives what checked mode keeps
+    /// of a process.
+    #[inline]
+    pub fn new(
+        local: &'a mut LocalState,
+        made: usize,
+        checks: &'a dyn Fn(Pid) -> SharedChecks,
+    ) -> Self {
+        let heaviest = local.pid;
+        Destination { local, checks, total: made, heaviest, most: 0 }
+    }
+
+    /// Counts `requests` requests of process `from` for this one.
+    #[inline]
+    pub fn count(&mut self, from: Pid, requests: u32) {
+        self.total += requests as usize;
+        if requests > self.most {
+            (self.most, self.heaviest) = (requests, from);
+        }
+    }
+
+    /// Counts one request of this process for another one.
+    #[inline]
+    pub fn count_own(&mut self) {
+        self.total += 1;
+    }
+
+    /// The puts of all processes for this one, and its own gets. `aimed` gives what a process has for this one, and `slots`
+    /// the global slots of a process.
+    ///
+    /// # Errors
+    /// *Fatal* for a range outside its slot.
+    ///
+    /// # Safety
+    /// Between the two barriers of a full sync. Each process has finished its lists before the first, and changes neither
+    /// them nor its slots before the second.
+    #[inline]
+    pub unsafe fn carry_out<'e>(
+        &mut self,
+        aimed: impl Fn(&LocalState, Pid) -> Aimed,
+        slots: impl Fn(Pid) -> &'e [Entry],
+    ) -> Result<()> {
+        let LocalState { pid, nprocs, .. } = *self.local;
+        // Each begins with another source, so that not all read from the same.
+        for step in 0..nprocs {
+            let from = (pid + step) % nprocs;
+            let Aimed { puts, gets } = aimed(self.local, from);
+            if from != pid {
+                self.count(from, puts.requests + gets);
+            }
+            // SAFETY: the lists are complete, and sources and slots unchanged, which the caller promises.
+            unsafe {
+                puts.for_each(|put| self.put(from, put))?;
+                if self.local.queue.has_gets() && self.local.queue.count(Way::Get, from) > 0 {
+                    self.gets(from, slots(from))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One put of process `from` for this one.
+    ///
+    /// # Errors
+    /// *Fatal* for a range outside its slot.
+    ///
+    /// # Safety
+    /// The source is valid for reads and does not change during the call.
+    #[inline]
+    pub unsafe fn put(&self, from: Pid, put: Request) -> Result<()> {
+        let slots = self.local.slots.global_entries();
+        let place = slots.get(put.slot).filter(|entry| entry.is_active());
+        let range = place.and_then(|entry| entry.range(put.offset, put.bytes));
+        let Some(range) = range else {
+            if put.bytes == 0 {
+                return Ok(());
+            }
+            return Err(self.out_of_range(from, self.local.pid, place, put));
+        };
+        // SAFETY: the caller promises the source. The target is a range of an active slot, which is valid for writes
+        // until the sync returns, and its owner is inside the sync.
+        unsafe { copy(put.address, range, put.bytes) };
+        Ok(())
+    }
+
+    /// This process's gets from process `from`, whose global slots are `entries`.
+    ///
+    /// # Safety
+    /// Between the two barriers of a full sync, in which `from` takes part.
+    #[inline]
+    unsafe fn gets(&mut self, from: Pid, entries: &[Entry]) -> Result<()> {
+        let gets = self.local.queue.finish(Way::Get, from);
+        // SAFETY: the list is this process's own. Its targets were checked when they were queued, in slots that it keeps
+        // until its sync returns. The sources are ranges of active slots of a process that is inside the sync.
+        unsafe {
+            gets.for_each(|get| {
+                let place = entries.get(get.slot).filter(|entry| entry.is_active());
+                let range = place.and_then(|entry| entry.range(get.offset, get.bytes));
+                let Some(range) = range else {
+                    return Err(self.out_of_range(self.local.pid, from, place, get));
+                };
+                copy(range, get.address, get.bytes);
+                Ok(())
+            })
+        }
+    }
+
+    /// A process may be subject to as many requests as it reserved.
+    ///
+    /// # Errors
+    /// *Fatal* if it was subject to more.
+    #[inline]
+    pub fn check_load(&self) -> Result<()> {
+        if self.total <= self.local.queue.capacity() {
+            return Ok(());
+        }
+        let (origin, target) = (self.heaviest, self.local.pid);
+        let cause = self.local.queue.overrun(target, origin, self.total);
+        // The latest may be the one too many.
+        Err(self.found_late(origin, cause, |tracked| tracked.asked.other == target))
+    }
+
+    #[cold]
+    fn out_of_range(
+        &self,
+        origin: Pid,
+        target: Pid,
+        entry: Option<&Entry>,
+        request: Request,
+    ) -> Error {
+        let Request { slot, offset, bytes, .. } = request;
+        let remote = Remote { target, slot, offset, bytes };
+        let cause = remote.out_of_range(origin, entry);
+        self.found_late(origin, cause, |tracked| remote.is_of(tracked))
+    }
+
+    /// The error of a request of `origin` that only this sync finds wrong: with the place of the latest that `is_it`
+    /// knows, if checked mode keeps them.
+    #[cold]
+    fn found_late(&self, origin: Pid, cause: Cause, is_it: impl Fn(&Tracked) -> bool) -> Error {
+        let error = Error::fatal(origin, self.local.superstep, cause);
+        let checks = (self.checks)(origin);
+        let latest = checks.lock().pending.latest(is_it);
+        error.at_known(latest)
+    }
+}

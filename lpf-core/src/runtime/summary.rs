@@ -1,0 +1,134 @@
+//! What processes announce at a barrier, in a fixed size, however many they are.
+
+use super::agreement::{Purpose, Registrations, mismatch};
+use super::engine::Announced;
+use super::local_state::LocalState;
+use crate::Pid;
+use crate::error::Result;
+
+/// What processes announce at a barrier, together. [Merged](Self::merge), it is the same everywhere, in whatever order and
+/// however often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// By the number of each purpose, the lowest process that has arrived for it; [`Pid::MAX`] if there is none.
+    pub arrived: [Pid; 4],
+    /// The kinds of announcements, but [`Announced::ABANDONED`].
+    pub kinds: Announced,
+    /// The least capacity for requests.
+    pub requests: u64,
+    /// The lowest registrations. All are equal if these and the highest are.
+    pub lowest: Registrations,
+    /// The highest registrations.
+    pub highest: Registrations,
+    /// The least and the greatest word for abandoned slots. All are equal if these are.
+    pub abandoned: [u64; 2],
+}
+
+impl Summary {
+    /// What one process announces.
+    pub fn of(local: &LocalState, purpose: Purpose) -> Self {
+        let kind = |is_so, kind| if is_so { kind } else { 0 };
+        let kinds = kind(local.changes.registered, Announced::REGISTERED)
+            | kind(local.changes.resized, Announced::RESIZED);
+        let registrations = local.registrations();
+        Summary {
+            arrived: Purpose::ALL.map(|each| if each == purpose { local.pid } else { Pid::MAX }),
+            kinds: Announced(kinds),
+            requests: local.wanted_requests() as u64,
+            lowest: registrations,
+            highest: registrations,
+            abandoned: [local.slots.abandoned(); 2],
+        }
+    }
+
+    /// Adds what others announce.
+    #[inline]
+    pub fn merge(&mut self, other: &Summary) {
+        for (mine, theirs) in self.arrived.iter_mut().zip(other.arrived) {
+            *mine = (*mine).min(theirs);
+        }
+        self.kinds.0 |= other.kinds.0;
+        self.requests = self.requests.min(other.requests);
+        // Copied only if it is new: a copy of what was just written number by number would wait for it.
+        if other.lowest < self.lowest {
+            self.lowest = other.lowest;
+        }
+        // Of equal ones the lowest process in both.
+        let key = |r: &Registrations| (r.hash, r.calls, Pid::MAX - r.pid);
+        if key(&other.highest) > key(&self.highest) {
+            self.highest = other.highest;
+        }
+        let ([least, greatest], [lower, higher]) = (self.abandoned, other.abandoned);
+        self.abandoned = [least.min(lower), greatest.max(higher)];
+    }
+
+    /// Whether all processes have arrived for the same purpose.
+    ///
+    /// # Errors
+    /// *Fatal*, as [`mismatch`].
+    #[inline]
+    pub fn agree_on_purpose(&self, superstep: u64) -> Result<()> {
+        if self.arrived.iter().filter(|&&pid| pid != Pid::MAX).count() <= 1 {
+            return Ok(());
+        }
+        let first = |purpose| Some(self.arrived[purpose as usize]).filter(|&pid| pid != Pid::MAX);
+        Err(mismatch(superstep, first))
+    }
+
+    /// Whether all processes have abandoned the same slots, and any.
+    #[inline]
+    pub fn agrees_on_abandoned(&self) -> bool {
+        let [least, greatest] = self.abandoned;
+        least == greatest && least != 0
+    }
+
+    /// The announcements that core acts on.
+    #[inline]
+    pub fn announced(&self) -> Announced {
+        let abandoned = if self.agrees_on_abandoned() { Announced::ABANDONED } else { 0 };
+        Announced(self.kinds.0 & (Announced::REGISTERED | Announced::RESIZED) | abandoned)
+    }
+
+    /// The least capacity for requests that any process wants.
+    pub fn agreed_requests(&self) -> usize {
+        usize::try_from(self.requests).unwrap_or(usize::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_the_same_in_whatever_order() {
+        let mut all: Vec<Summary> = (0..5)
+            .map(|pid| {
+                let local = LocalState::new(pid, 5, None).unwrap();
+                let registered = Registrations { hash: u64::from(pid) % 3, calls: 2, pid };
+                Summary {
+                    lowest: registered,
+                    highest: registered,
+                    requests: 10 + u64::from(pid),
+                    abandoned: [3 + u64::from(pid); 2],
+                    ..Summary::of(&local, Purpose::ALL[pid as usize % 2])
+                }
+            })
+            .collect();
+        let merged = |all: &[Summary]| {
+            let mut sum = all[0];
+            all.iter().for_each(|one| sum.merge(one));
+            sum
+        };
+        let first = merged(&all);
+        all.reverse();
+        assert_eq!(merged(&all), first);
+        assert_eq!((first.arrived, first.requests), ([0, 1, Pid::MAX, Pid::MAX], 10));
+        assert!(first.agree_on_purpose(0).is_err() && all[0].agree_on_purpose(0).is_ok());
+        assert_eq!((first.lowest.pid, first.highest.pid), (0, 2));
+        assert!(first.abandoned == [3, 7] && !first.agrees_on_abandoned());
+        all.iter_mut().for_each(|one| one.abandoned = [5; 2]);
+        assert!(merged(&all).agrees_on_abandoned());
+        all[3].abandoned = [0; 2];
+        assert!(!merged(&all).agrees_on_abandoned());
+    }
+}
