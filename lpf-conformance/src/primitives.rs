@@ -86,6 +86,7 @@ macro_rules! primitives {
             communication: [
                 a_put_moves_at_the_sync_and_not_before,
                 a_get_moves_at_the_sync_and_not_before,
+                small_gets_arrive_whole_whatever_others_do,
                 requests_to_oneself_obey_the_same_rules,
                 an_empty_request_is_a_legal_no_op,
                 every_length_and_alignment_arrives_exactly,

@@ -8,13 +8,16 @@
 //! 3. *Data.* The destination copies.
 //! 4. *Meeting.* Sources may be rewritten and rows reused after it.
 //!
-//! Two shortcuts, both agreed by the bits that the first meeting combines. Where no process has
-//! anything that others must read from its memory, the second meeting is left out. And a few small
-//! puts travel as payload of the process's own line in the first meeting: a source may not change
-//! before the sync, so an early copy is legal, and it needs no second meeting either.
+//! Three shortcuts, all agreed by the bits that the first meeting combines. If no process has
+//! anything that others must read from its memory, the second meeting is left out. A few small
+//! puts travel in the process's own line of the first meeting ([`small_puts`]), and the answers to a few small gets
+//! in the second ([`small_gets`]).
 
 mod announce;
 mod execute;
+mod line;
+mod small_gets;
+mod small_puts;
 
 use lpf_core::runtime::{Announced, LocalState, Purpose, Tables, mismatch};
 use lpf_core::{Error, Pid, Result};
@@ -30,12 +33,14 @@ pub(crate) mod bits {
     pub(crate) const REGISTERED: u32 = Announced::REGISTERED;
     pub(crate) const RESIZED: u32 = Announced::RESIZED;
     pub(crate) const ABANDONED: u32 = Announced::ABANDONED;
-    /// This process's payload holds puts.
-    pub(crate) const PAYLOAD: u32 = Announced::ENGINE;
+    /// This process's line has its puts.
+    pub(crate) const PUTS: u32 = Announced::ENGINE;
     /// Others read this process's rows or memory: a second meeting is needed.
     pub(crate) const SECOND: u32 = Announced::ENGINE << 1;
     /// It has rows: requests for others, or gets that name them.
     pub(crate) const ROWS: u32 = SECOND | Announced::ENGINE << 2;
+    /// This process's line has its gets.
+    pub(crate) const GETS: u32 = SECOND | Announced::ENGINE << 7;
     /// In a second meeting: this process found an error in phase 2 or 3.
     pub(crate) const FAILED: u32 = Announced::ENGINE << 3;
     /// A full sync.
@@ -45,6 +50,12 @@ pub(crate) mod bits {
     /// The entry of a rehook.
     pub(crate) const REHOOK: u32 = Announced::ENGINE << 6;
     pub(crate) const KINDS: u32 = SYNC | CLOSE | REHOOK;
+
+    /// Whether all bits of `these` are among `all`.
+    #[inline]
+    pub(crate) fn have(all: u32, these: u32) -> bool {
+        all & these == these
+    }
 }
 
 impl ThreadEngine {
@@ -57,7 +68,7 @@ impl ThreadEngine {
             Purpose::Count | Purpose::Close => bits::CLOSE,
             Purpose::Rehook => bits::REHOOK,
         };
-        self.sent_payload = mine & bits::PAYLOAD != 0;
+        self.mine = mine;
         self.all = self.meet_with(tables, mine)?;
         Ok(Announced(self.all & !bits::KINDS))
     }
@@ -125,7 +136,12 @@ impl ThreadEngine {
             }
         };
         match self.meet_again(&tables.local, failed) & bits::FAILED {
-            0 => Ok(()),
+            0 => {
+                if bits::have(self.mine, bits::GETS) && !bits::have(all, bits::ROWS) {
+                    self.take_answers(&mut tables.local);
+                }
+                Ok(())
+            }
             _ => Err(self.comm.report(&tables.local)),
         }
     }

@@ -32,9 +32,9 @@ pub struct ThreadEngine {
     pub(crate) meeting: u64,
     /// Calls of the barrier.
     pub(crate) epoch: u32,
-    /// What all announced in the meeting under way, and whether this process's puts travelled in its line.
+    /// What all announced in the meeting under way, and what this process did.
     pub(crate) all: u32,
-    pub(crate) sent_payload: bool,
+    pub(crate) mine: u32,
     pub(crate) comm: Arc<Comm>,
     pub(crate) ends: Ends<End>,
     pub(crate) removed: Removed,
@@ -56,7 +56,7 @@ impl ThreadEngine {
             meeting: 0,
             epoch: comm.barrier.epoch(pid as usize),
             all: 0,
-            sent_payload: false,
+            mine: 0,
             ends: Ends::default(),
             removed: Removed::new(),
             free,

@@ -59,6 +59,45 @@ case! {
 }
 
 case! {
+    /// Gets of every small length from all at once, alone and beside a process that puts: an engine may let few bytes
+    /// travel with its barriers.
+    pub fn small_gets_arrive_whole_whatever_others_do everywhere [1, 2, 3, 5, 8] |ctx| {
+        const BYTES: usize = 150;
+        let (p, me) = (ctx.nprocs(), ctx.pid());
+        room(ctx, 3, 4 * p as usize)?;
+        let (mut own, put) = (ctx.area::<u8>(BYTES)?, ctx.area::<u8>(BYTES)?);
+        let mut got = ctx.local::<u8>(BYTES * p as usize)?;
+        ctx.sync()?;
+        for round in 0..2 * BYTES {
+            // Each process gets another length, some of them nothing.
+            let (length, skipped) = ((round / 2 + 3 * me as usize) % BYTES, round % 7);
+            let length = length - skipped.min(length);
+            ctx.write(&mut own).copy_from_slice(&patterns(me, round, BYTES));
+            ctx.write(&mut got).fill(0xff);
+            for from in 0..p {
+                let at = BYTES * from as usize;
+                ctx.get(from, &own, skipped..skipped + length, &got, at)?;
+            }
+            let puts = round % 2 == 1 && me == 0;
+            if puts {
+                ctx.put(&own, .., (me + 1) % p, &put, 0)?;
+            }
+            ctx.sync()?;
+            for (from, got) in ctx.read(&got).chunks(BYTES).enumerate() {
+                let expected = patterns(from as Pid, round, BYTES);
+                assert_eq!(got[..length], expected[skipped..skipped + length]);
+                assert!(got[length..].iter().all(|&byte| byte == 0xff), "more arrived");
+            }
+            if round % 2 == 1 && me == 1 % p {
+                assert_eq!(ctx.read(&put), patterns(0, round, BYTES));
+            }
+            // Sources are written again.
+            ctx.sync()?;
+        }
+    }
+}
+
+case! {
     /// A put or get to oneself is allowed and obeys the same rules.
     pub fn requests_to_oneself_obey_the_same_rules everywhere [1, 2, 5] |ctx| {
         room(ctx, 2, 8)?;

@@ -159,19 +159,27 @@ impl<'a> Destination<'a> {
     /// The source is valid for reads and does not change during the call.
     #[inline]
     pub unsafe fn put(&self, from: Pid, put: Request) -> Result<()> {
-        let slots = self.local.slots.global_entries();
-        let place = slots.get(put.slot).filter(|entry| entry.is_active());
-        let range = place.and_then(|entry| entry.range(put.offset, put.bytes));
-        let Some(range) = range else {
-            if put.bytes == 0 {
-                return Ok(());
-            }
-            return Err(self.out_of_range(from, self.local.pid, place, put));
-        };
-        // SAFETY: the caller promises the source. The target is a range of an active slot, which is valid for writes
-        // until the sync returns, and its owner is inside the sync.
-        unsafe { copy(put.address, range, put.bytes) };
+        if let Some(range) = self.own_range(from, put)? {
+            // SAFETY: the caller promises the source. The target is a range of an active slot, which is valid for writes
+            // until the sync returns, and its owner is inside the sync.
+            unsafe { copy(put.address, range, put.bytes) };
+        }
         Ok(())
+    }
+
+    /// The memory of this process that a request of process `from` names; `None` if the request moves nothing.
+    ///
+    /// # Errors
+    /// *Fatal* for a range outside its slot.
+    #[inline]
+    pub fn own_range(&self, from: Pid, request: Request) -> Result<Option<*mut u8>> {
+        let Request { slot, offset, bytes, .. } = request;
+        let slots = self.local.slots.global_entries();
+        let place = slots.get(slot).filter(|entry| entry.is_active());
+        match place.and_then(|entry| entry.range(offset, bytes)) {
+            None if bytes > 0 => Err(self.out_of_range(from, self.local.pid, place, request)),
+            range => Ok(range),
+        }
     }
 
     /// This process's gets from process `from`, whose global slots are `entries`.

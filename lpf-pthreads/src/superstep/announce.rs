@@ -1,22 +1,15 @@
-//! Phase 1: the request lists are completed and shown, or travel in the line.
+//! Phase 1: the request lists are completed and shown, or travel in lines.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use lpf_core::Pid;
-use lpf_core::request::{List, Request, Way};
+use lpf_core::request::{List, Way};
 use lpf_core::runtime::{Aimed, LocalState};
 
-use super::bits;
-use crate::barrier::PAYLOAD;
+use super::small_gets::gets_from;
+use super::{bits, line};
 use crate::comm::{ROWS_IN_LINE, row_from_words, row_to_words};
 use crate::threads::ThreadEngine;
-
-/// Puts in a line: word 0 is the number of puts; each is a head word (target, length), the place
-/// at the target, and its bytes.
-pub(super) const FIRST_PUT: usize = 1;
-pub(super) const HEAD_WORDS: usize = 2;
-/// More puts than this are never worth looking whether they fit.
-const MOST_INLINE: usize = 6;
 
 impl ThreadEngine {
     /// Completes the request lists and shows them; returns what the first meeting has to know.
@@ -43,13 +36,15 @@ impl ThreadEngine {
         if local.queue.used() == 0 {
             return mine;
         }
-        if local.queue.used() <= MOST_INLINE
-            && !local.queue.has_gets()
-            && !local.is_checked()
-            && self.write_payload(local)
-        {
-            local.queue.reset();
-            return mine | bits::PAYLOAD;
+        if local.queue.used() <= line::MOST && !local.is_checked() {
+            if local.queue.has_gets() {
+                if self.write_gets(local) {
+                    return mine | bits::GETS;
+                }
+            } else if self.write_puts(local) {
+                local.queue.reset();
+                return mine | bits::PUTS;
+            }
         }
         if local.nprocs as usize <= ROWS_IN_LINE {
             self.write_rows_in_line(local);
@@ -90,7 +85,10 @@ impl ThreadEngine {
     /// What process `from` has for this one, in the meeting that opened this sync.
     pub(super) fn read_row(&self, local: &LocalState, from: Pid) -> Aimed {
         let line = self.comm.barrier.line(from as usize, self.epoch);
-        if line.bits() & bits::ROWS != bits::ROWS {
+        if bits::have(line.bits(), bits::GETS) {
+            return Aimed { gets: gets_from(line, local.pid), ..Aimed::EMPTY };
+        }
+        if !bits::have(line.bits(), bits::ROWS) {
             return Aimed::EMPTY;
         }
         if local.nprocs as usize > ROWS_IN_LINE {
@@ -100,64 +98,4 @@ impl ThreadEngine {
         let at = 2 * local.pid as usize;
         row_from_words([0, 1].map(|word| line.payload[at + word].load(Relaxed)))
     }
-
-    /// Writes all puts into this process's line, if they are small enough.
-    fn write_payload(&self, local: &mut LocalState) -> bool {
-        let epoch = self.epoch.wrapping_add(1);
-        let mut words = [0u64; PAYLOAD];
-        let mut at = FIRST_PUT;
-        for place in 0..local.queue.places() {
-            let Some((Way::Put, other)) = local.queue.list_at(place) else { continue };
-            let requests = local.queue.count(Way::Put, other);
-            let list = local.queue.finish(Way::Put, other);
-            let mut moved = 0;
-            // SAFETY: the list was just finished by this thread.
-            let fits = unsafe {
-                list.for_each(|put| {
-                    moved += 1;
-                    append(&mut words, &mut at, other, put)
-                })
-            };
-            if fits.is_err() {
-                return false;
-            }
-            // Puts that move nothing count at their target too.
-            for _ in moved..requests {
-                let nothing =
-                    Request { address: std::ptr::null_mut(), bytes: 0, slot: 0, offset: 0 };
-                if append(&mut words, &mut at, other, nothing).is_err() {
-                    return false;
-                }
-            }
-            words[0] += u64::from(requests);
-        }
-        let line = self.comm.barrier.line(local.pid as usize, epoch);
-        for (place, &word) in line.payload.iter().zip(&words[..at]) {
-            place.store(word, Relaxed);
-        }
-        true
-    }
-}
-
-/// Appends a put to a line's payload, or fails if there is no room.
-fn append(
-    words: &mut [u64; PAYLOAD],
-    at: &mut usize,
-    to: Pid,
-    put: Request,
-) -> std::result::Result<(), ()> {
-    let data = put.bytes.div_ceil(size_of::<u64>());
-    if put.bytes > size_of_val(words) || *at + HEAD_WORDS + data > PAYLOAD {
-        return Err(());
-    }
-    if put.slot >= 1 << 24 || put.offset >= 1 << 40 {
-        return Err(());
-    }
-    words[*at] = u64::from(to) << 32 | put.bytes as u64;
-    words[*at + 1] = put.offset as u64 | (put.slot as u64) << 40;
-    let room = &mut words[*at + HEAD_WORDS..][..data];
-    // SAFETY: the request's local range was checked when it was queued; the words have room.
-    unsafe { lpf_core::copy::copy(put.address, room.as_mut_ptr().cast(), put.bytes) };
-    *at += HEAD_WORDS + data;
-    Ok(())
 }
