@@ -25,7 +25,7 @@ use super::links::{Links, Rings};
 use super::meeting::{Allowed, Meeting, Room};
 use super::process::Messages;
 use super::transport::{Piece, Transport};
-use super::wire::{Summary, flags};
+use super::wire::{NO_PROCESS, Summary, flags};
 use answers::Answers;
 use checked::Told;
 use data::Long;
@@ -75,7 +75,7 @@ impl Lists {
 impl Scratch {
     /// Without room for requests, or the bytes that were refused.
     pub(super) fn new(local: &LocalState, meeting: &Meeting) -> std::result::Result<Self, usize> {
-        let nprocs = local.nprocs as usize;
+        let nprocs = local.nprocs;
         let mut lists = Vec::new();
         let bytes = nprocs.saturating_mul(size_of::<Lists>());
         lists.try_reserve_exact(nprocs).map_err(|_| bytes)?;
@@ -89,7 +89,7 @@ impl Scratch {
         meeting: &Meeting,
         requests: usize,
     ) -> std::result::Result<(Room, Answers, Long), usize> {
-        let (nprocs, eager) = (local.nprocs as usize, meeting.eager());
+        let (nprocs, eager) = (local.nprocs, meeting.eager());
         let room = Room::new(meeting.way(), nprocs, eager, requests)?;
         Ok((room, Answers::new(nprocs, eager, requests)?, Long::new(nprocs, requests)?))
     }
@@ -264,8 +264,8 @@ impl<T: Transport> Messages<T> {
             _ => traffic.barrier += sent,
         }
         let local = &tables.local;
-        if all.kinds.iter().filter(|&&pid| pid != Pid::MAX).count() > 1 {
-            let first = |kind| Some(all.kinds[kind as usize]).filter(|&pid| pid != Pid::MAX);
+        if all.kinds.iter().filter(|&&pid| pid != NO_PROCESS).count() > 1 {
+            let first = |kind| Some(all.kinds[kind as usize]).filter(|&pid| pid != NO_PROCESS);
             return Err(mismatch(local.superstep, first));
         }
         let announced = |is_so, bit| if is_so { bit } else { 0 };

@@ -52,11 +52,21 @@ pub(super) mod flags {
     pub(crate) const CONFLICTS: u32 = 16;
 }
 
+/// Stands for no process, in memory and on the wire.
+pub(super) const NO_PROCESS: Pid = u32::MAX as Pid;
+
+/// Writes the number of a process.
+#[inline]
+pub(super) fn write_pid(out: &mut Vec<u8>, pid: Pid) {
+    let word = u32::try_from(pid).expect("a job has fewer than 2^32 processes");
+    out.extend_from_slice(&word.to_le_bytes());
+}
+
 /// What all processes have to know of each other: combined, it is the same everywhere, in whatever
 /// order and however often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Summary {
-    /// The lowest process that came for each kind; `Pid::MAX` where nobody did.
+    /// The lowest process that came for each kind; [`NO_PROCESS`] if no process did.
     pub(super) kinds: [Pid; 4],
     pub(super) flags: u32,
     /// The least capacity for requests.
@@ -75,7 +85,7 @@ impl Summary {
 
     /// Of one process.
     pub(super) fn of(pid: Pid, kind: Purpose) -> Self {
-        let kinds = Purpose::ALL.map(|each| if each == kind { pid } else { Pid::MAX });
+        let kinds = Purpose::ALL.map(|each| if each == kind { pid } else { NO_PROCESS });
         let none = Registrations { hash: 0, calls: 0, pid };
         Summary {
             kinds,
@@ -125,7 +135,7 @@ impl Summary {
 
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         for kind in self.kinds {
-            out.extend_from_slice(&kind.to_le_bytes());
+            write_pid(out, kind);
         }
         out.extend_from_slice(&self.flags.to_le_bytes());
         out.extend_from_slice(&self.requests.to_le_bytes());
@@ -133,7 +143,7 @@ impl Summary {
         for r in [self.lowest, self.highest] {
             out.extend_from_slice(&r.hash.to_le_bytes());
             out.extend_from_slice(&r.calls.to_le_bytes());
-            out.extend_from_slice(&r.pid.to_le_bytes());
+            write_pid(out, r.pid);
         }
         for word in self.abandoned {
             out.extend_from_slice(&word.to_le_bytes());
@@ -143,11 +153,11 @@ impl Summary {
     pub(super) fn read(from: &mut Reader<'_>) -> Option<Self> {
         let mut kinds = [0; 4];
         for kind in &mut kinds {
-            *kind = from.u32()?;
+            *kind = from.pid()?;
         }
         let (flags, requests, context) = (from.u32()?, from.u64()?, from.u32()?);
         let mut registrations =
-            || Some(Registrations { hash: from.u64()?, calls: from.u64()?, pid: from.u32()? });
+            || Some(Registrations { hash: from.u64()?, calls: from.u64()?, pid: from.pid()? });
         let (lowest, highest) = (registrations()?, registrations()?);
         let abandoned = [from.u64()?, from.u64()?];
         Some(Summary { kinds, flags, requests, context, lowest, highest, abandoned })
@@ -362,6 +372,12 @@ impl<'a> Reader<'a> {
         self.take(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
     }
 
+    /// The number of a process. Whether the section has that process is checked where the number is used.
+    #[inline]
+    pub(super) fn pid(&mut self) -> Option<Pid> {
+        Pid::try_from(self.u32()?).ok()
+    }
+
     #[inline]
     pub(super) fn u64(&mut self) -> Option<u64> {
         self.take(8).map(|b| u64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]))
@@ -438,11 +454,11 @@ mod tests {
     fn a_summary_is_the_same_in_whatever_order() {
         let mut all: Vec<Summary> = (0..5)
             .map(|pid| {
-                let mut one = Summary::of(pid, Purpose::ALL[pid as usize % 2]);
-                one.lowest = Registrations { hash: u64::from(pid) % 3, calls: 2, pid };
+                let mut one = Summary::of(pid, Purpose::ALL[pid % 2]);
+                one.lowest = Registrations { hash: pid as u64 % 3, calls: 2, pid };
                 one.highest = one.lowest;
-                one.requests = 10 + u64::from(pid);
-                one.abandoned = [3 + u64::from(pid); 2];
+                one.requests = 10 + pid as u64;
+                one.abandoned = [3 + pid as u64; 2];
                 one
             })
             .collect();
@@ -454,7 +470,7 @@ mod tests {
         let first = combined(&all);
         all.reverse();
         assert_eq!(combined(&all), first);
-        assert_eq!((first.kinds, first.requests), ([0, 1, Pid::MAX, Pid::MAX], 10));
+        assert_eq!((first.kinds, first.requests), ([0, 1, NO_PROCESS, NO_PROCESS], 10));
         assert_eq!((first.lowest.pid, first.highest.pid), (0, 2));
         assert!(first.abandoned == [3, 7] && !first.agrees_on_abandoned());
         all.iter_mut().for_each(|one| one.abandoned = [5; 2]);

@@ -101,8 +101,8 @@ impl Board for ThreadBoard {
     }
 
     fn read(&self, from: Pid, topic: Topic) -> Result<Option<Record>> {
-        if from as usize >= self.comm.board.processes {
-            let last = self.comm.board.processes as Pid - 1;
+        if from >= self.comm.board.processes {
+            let last = self.comm.board.processes - 1;
             return Err(Error::misuse(self.pid, 0, Cause::NoSuchProcess { pid: from, last }));
         }
         Ok(self.lock()?.latest.get(&(from, topic)).cloned())
@@ -110,7 +110,7 @@ impl Board for ThreadBoard {
 
     fn read_all(&self, topic: Topic) -> Result<Vec<Option<Record>>> {
         let registers = self.lock()?;
-        let processes = 0..self.comm.board.processes as Pid;
+        let processes = 0..self.comm.board.processes;
         Ok(processes.map(|from| registers.latest.get(&(from, topic)).cloned()).collect())
     }
 
@@ -130,7 +130,7 @@ impl Board for ThreadBoard {
         let Some(agreement) = registers.agreements.get_mut(&topic) else {
             return Ok(None);
         };
-        if std::mem::replace(&mut agreement.fetched[self.pid as usize], true) {
+        if std::mem::replace(&mut agreement.fetched[self.pid], true) {
             return Ok(None);
         }
         if agreement.fetched.iter().all(|&fetched| fetched) {

@@ -18,7 +18,7 @@ impl ThreadEngine {
         is_it: impl Fn(&Tracked) -> bool,
     ) -> Error {
         let error = Error::fatal(origin, local.superstep, cause);
-        let checks = self.comm.peers[origin as usize].checks.lock();
+        let checks = self.comm.peers[origin].checks.lock();
         error.at_known(checks.pending.latest(is_it))
     }
 

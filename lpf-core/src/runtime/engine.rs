@@ -252,9 +252,9 @@ pub unsafe trait Engine: Send + Sized {
         &mut self,
         tables: &mut Tables,
         inbox: InboxSlot,
-        ring: u32,
+        ring: usize,
         peer: Pid,
-        peer_ring: u32,
+        peer_ring: usize,
     ) -> Result<Link>;
 
     /// As [`Links::close`](crate::Links::close).

@@ -51,7 +51,7 @@ impl ThreadEngine {
             local.queue.reset();
             return mine | bits::PAYLOAD;
         }
-        if local.nprocs as usize <= ROWS_IN_LINE {
+        if local.nprocs <= ROWS_IN_LINE {
             self.write_rows_in_line(local);
         } else {
             self.write_rows(local);
@@ -64,8 +64,8 @@ impl ThreadEngine {
         for other in 0..local.nprocs {
             let gets = local.queue.count(Way::Get, other);
             let row = Row { puts: local.queue.finish(Way::Put, other), gets };
-            let line = self.comm.barrier.line(local.pid as usize, epoch);
-            let at = 2 * other as usize;
+            let line = self.comm.barrier.line(local.pid, epoch);
+            let at = 2 * other;
             for (place, word) in line.payload[at..at + 2].iter().zip(row.to_words()) {
                 place.store(word, Relaxed);
             }
@@ -89,15 +89,15 @@ impl ThreadEngine {
 
     /// What process `from` has for this one, in the meeting that opened this sync.
     pub(super) fn read_row(&self, local: &LocalState, from: Pid) -> Row {
-        let line = self.comm.barrier.line(from as usize, self.epoch);
+        let line = self.comm.barrier.line(from, self.epoch);
         if line.bits() & bits::ROWS != bits::ROWS {
             return Row::EMPTY;
         }
-        if local.nprocs as usize > ROWS_IN_LINE {
+        if local.nprocs > ROWS_IN_LINE {
             // SAFETY: between the two meetings.
-            return unsafe { self.comm.peers[from as usize].row(local.pid, self.meeting) };
+            return unsafe { self.comm.peers[from].row(local.pid, self.meeting) };
         }
-        let at = 2 * local.pid as usize;
+        let at = 2 * local.pid;
         Row::from_words([0, 1].map(|word| line.payload[at + word].load(Relaxed)))
     }
 
@@ -131,7 +131,7 @@ impl ThreadEngine {
             }
             words[0] += u64::from(requests);
         }
-        let line = self.comm.barrier.line(local.pid as usize, epoch);
+        let line = self.comm.barrier.line(local.pid, epoch);
         for (place, &word) in line.payload.iter().zip(&words[..at]) {
             place.store(word, Relaxed);
         }
@@ -153,7 +153,7 @@ fn append(
     if put.slot >= 1 << 24 || put.offset >= 1 << 40 {
         return Err(());
     }
-    words[*at] = u64::from(to) << 32 | put.bytes as u64;
+    words[*at] = (to as u64) << 32 | put.bytes as u64;
     words[*at + 1] = put.offset as u64 | (put.slot as u64) << 40;
     let room = &mut words[*at + HEAD_WORDS..][..data];
     // SAFETY: the request's local range was checked when it was queued; the words have room.

@@ -27,7 +27,7 @@ impl ThreadEngine {
 
     fn execute_payloads(&self, local: &LocalState, load: &mut Load) -> Result<()> {
         for from in 0..local.nprocs {
-            let line = self.comm.barrier.line(from as usize, self.epoch);
+            let line = self.comm.barrier.line(from, self.epoch);
             if line.bits() & bits::PAYLOAD == 0 {
                 continue;
             }
@@ -100,7 +100,7 @@ impl ThreadEngine {
     }
 
     fn execute_gets(&self, local: &LocalState, from: Pid, gets: List) -> Result<()> {
-        let peer = &self.comm.peers[from as usize];
+        let peer = &self.comm.peers[from];
         // SAFETY: between the two meetings.
         let entries = unsafe { peer.table() };
         // SAFETY: as in execute_puts; the list is this process's own.
