@@ -12,7 +12,7 @@ fn grid(ctx: &mut Context<'_>) -> Result<()> {
     let own = ctx.pid() * ctx.pid() % 5 + 1;
     let of_row = in_row.allreduce_value(ctx, &Sum, own)?;
     let of_column = in_column.allreduce_value(ctx, &Sum, own)?;
-    let largest = all.allreduce_value(ctx, &MaxAt, At::new(own, ctx.pid().into()))?;
+    let largest = all.allreduce_value(ctx, &MaxAt, At::new(own, ctx.pid()))?;
 
     println!(
         "process {} has {own}: its row {of_row}, its column {of_column}; process {} has the largest, {}",

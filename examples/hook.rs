@@ -5,10 +5,10 @@ use lpf::{Context, Lpf, Result};
 
 /// The largest of the numbers that the processes bring.
 fn largest<L: Lpf>(ctx: &mut Context<'_, L>, number: u32) -> Result<u32> {
-    let (mut own, all) = ctx.alloc((1, ctx.nprocs() as usize))?;
+    let (mut own, all) = ctx.alloc((1, ctx.nprocs()))?;
     ctx.write(&mut own)[0] = number;
     for to in 0..ctx.nprocs() {
-        ctx.put(&own, .., to, &all, ctx.pid() as usize)?;
+        ctx.put(&own, .., to, &all, ctx.pid())?;
     }
     ctx.sync()?;
     Ok(*ctx.read(&all).iter().max().expect("at least one process"))
@@ -19,7 +19,7 @@ fn main() -> Result<()> {
     let team = Team::new(3)?;
     let join = |pid: usize| -> Result<u32> {
         // An Init can hook any number of times.
-        let mut init = team.join(pid as u32)?;
+        let mut init = team.join(pid)?;
         init.hook(|ctx| largest(ctx, numbers[pid]))
     };
     std::thread::scope(|scope| {

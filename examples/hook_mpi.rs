@@ -11,10 +11,10 @@ use mpi::traits::{Communicator, CommunicatorCollectives};
 
 /// The sum of the numbers that the processes bring.
 fn sum(ctx: &mut Context<'_>, number: u64) -> Result<u64> {
-    let (mut own, all) = ctx.alloc((1, ctx.nprocs() as usize))?;
+    let (mut own, all) = ctx.alloc((1, ctx.nprocs()))?;
     ctx.write(&mut own)[0] = number;
     for to in 0..ctx.nprocs() {
-        ctx.put(&own, .., to, &all, ctx.pid() as usize)?;
+        ctx.put(&own, .., to, &all, ctx.pid())?;
     }
     ctx.sync()?;
     Ok(ctx.read(&all).iter().sum())

@@ -5,11 +5,11 @@ use lpf::control::rendezvous::{Meeting, Secret};
 use lpf::{Context, Member, Result};
 
 /// The largest of the numbers that the processes bring.
-fn largest(ctx: &mut Context<'_>, number: u32) -> Result<u32> {
-    let (mut own, all) = ctx.alloc((1, ctx.nprocs() as usize))?;
+fn largest(ctx: &mut Context<'_>, number: usize) -> Result<usize> {
+    let (mut own, all) = ctx.alloc((1, ctx.nprocs()))?;
     ctx.write(&mut own)[0] = number;
     for to in 0..ctx.nprocs() {
-        ctx.put(&own, .., to, &all, ctx.pid() as usize)?;
+        ctx.put(&own, .., to, &all, ctx.pid())?;
     }
     ctx.sync()?;
     Ok(*ctx.read(&all).iter().max().expect("at least one process"))
@@ -17,7 +17,7 @@ fn largest(ctx: &mut Context<'_>, number: u32) -> Result<u32> {
 
 fn main() -> Result<()> {
     let mut words = std::env::args().skip(1);
-    let mut number = || words.next().and_then(|word| word.parse::<u32>().ok());
+    let mut number = || words.next().and_then(|word| word.parse().ok());
     let (Some(rank), Some(size)) = (number(), number()) else {
         eprintln!(
             "usage: hook_tcp RANK SIZE [HOST:PORT of process 0], with a RANK from 0 for each"

@@ -9,7 +9,7 @@ const NEAR: [f64; 3] = [2.0, 1.0, 0.0];
 
 fn largest<L: Lpf>(ctx: &mut Context<'_, L>, steps: usize) -> Result<f64> {
     let mut all = Collectives::new(ctx)?;
-    let (s, p) = (ctx.pid() as usize, ctx.nprocs() as usize);
+    let (s, p) = (ctx.pid(), ctx.nprocs());
     let first = |process| process * N / p;
     let mut start = vec![0.0; N];
     start[N / 2] = 1.0;

@@ -6,10 +6,10 @@ use lpf::{Context, Lpf, Result};
 /// The sum over all processes, as a library function. Collective.
 fn sum<L: Lpf>(ctx: &mut Context<'_, L>, own: u64) -> Result<u64> {
     ctx.rehook(|ctx| {
-        let (mut mine, all) = ctx.alloc((1, ctx.nprocs() as usize))?;
+        let (mut mine, all) = ctx.alloc((1, ctx.nprocs()))?;
         ctx.write(&mut mine)[0] = own;
         for to in 0..ctx.nprocs() {
-            ctx.put(&mine, .., to, &all, ctx.pid() as usize)?;
+            ctx.put(&mine, .., to, &all, ctx.pid())?;
         }
         ctx.sync()?;
         Ok(ctx.read(&all).iter().sum())

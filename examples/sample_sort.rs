@@ -36,8 +36,8 @@ fn sample_sort<'s, L: Lpf>(
 fn main() -> Result<()> {
     lpf::run(|ctx| {
         let mut all = Collectives::new(ctx)?;
-        let first = 1000 * u64::from(ctx.pid());
-        let total = 1000 * u64::from(ctx.nprocs());
+        let first = 1000 * ctx.pid() as u64;
+        let total = 1000 * ctx.nprocs() as u64;
         let keys = (first..first + 1000).map(|i| i * 7919 % total).collect();
         let part = sample_sort(ctx, &mut all, keys)?;
         println!("{} to {}", part[0], part[part.len() - 1]);

@@ -5,7 +5,7 @@ use lpf::{Context, Result};
 
 fn transpose(ctx: &mut Context<'_>) -> Result<()> {
     let mut all = Collectives::new(ctx)?;
-    let (s, p) = (ctx.pid() as usize, ctx.nprocs() as usize);
+    let (s, p) = (ctx.pid(), ctx.nprocs());
     // The matrix is n x n, with two rows at each process.
     let rows = 2;
     let n = rows * p;

@@ -91,8 +91,8 @@ pub(crate) fn run(options: &Cost) -> Result<()> {
     let settings = Settings::from_environment()?;
     let p = options.p.unwrap_or(settings.procs.value);
     let source = source(options, &settings, p)?;
-    let n = whole_blocks(collective, p as usize, options.n);
-    let bytes = n.checked_mul(options.element).and_then(|bytes| bytes.checked_mul(p as usize));
+    let n = whole_blocks(collective, p, options.n);
+    let bytes = n.checked_mul(options.element).and_then(|bytes| bytes.checked_mul(p));
     if bytes.is_none() {
         let text = "the bytes of all processes together exceed the largest number: give a smaller -n, --element or -p";
         return Err(Failure::Usage(text.into()));
@@ -131,7 +131,7 @@ fn rows(
     p: Pid,
     source: &Source,
 ) -> Vec<Row> {
-    let (members, v) = (p as usize, Vector { bytes: elements * element, element });
+    let (members, v) = (p, Vector { bytes: elements * element, element });
     let chosen = collective.cheapest(&source.machine, members, v).name;
     let all = collective.algorithms(members, v).into_iter();
     all.map(|one| Row {

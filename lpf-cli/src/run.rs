@@ -95,7 +95,7 @@ pub(crate) fn run(options: &Run) -> Result<()> {
 fn make_room(job: &Job<'_>) -> Result<()> {
     /// Its own, and what starting a process takes for a moment.
     const OWN: usize = 24;
-    let pipes = if job.tag { 2 * job.size as usize } else { 0 };
+    let pipes = if job.tag { 2 * job.size } else { 0 };
     make_room_for(pipes + OWN).map_err(|limit| match job.tag {
         true => Failure::Failed(format!("no process was started: {limit}; or leave --tag out")),
         false => Failure::Failed(format!("no process was started: {limit}")),

@@ -53,7 +53,7 @@ pub(crate) fn elements(text: &str) -> std::result::Result<usize, String> {
 const PER_CORE: Pid = 64;
 
 fn most_processes() -> Pid {
-    (PER_CORE * lpf::settings::cores() as Pid).min(MAX_PROCS)
+    (PER_CORE * lpf::settings::cores()).min(MAX_PROCS)
 }
 
 pub(crate) fn seconds(text: &str) -> std::result::Result<Duration, String> {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use lpf_collectives::monitor::Monitor;
 use lpf_collectives::{Collectives, Sum};
-use lpf_core::Args;
+use lpf_core::{Args, Pid};
 use lpf_pthreads::Config;
 
 /// Edges of a phase, all of which are timed.
@@ -28,7 +28,7 @@ fn helper_ns() -> u64 {
 }
 
 /// Phases of so many milliseconds, and 3 more at each process than at the one before.
-fn measure(processes: u32, phase_ms: u64, phases: u32) {
+fn measure(processes: Pid, phase_ms: u64, phases: u32) {
     let done = Config::new().procs(processes).exec(processes, Args::none(), |ctx, _args| {
         ctx.resize(1, 0)?;
         let mut all = Collectives::new(ctx)?;
@@ -43,7 +43,7 @@ fn measure(processes: u32, phase_ms: u64, phases: u32) {
             let edge = Instant::now();
             (0..EDGES).for_each(|_| monitor.edge(0.44));
             in_edges += edge.elapsed();
-            let late = 3 * u64::from(ctx.pid());
+            let late = 3 * ctx.pid() as u64;
             std::thread::sleep(Duration::from_millis(phase_ms * 56 / 100 + late));
             let arrivals = monitor.finish(ctx)?;
             predicted += u32::from(arrivals.spread_ns() > 0);

@@ -50,8 +50,8 @@ struct Post {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Answer {
     call: u64,
-    differ: Option<[u32; 2]>,
-    pairs: Vec<[u32; 2]>,
+    differ: Option<[Pid; 2]>,
+    pairs: Vec<[Pid; 2]>,
 }
 
 fn words<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
@@ -60,12 +60,13 @@ fn words<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
     Some(std::array::from_fn(|_| words.next().unwrap_or(0)))
 }
 
-fn pair([a, b]: [u32; 2]) -> u64 {
-    u64::from(a) << 32 | u64::from(b)
+/// A sender and a receiver as one word.
+pub(crate) fn pair_word([a, b]: [Pid; 2]) -> u64 {
+    (a as u64) << 32 | b as u64
 }
 
-fn unpaired(word: u64) -> [u32; 2] {
-    [(word >> 32) as u32, word as u32]
+fn unpaired(word: u64) -> [Pid; 2] {
+    [word >> 32, word & 0xffff_ffff].map(|member| member as Pid)
 }
 
 impl Post {
@@ -82,8 +83,8 @@ impl Post {
 
 impl Answer {
     fn to_bytes(&self) -> Vec<u8> {
-        let differ = self.differ.map_or(u64::MAX, pair);
-        let pairs = self.pairs.iter().copied().map(pair);
+        let differ = self.differ.map_or(u64::MAX, pair_word);
+        let pairs = self.pairs.iter().copied().map(pair_word);
         [self.call, differ].into_iter().chain(pairs).flat_map(u64::to_le_bytes).collect()
     }
 
@@ -131,7 +132,7 @@ impl Current {
         }
         self.idle[member] = nth;
         if let Some(made) = self.state.idle(member) {
-            self.answer.pairs.push(made.map(|member| member as u32));
+            self.answer.pairs.push(made);
         }
         true
     }
@@ -154,7 +155,7 @@ impl<B: Board> Work for Arbitrates<B> {
         let done = *self.done.lock();
         self.current.take_if(|current| current.call <= done);
         let all = self.board.read_all(self.registers.posts())?;
-        let post = |&member: &Pid| Post::from_bytes(&all.get(member as usize)?.as_ref()?.bytes);
+        let post = |&member: &Pid| Post::from_bytes(&all.get(member)?.as_ref()?.bytes);
         let posts: Vec<Option<Post>> = self.members.iter().map(post).collect();
         if self.current.is_none() {
             let own = posts.iter().flatten();
@@ -183,7 +184,7 @@ impl<B: Board> Work for Arbitrates<B> {
         let mut news = false;
         if let Some(other) = place(true) {
             let both = [place(false).unwrap_or(self.me), other];
-            current.answer.differ = Some(both.map(|member| member as u32));
+            current.answer.differ = Some(both);
         } else {
             for (member, post) in posts.iter().enumerate() {
                 news |= post.is_some_and(|post| current.hear(member, post.nth));
@@ -327,14 +328,14 @@ impl<'s, L: Lpf> Arbiter<'s, L> {
             if let Some(differ) = answer.differ {
                 return Ok(Some(Err(differ)));
             }
-            let mut own = answer.pairs.iter().filter(|pair| pair.contains(&(self.me as u32)));
+            let mut own = answer.pairs.iter().filter(|pair| pair.contains(&self.me));
             let pair = own.nth(nth as usize - 1).copied();
             Ok(pair.map(|pair| Ok(Answered { pair, pairs: answer.pairs })))
         };
         let absent = || self.absent();
         let wait = Consult { from: self.members[root], absent: &absent, look_every: OFTEN };
         raw.consult(wait, answered)?.map_err(|differ| {
-            let both = differ.map(|member| self.members[member as usize]);
+            let both = differ.map(|member| self.members[member]);
             let cause = Cause::Disagreement(self.difference(both));
             let error = Error::fatal(both[1], raw.superstep(), cause);
             raw.fail(error)
@@ -345,7 +346,7 @@ impl<'s, L: Lpf> Arbiter<'s, L> {
     fn absent(&self) -> Vec<Pid> {
         let Ok(all) = self.board.read_all(self.registers.posts()) else { return Vec::new() };
         let has_posted = |member: Pid| {
-            let record = all.get(member as usize).and_then(Option::as_ref);
+            let record = all.get(member).and_then(Option::as_ref);
             let post = record.and_then(|record| Post::from_bytes(&record.bytes));
             post.is_some_and(|post| post.call == self.number())
         };
@@ -360,8 +361,8 @@ impl<'s, L: Lpf> Arbiter<'s, L> {
 
 /// A member's next pair, and all that there are so far.
 pub(crate) struct Answered {
-    pub(crate) pair: [u32; 2],
-    pub(crate) pairs: Vec<[u32; 2]>,
+    pub(crate) pair: [Pid; 2],
+    pub(crate) pairs: Vec<[Pid; 2]>,
 }
 
 impl<L: Lpf> Drop for Arbiter<'_, L> {

@@ -12,7 +12,7 @@ pub use raw::RawOperator;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use bytemuck::Pod;
-use lpf_core::{Cause, Context, Element, Error, Lpf, Pid, Result, panic_text};
+use lpf_core::{Cause, Context, Element, Error, Lpf, Result, panic_text};
 
 use crate::algorithms::{Member, Piece, Results, Vector, by_way};
 use crate::blocks::Blocks;
@@ -277,7 +277,7 @@ impl<'s> Collectives<'s> {
 
     #[track_caller]
     fn slow_mode<L: Lpf>(&self, ctx: &Context<'s, L>, mode: Option<Mode>) -> Result<Mode> {
-        let is_all = self.len() == ctx.nprocs() as usize;
+        let is_all = self.len() == ctx.nprocs();
         if mode == Some(Mode::Full) && !is_all {
             let text = "full supersteps need all processes as members".into();
             return Err(misuse(ctx, text));
@@ -334,7 +334,7 @@ impl<'s> Collectives<'s> {
     ) -> W {
         let small = (v.bytes as u64) << 5 | (kind as u64) << 1 | u64::from(commutes);
         let choice = self.choices.of(mixed(small, v.element as u64).max(1), || {
-            let (machine, members) = (ctx.probe(), self.len() as Pid);
+            let (machine, members) = (ctx.probe(), self.len());
             choose(ways, cost, |one| one.seconds(&machine, members))
         });
         ways[choice]

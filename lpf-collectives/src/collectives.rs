@@ -36,7 +36,7 @@ pub struct Settings {
     pub scratch_bytes: usize,
     /// Members of all groups together that a process can be in at the same time, beside those of the whole
     /// context.
-    pub group_members: u32,
+    pub group_members: usize,
 }
 
 /// The memory, slots and requests of [`Settings`].
@@ -64,7 +64,7 @@ impl Settings {
         const ALL: usize = 16 << 20;
         const CELL: usize = 32 << 10;
         let group_members = 2 * nprocs;
-        let rings = (nprocs + group_members).max(1) as usize;
+        let rings = (nprocs + group_members).max(1);
         let window = (ALL / CELL / rings).clamp(4, 16);
         let cell_bytes = (ALL / (rings * window)).clamp(1 << 10, CELL) / 64 * 64;
         let window = window as u32;
@@ -73,17 +73,18 @@ impl Settings {
 
     /// The needs of a context of `nprocs` processes.
     pub fn needs(&self, nprocs: Pid) -> Needs {
-        let cells = (nprocs as usize + self.group_members as usize) * self.window as usize;
+        let rings = nprocs.saturating_add(self.group_members);
+        let cells = rings.saturating_mul(self.window as usize);
         let cells = cells.saturating_mul(self.cell_bytes.saturating_add(192));
         let own = self.scratch(nprocs).saturating_add(Staging::least(nprocs));
         // Of a round of full supersteps: a put to and from everybody, and of stamps.
-        let requests = 2 * nprocs as usize + 4;
+        let requests = 2 * nprocs + 4;
         Needs { slots: 2, requests, bytes: cells.saturating_add(own) }
     }
 
     /// Half of the least is kept for what a member has to have on lines of its own.
     fn scratch(&self, nprocs: Pid) -> usize {
-        let least = TAIL + 2 * LINE * (nprocs as usize + 3);
+        let least = TAIL + 2 * LINE * (nprocs + 3);
         let bytes = self.scratch_bytes.max(least).checked_next_multiple_of(LINE);
         // What no memory has is refused where it is asked for.
         bytes.unwrap_or(usize::MAX / LINE * LINE)
@@ -109,7 +110,7 @@ impl Settings {
 /// let mut x = ctx.local::<f64>(1000)?;
 /// ctx.write(&mut x).fill(1.0);
 /// collectives.allreduce_in_place(ctx, &Sum, &mut x)?;
-/// assert_eq!(ctx.read(&x)[999], f64::from(ctx.nprocs()));
+/// assert_eq!(ctx.read(&x)[999], ctx.nprocs() as f64);
 /// # Ok(())
 /// # }).unwrap();
 /// ```
@@ -146,7 +147,7 @@ impl<'s> Collectives<'s> {
     /// *Mitigable* if memory is refused, *misuse* for impossible settings.
     #[track_caller]
     pub fn with<L: Lpf>(ctx: &mut Context<'s, L>, settings: Settings) -> Result<Self> {
-        let (me, nprocs) = (ctx.pid() as usize, ctx.nprocs());
+        let (me, nprocs) = (ctx.pid(), ctx.nprocs());
         let Settings { cell_bytes, window, .. } = settings;
         if cell_bytes < 64 || !(2..=MAX_WINDOW).contains(&window) {
             let text = format!(
@@ -159,7 +160,7 @@ impl<'s> Collectives<'s> {
         ctx.raw().reserve(needs.slots, needs.requests)?;
         // Groups that are no whole context have barriers then.
         let strict = ctx.raw().strict();
-        let rings = nprocs.saturating_add(Group::rings(settings.group_members as usize, strict));
+        let rings = nprocs.saturating_add(Group::rings(settings.group_members, strict));
         let inbox = ctx.inbox(InboxShape { rings, window, cell_bytes })?;
         ctx.sync()?;
         let scratch_bytes = settings.scratch(nprocs);
@@ -169,7 +170,7 @@ impl<'s> Collectives<'s> {
             let cause = Cause::OutOfMemory { what: "a schedule".into(), bytes };
             Error::mitigable(ctx.pid(), ctx.superstep(), cause)
         };
-        let (steps, rounds) = (64 + 12 * nprocs as usize, 16 + 2 * nprocs as usize);
+        let (steps, rounds) = (64 + 12 * nprocs, 16 + 2 * nprocs);
         let schedule = Schedule::with_capacity(steps, rounds).map_err(refused)?;
         ctx.sync()?;
         let place = Place { slot: scratch.slot(), offset: 0, data: scratch.data() };
@@ -180,7 +181,7 @@ impl<'s> Collectives<'s> {
         let members: Rc<[Pid]> = (0..nprocs).collect();
         // Calls of another object of this context are not this one's.
         let id = mixed(1, inbox.number() as u64);
-        let firsts = vec![first; nprocs as usize].into_boxed_slice();
+        let firsts = vec![first; nprocs].into_boxed_slice();
         Ok(Collectives {
             group: Group::new(members, me, id, firsts, false),
             shared: Rc::new(RefCell::new(shared)),
@@ -248,23 +249,27 @@ impl<'s> Collectives<'s> {
     ///
     /// # Errors
     /// *Misuse* at every member if one has no room left for the members of another group
-    /// ([`Settings::group_members`]); *fatal* if the section failed.
+    /// ([`Settings::group_members`]), and of the colour `usize::MAX`; *fatal* if the section failed.
     #[track_caller]
     pub fn split<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
-        colour: Option<u32>,
+        colour: Option<usize>,
     ) -> Result<Option<Self>> {
-        let word = colour.map_or(u64::MAX, u64::from);
+        if colour == Some(usize::MAX) {
+            let text = "usize::MAX is not a colour; a member of no group passes None";
+            return Err(misuse(ctx, text.into()));
+        }
+        let word = colour.map_or(u64::MAX, |colour| colour as u64);
         let colours = self.words(ctx, word, allgather_bruck)?;
         let places: Vec<usize> = (0..self.len()).filter(|&m| colours[m] == word).collect();
-        let barriers = self.strict && places.len() < ctx.nprocs() as usize;
+        let barriers = self.strict && places.len() < ctx.nprocs();
         let taken = Group::rings(places.len(), barriers);
         let rings = match colour {
             None => Some(0),
             Some(_) => self.shared.borrow_mut().take_rings(taken),
         };
-        let told = self.words(ctx, rings.map_or(u64::MAX, u64::from), allgather_bruck)?;
+        let told = self.words(ctx, rings.map_or(u64::MAX, |ring| ring as u64), allgather_bruck)?;
         self.group.children += 1;
         if let Some(full) = told.iter().position(|&ring| ring == u64::MAX) {
             if let (Some(_), Some(first)) = (colour, rings) {
@@ -281,7 +286,7 @@ impl<'s> Collectives<'s> {
         }
         let me = places.iter().position(|&place| place == self.me()).unwrap_or(0);
         let members: Rc<[Pid]> = places.iter().map(|&place| self.group.pid(place)).collect();
-        let rings = places.iter().map(|&place| told[place] as u32).collect();
+        let rings = places.iter().map(|&place| told[place] as usize).collect();
         let id = mixed(mixed(self.group.id(), self.group.children), word);
         Ok(Some(Collectives {
             group: Group::new(members, me, id, rings, barriers),

@@ -23,7 +23,7 @@ pub(crate) struct Group {
     /// Groups made of it so far.
     pub(crate) children: u64,
     /// The ring that the first member's messages come to, here and at every member.
-    rings: Box<[u32]>,
+    rings: Box<[usize]>,
     /// With every member; in strict mode a part of the context has as many again, for its barriers.
     links: Box<[Option<Link>]>,
     /// Puts on each, and how many flushes came before them.
@@ -32,8 +32,8 @@ pub(crate) struct Group {
 
 impl Group {
     /// The rings that a group of so many members takes at each.
-    pub(crate) fn rings(members: usize, barriers: bool) -> u32 {
-        (members as u32).saturating_mul(if barriers { 2 } else { 1 })
+    pub(crate) fn rings(members: usize, barriers: bool) -> usize {
+        members.saturating_mul(if barriers { 2 } else { 1 })
     }
 
     /// Of these processes, whose rings begin at `rings`.
@@ -41,10 +41,10 @@ impl Group {
         members: Rc<[Pid]>,
         me: usize,
         id: u64,
-        rings: Box<[u32]>,
+        rings: Box<[usize]>,
         barriers: bool,
     ) -> Self {
-        let links = vec![None; Self::rings(members.len(), barriers) as usize].into_boxed_slice();
+        let links = vec![None; Self::rings(members.len(), barriers)].into_boxed_slice();
         let puts = vec![(0, 0); members.len()].into_boxed_slice();
         Group { members, me, id, calls: 0, children: 0, rings, links, puts }
     }
@@ -111,7 +111,7 @@ impl Group {
         // Links of barriers are behind the others.
         let (peer, before) = (member % self.members.len(), member / self.members.len());
         let me = before * self.members.len() + self.me;
-        let (own, theirs) = (self.rings[self.me] + member as u32, self.rings[peer] + me as u32);
+        let (own, theirs) = (self.rings[self.me] + member, self.rings[peer] + me);
         let link = raw.open(shared.inbox, own, self.members[peer], theirs)?;
         self.links[member] = Some(link);
         Ok(link)
@@ -141,8 +141,8 @@ impl Group {
     }
 
     /// Links and rings, given up.
-    pub(crate) fn take_links(&mut self) -> (Vec<Link>, u32, u32) {
+    pub(crate) fn take_links(&mut self) -> (Vec<Link>, usize, usize) {
         let links = self.links.iter_mut().filter_map(Option::take).collect();
-        (links, self.rings[self.me], self.links.len() as u32)
+        (links, self.rings[self.me], self.links.len())
     }
 }

@@ -1,6 +1,5 @@
 //! The collectives by name, with their algorithms: for commands, tables and measurements.
 
-use lpf_core::Pid;
 use lpf_core::machine::Machine;
 
 use crate::cost::{Supersteps, Vector, choose};
@@ -146,7 +145,7 @@ impl Collective {
     /// those predicted within 5 % of the smallest time it is the one with the fewest supersteps.
     pub fn cheapest(self, machine: &Machine, p: usize, v: impl Into<Vector>) -> Algorithm {
         let all = self.algorithms(p, v);
-        all[choose(&all, |one| Some(one.supersteps), |cost| cost.seconds(machine, p as Pid))]
+        all[choose(&all, |one| Some(one.supersteps), |cost| cost.seconds(machine, p))]
     }
 
     /// Sets the algorithm of this name, or without a name the cheapest. If no algorithm has this name, it sets the

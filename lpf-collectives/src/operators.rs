@@ -81,7 +81,7 @@ pub struct Xor;
 #[repr(C)]
 pub struct At<V: AtValue> {
     /// The position of the value.
-    pub position: u64,
+    pub position: usize,
     /// The value.
     pub value: V,
     padding: V::Padding,
@@ -89,7 +89,7 @@ pub struct At<V: AtValue> {
 
 impl<V: AtValue> At<V> {
     /// A value and its position.
-    pub fn new(value: V, position: u64) -> Self {
+    pub fn new(value: V, position: usize) -> Self {
         At { position, value, padding: V::Padding::default() }
     }
 }
@@ -172,7 +172,7 @@ impl<V: AtValue> Operator<At<V>> for MinAt {
     }
 
     fn identity(&self) -> At<V> {
-        At::new(V::GREATEST, u64::MAX)
+        At::new(V::GREATEST, usize::MAX)
     }
 
     #[inline(always)]
@@ -187,7 +187,7 @@ impl<V: AtValue> Operator<At<V>> for MaxAt {
     }
 
     fn identity(&self) -> At<V> {
-        At::new(V::LEAST, u64::MAX)
+        At::new(V::LEAST, usize::MAX)
     }
 
     #[inline(always)]
@@ -505,9 +505,9 @@ mod tests {
 
     #[test]
     fn positions_beyond_the_whole_numbers_of_a_float_are_exact() {
-        let (near, far) = (At::new(1f32, (1 << 24) + 1), At::new(1f32, u64::MAX - 1));
+        let (near, far) = (At::new(1f32, (1 << 24) + 1), At::new(1f32, usize::MAX - 1));
         assert_eq!(MinAt.combine(far, near).position, (1 << 24) + 1);
-        assert_eq!(MaxAt.combine(far, At::new(0.0, 0)).position, u64::MAX - 1);
+        assert_eq!(MaxAt.combine(far, At::new(0.0, 0)).position, usize::MAX - 1);
         let small = MaxAt.combine(At::new(3u8, 70_000), At::new(3u8, 80_000));
         assert_eq!((small.value, small.position), (3, 70_000));
     }

@@ -62,12 +62,12 @@ impl Shared {
     /// With rings that nobody has.
     pub(crate) fn new(
         inbox: InboxSlot,
-        (rings, window, cell): (u32, usize, usize),
+        (rings, window, cell): (usize, usize, usize),
         (scratch, scratch_bytes, registration): (Place, usize, AreaRegistration),
         schedule: Schedule,
         closings: Closings,
     ) -> Self {
-        let rings = vec![false; rings as usize];
+        let rings = vec![false; rings];
         let ends = [0; 2].map(|_| Vec::with_capacity(rings.len())).into();
         let unflushed = Vec::with_capacity(4 * rings.len() + 16);
         Shared {
@@ -103,19 +103,18 @@ impl Shared {
     }
 
     /// The lowest block of `count` rings that nobody has; `None` where there is none.
-    pub(crate) fn take_rings(&mut self, count: u32) -> Option<u32> {
-        let count = count as usize;
+    pub(crate) fn take_rings(&mut self, count: usize) -> Option<usize> {
         let first = self.rings.windows(count.max(1)).position(|block| !block.contains(&true))?;
         self.rings[first..first + count].fill(true);
-        Some(first as u32)
+        Some(first)
     }
 
-    pub(crate) fn give_rings(&mut self, first: u32, count: u32) {
-        self.rings[first as usize..(first + count) as usize].fill(false);
+    pub(crate) fn give_rings(&mut self, first: usize, count: usize) {
+        self.rings[first..first + count].fill(false);
     }
 
     /// A group is gone: its links are closed before anything else is called, its rings can be another's.
-    pub(crate) fn forget(&mut self, (links, first, count): (Vec<Link>, u32, u32)) {
+    pub(crate) fn forget(&mut self, (links, first, count): (Vec<Link>, usize, usize)) {
         links.into_iter().for_each(|link| self.closings.close(link));
         self.give_rings(first, count);
     }

@@ -20,7 +20,7 @@ pub(crate) struct Staging<'s> {
 impl<'s> Staging<'s> {
     /// The bytes at the beginning: at least a word for each process, and a word from each.
     pub(crate) fn least(nprocs: Pid) -> usize {
-        (16 << 10).max(16 * nprocs as usize + LINE)
+        (16 << 10).max(16 * nprocs + LINE)
     }
 
     pub(crate) fn new<L: Lpf>(ctx: &mut Context<'s, L>) -> Result<Self> {

@@ -14,13 +14,13 @@ struct Example {
     pattern: String,
     tau: u64,
     arrivals: Vec<u64>,
-    id_to_rank: Vec<u32>,
+    id_to_rank: Vec<usize>,
     pre_steps_by_id: Vec<u32>,
     last_recv_time: Vec<f64>,
-    programs: Vec<Vec<(String, u32, u32, String)>>,
+    programs: Vec<Vec<(String, usize, u32, String)>>,
 }
 
-fn shown(step: Step) -> (String, u32, u32, String) {
+fn shown(step: Step) -> (String, usize, u32, String) {
     let (verb, peer, segment, whole) = match step {
         Step::Send { to, segment, whole } => ("send", to, segment, whole),
         Step::Receive { from, segment, whole } => ("recv", from, segment, whole),
@@ -40,7 +40,7 @@ fn the_examples_are_reproduced_step_by_step() {
         assert_eq!(plan.ahead(), one.pre_steps_by_id, "{name}");
         for (place, &rank) in plan.ranks().iter().enumerate() {
             let program: Vec<_> = plan.program(place).into_iter().map(shown).collect();
-            assert_eq!(program, one.programs[rank as usize], "{name}, rank {rank}");
+            assert_eq!(program, one.programs[rank], "{name}, rank {rank}");
         }
         let (last, _) = plan.timeline(one.tau, &one.arrivals);
         let last: Vec<f64> = last.into_iter().map(|time| time as f64).collect();

@@ -15,7 +15,7 @@ struct Examples {
 struct Example {
     name: String,
     N: u32,
-    root: u32,
+    root: usize,
     d_ns: u64,
     arrivals_ns: Vec<u64>,
     count: u64,
@@ -23,7 +23,7 @@ struct Example {
     fnv1a: String,
     combines: u64,
     /// Left out where there are many.
-    transfers: Option<Vec<(u64, u32, u32, u32)>>,
+    transfers: Option<Vec<(u64, usize, usize, u32)>>,
     overwrite: Option<Vec<u8>>,
 }
 

@@ -81,7 +81,7 @@ fn large_ones() {
     let (d, root) = (1009, 5);
     let arrival = |rank: u64| {
         let word = rank.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
-        if rank == u64::from(root) { d - 1 } else { word / d % 4 * 100 * d + word % d }
+        if rank == root as u64 { d - 1 } else { word / d % 4 * 100 * d + word % d }
     };
     for (p, n, count, fnv1a) in all {
         let arrivals = (0..p as u64).map(arrival).collect();

@@ -41,7 +41,7 @@ pub(crate) fn run_all<H: Harness, P: Debug>(
 
 /// Process 0's bytes, at every process.
 pub(crate) fn broadcast<L: Lpf>(ctx: &mut Context<'_, L>, bytes: &[u8]) -> Result<Vec<u8>> {
-    room(ctx, 2, 2 * ctx.nprocs() as usize)?;
+    room(ctx, 2, 2 * ctx.nprocs())?;
     let mut len = ctx.area::<u64>(1)?;
     ctx.sync()?;
     if ctx.pid() == 0 {

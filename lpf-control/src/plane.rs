@@ -354,7 +354,7 @@ impl Control for ControlPlane {
             for (pid, &rank) in order.members.iter().enumerate() {
                 if let Some(reason) = state.member.death(rank) {
                     let cause = Cause::Died { reason: reason.clone() };
-                    return Err(Error::fatal(pid as Pid, 0, cause));
+                    return Err(Error::fatal(pid, 0, cause));
                 }
             }
             if let Some(End::Gone(error)) = state.member.end() {

@@ -214,7 +214,7 @@ impl Meeting {
     fn make_room(&self, streams: bool) -> Result<(), MeetError> {
         /// Listeners, pending handshakes, what waits for events, and what a program may open beside.
         const BESIDE: usize = 32;
-        let others = self.size as usize - 1;
+        let others = self.size - 1;
         let connections = match (self.rank, streams) {
             (0, true) => 2 * others,
             (0, false) => others,

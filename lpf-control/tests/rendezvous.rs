@@ -64,7 +64,7 @@ fn error_of(process: JoinHandle<Outcome>) -> MeetError {
 fn speak_in_pairs(joined: &[Joined]) {
     for one in joined {
         for (rank, stream) in one.streams.iter().enumerate() {
-            assert_eq!(stream.is_some(), rank as Rank != one.rank);
+            assert_eq!(stream.is_some(), rank != one.rank);
             if let Some(mut stream) = stream.as_ref().map(Stream::tcp) {
                 assert!(stream.nodelay().unwrap());
                 stream.set_nonblocking(false).unwrap();
@@ -91,8 +91,8 @@ fn eight_join_and_every_pair_is_connected() {
     processes.insert(0, host);
     let joined = all_join(processes);
     for (rank, one) in joined.iter().enumerate() {
-        assert_eq!((one.rank, one.size), (rank as Rank, 8));
-        assert_eq!((one.control.rank(), one.control.size()), (rank as Rank, 8));
+        assert_eq!((one.rank, one.size), (rank, 8));
+        assert_eq!((one.control.rank(), one.control.size()), (rank, 8));
     }
     speak_in_pairs(&joined);
 }
@@ -125,7 +125,7 @@ fn process_0_is_found_at_each_of_its_addresses() {
     if bind_first("::1").is_ok() {
         all.push(format!("[::1]:{port}"));
     }
-    let size = 1 + all.len() as Rank;
+    let size = 1 + all.len();
     let first = meeting(&all.join(", "), 0, size);
     let mut processes = vec![thread::spawn(|| first.join())];
     processes.extend((1..).zip(&all).map(|(rank, address)| guest(address, rank, size)));

@@ -33,7 +33,7 @@ pub const MAX_WINDOW: u32 = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct InboxShape {
     /// Rings: channels that can end here at the same time.
-    pub rings: u32,
+    pub rings: usize,
     /// Cells of a ring, the window W: messages under way or unreleased; 1 to [`MAX_WINDOW`].
     pub window: u32,
     /// Bytes of a cell: the longest message that is not a landing.
@@ -44,7 +44,7 @@ impl InboxShape {
     /// A number that differs between shapes, for the comparison at the activating sync.
     pub fn fingerprint(&self) -> u64 {
         let mut hash = 0x1b0f_u64;
-        for word in [u64::from(self.rings), u64::from(self.window), self.cell_bytes as u64] {
+        for word in [self.rings as u64, u64::from(self.window), self.cell_bytes as u64] {
             hash = (hash.rotate_left(7) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
         }
         hash >> 8
@@ -303,7 +303,7 @@ impl Outgoing {
 /// Why a ring cannot go to the link of process `next`: its owner never awaited `left` messages of the link
 /// before.
 #[cold]
-pub fn never_awaited(left: u64, inbox: usize, ring: u32, next: Pid) -> Cause {
+pub fn never_awaited(left: u64, inbox: usize, ring: usize, next: Pid) -> Cause {
     let messages = if left == 1 { "message" } else { "messages" };
     Cause::Disagreement(format!(
         "it never awaited {left} {messages} that came into ring {ring} of inbox {inbox} before process {next}'s link"

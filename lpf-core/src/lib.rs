@@ -14,10 +14,10 @@
 //! use lpf_core::{Context, Lpf, Result};
 //!
 //! /// Sends this process's number to the right and returns the left one's.
-//! fn left_neighbour<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<u32> {
+//! fn left_neighbour<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<usize> {
 //!     ctx.resize(2, 2)?;
 //!     ctx.sync()?;
-//!     let (mut own, left) = (ctx.area::<u32>(1)?, ctx.area::<u32>(1)?);
+//!     let (mut own, left) = (ctx.area::<usize>(1)?, ctx.area::<usize>(1)?);
 //!     ctx.sync()?;
 //!     ctx.write(&mut own)[0] = ctx.pid();
 //!     let right = (ctx.pid() + 1) % ctx.nprocs();
@@ -73,8 +73,9 @@ pub use typed::element::Element;
 pub use typed::message::{Closings, Message};
 pub use typed::outbox::{Flushed, Part, Sent};
 
-/// The number of a process, or a number of processes.
-pub type Pid = u32;
+/// The number of a process, or a number of processes, which is at most [`MAX_PROCS`](settings::MAX_PROCS). It is a
+/// `usize`, so that programs use it as an index. Between processes it travels in 32 bits.
+pub type Pid = usize;
 
 /// All processors that are available: the argument of `exec` that means *as many as there are*.
 pub const MAX_P: Pid = Pid::MAX;

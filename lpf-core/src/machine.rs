@@ -54,12 +54,12 @@ impl Growth {
     }
 
     fn g(self, p: Pid) -> f64 {
-        let p = f64::from(p.max(1));
+        let p = p.max(1) as f64;
         match self {
             Growth::SharedMemory | Growth::Rdma => 1.0,
             Growth::MessagePassing => Self::log2(p),
             Growth::Hybrid { per_node } => {
-                let q = f64::from(per_node.max(1)).min(p);
+                let q = (per_node.max(1) as f64).min(p);
                 q + Self::log2(p / q)
             }
         }
@@ -67,8 +67,8 @@ impl Growth {
 
     fn l(self, p: Pid) -> f64 {
         match self {
-            Growth::SharedMemory | Growth::Rdma => f64::from(p.max(1)),
-            Growth::MessagePassing | Growth::Hybrid { .. } => Self::log2(f64::from(p)),
+            Growth::SharedMemory | Growth::Rdma => p.max(1) as f64,
+            Growth::MessagePassing | Growth::Hybrid { .. } => Self::log2(p as f64),
         }
     }
 }
@@ -213,7 +213,7 @@ impl Machine {
 
     /// The same, with processes that share `cores` cores.
     pub fn on_cores(self, cores: usize) -> Self {
-        Machine { cores: Some(cores.clamp(1, Pid::MAX as usize) as Pid), ..self }
+        Machine { cores: Some(cores.max(1)), ..self }
     }
 
     /// All processors of the machine.

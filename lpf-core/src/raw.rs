@@ -192,7 +192,7 @@ impl<'a, L: Lpf> Raw<'a, L> {
     forward! { Links:
         fn register_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot>;
         fn deregister_inbox(&mut self, inbox: InboxSlot) -> Result<()>;
-        fn open(&mut self, inbox: InboxSlot, ring: u32, peer: Pid, peer_ring: u32) -> Result<Link>;
+        fn open(&mut self, inbox: InboxSlot, ring: usize, peer: Pid, peer_ring: usize) -> Result<Link>;
         fn close(&mut self, link: Link) -> Result<()>;
         fn post(&mut self) -> Result<()>;
         fn expect(&mut self, messages: &[Expect]) -> Result<()>;

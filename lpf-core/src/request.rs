@@ -204,7 +204,6 @@ unsafe impl Send for Requests {}
 impl Requests {
     /// The pool of process `owner` of `processes`, without room: O(1) memory. Refused memory is a mitigable error.
     pub fn new(owner: Pid, processes: Pid) -> Result<Self> {
-        let processes = processes as usize;
         let lists = Lists::new(processes, 0).map_err(|bytes| {
             Error::mitigable(owner, 0, Cause::OutOfMemory { what: "request lists".into(), bytes })
         })?;
@@ -485,7 +484,7 @@ impl Requests {
     /// The number of a list.
     #[inline(always)]
     fn number(&self, way: Way, other: Pid) -> usize {
-        other as usize + if way == Way::Get { self.processes } else { 0 }
+        other + if way == Way::Get { self.processes } else { 0 }
     }
 
     /// The places that lists can have: O(requests reserved) if processes are many.
@@ -499,8 +498,8 @@ impl Requests {
     pub fn list_at(&self, place: usize) -> Option<(Way, Pid)> {
         let list = self.lists.number_at(place)?;
         Some(match list.checked_sub(self.processes) {
-            None => (Way::Put, list as Pid),
-            Some(from) => (Way::Get, from as Pid),
+            None => (Way::Put, list),
+            Some(from) => (Way::Get, from),
         })
     }
 
@@ -903,11 +902,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_goes_in_comes_out_in_order(program in some_program(), targets in 1u32..4) {
+        fn what_goes_in_comes_out_in_order(program in some_program(), targets in 1_usize..4) {
             let mut pool = requests(2 * program.len(), targets);
             for round in 0..2 {
                 for (i, r) in program.iter().enumerate() {
-                    let to = (i as Pid * 7 + round) % targets;
+                    let to = (i * 7 + round) % targets;
                     prop_assert!(pool.admit(to));
                     pool.push(Way::Put, to, r.address, r.bytes, r.slot, r.offset);
                 }
@@ -915,7 +914,7 @@ mod tests {
                     let sent: Vec<_> = program
                         .iter()
                         .enumerate()
-                        .filter(|(i, _)| (*i as Pid * 7 + round) % targets == to)
+                        .filter(|(i, _)| (*i * 7 + round) % targets == to)
                         .map(|(_, r)| *r)
                         .collect();
                     let list = pool.finish(Way::Put, to);
@@ -955,7 +954,7 @@ mod tests {
         for (capacity, targets) in [(1, 1), (7, 3), (100, 2), (1000, 8), (64, 64)] {
             let mut pool = requests(capacity, targets);
             for i in 0..capacity {
-                let to = 1.max(i as Pid % targets).min(targets - 1);
+                let to = 1.max(i % targets).min(targets - 1);
                 let way = if i % 2 == 0 { Way::Put } else { Way::Get };
                 pool.push(way, to, std::ptr::dangling_mut(), 1 << 20, 1, i);
             }
@@ -967,7 +966,7 @@ mod tests {
         for targets in [1, 2, 16] {
             let pool = requests(10_000, targets);
             let per_target = 2 * (size_of::<Tail>() + size_of::<Chunk>());
-            let all = 64 * 10_000 + targets as usize * per_target + size_of::<Chunk>();
+            let all = 64 * 10_000 + targets * per_target + size_of::<Chunk>();
             assert!(pool.bytes() <= all);
         }
     }
@@ -996,7 +995,7 @@ mod tests {
         #[test]
         fn suspended_requests_come_back_as_they_were(
             acts in proptest::collection::vec(some_act(), 1..60),
-            targets in prop_oneof![1u32..4, Just(1000)],
+            targets in prop_oneof![1_usize..4, Just(1000)],
         ) {
             // Of many processes the lists are a table, which grows with the room.
             let mut room = if targets < 4 { 300 } else { 10 };
@@ -1011,7 +1010,7 @@ mod tests {
                 match act {
                     Act::Queue(program) => {
                         for (nth, r) in program.into_iter().enumerate() {
-                            let to = nth as Pid * 37 % targets;
+                            let to = nth * 37 % targets;
                             let fits = pending(&levels) + cost(to) <= room;
                             prop_assert_eq!(pool.admit(to), fits);
                             if fits {
@@ -1067,7 +1066,7 @@ mod tests {
             let mut pool = requests(capacity, 100_000);
             assert!(pool.bytes() < most && pool.bytes() <= pool.bytes_for(capacity));
             // As far apart as they can be, puts and gets.
-            for nth in 0..capacity.min(100) as Pid {
+            for nth in 0..capacity.min(100) {
                 let way = if nth % 2 == 0 { Way::Put } else { Way::Get };
                 assert!(pool.admit(99_999 - 512 * nth));
                 pool.push(way, 99_999 - 512 * nth, std::ptr::dangling_mut(), 1 << 20, 1, 7);

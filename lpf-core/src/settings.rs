@@ -244,7 +244,7 @@ impl Settings {
             procs: noted(
                 &mut wrong,
                 "LPF_PROCS",
-                cores() as Pid,
+                cores(),
                 |text| text.parse().ok().filter(|&n| n > 0 && n <= MAX_PROCS),
                 "a number of processes from 1 to 65536",
             ),

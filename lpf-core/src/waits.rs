@@ -88,18 +88,18 @@ pub struct Stream {
     /// The inbox's number.
     pub inbox: usize,
     /// The ring of the receiver's inbox in which the messages end.
-    pub ring: u32,
+    pub ring: usize,
 }
 
 impl Stream {
     /// The stream from `from` into ring `ring` of `inbox` at `to`.
-    pub fn new(from: Pid, to: Pid, inbox: InboxSlot, ring: u32) -> Self {
+    pub fn new(from: Pid, to: Pid, inbox: InboxSlot, ring: usize) -> Self {
         Stream { from, to, inbox: inbox.number(), ring }
     }
 
     /// What stands for a process's calls of a group that consult the board. It carries no messages.
     fn of_calls(pid: Pid, group: u64) -> Self {
-        Stream { from: pid, to: pid, inbox: group as usize, ring: u32::MAX }
+        Stream { from: pid, to: pid, inbox: group as usize, ring: u32::MAX as usize }
     }
 }
 

@@ -27,7 +27,8 @@ impl Contexts {
         if rank == 0 {
             return Contexts { next: Self::NONE + 1, left: OTHERS - 1 };
         }
-        let each = OTHERS / (size - 1);
+        let (rank, others) = (rank as u32, size as u32 - 1);
+        let each = OTHERS / others;
         Contexts { next: OTHERS + (rank - 1) * each, left: each }
     }
 
@@ -55,7 +56,7 @@ mod tests {
 
     #[test]
     fn no_two_processes_have_a_number_in_common() {
-        for size in [1_u32, 2, 3, 7, 65_536, 1 << 31] {
+        for size in [1_usize, 2, 3, 7, 65_536, 1 << 31] {
             let some = [0, 1, 2, size / 2, size.saturating_sub(2), size - 1];
             let mut ranks: Vec<Rank> = some.into_iter().filter(|&rank| rank < size).collect();
             ranks.sort_unstable();

@@ -39,7 +39,7 @@ pub(super) struct Rings {
     /// Deregistered since the last full sync, and still within others' reach.
     removed: Vec<Inbox>,
     /// Rings of all inboxes so far.
-    count: u32,
+    count: usize,
     postbox: Postbox,
     /// This process is in the last meeting: who has met all others there may be gone, and has nothing to say.
     is_last: bool,

@@ -90,19 +90,19 @@ impl Room {
     /// The units for a process.
     #[inline]
     pub(super) fn units(&self, to: Pid) -> &[u8] {
-        &self.out[self.places[to as usize].clone()]
+        &self.out[self.places[to].clone()]
     }
 
     #[inline]
     fn head(&self, to: Pid) -> Head {
-        let units = self.places[to as usize].len() as u64;
-        Head { requests: self.requests[to as usize], units }
+        let units = self.places[to].len() as u64;
+        Head { requests: self.requests[to], units }
     }
 
     /// Where the message for a process is, which may be received in one part up to `whole` bytes.
     #[inline]
     fn place(&self, to: Pid, opening: &Opening, whole: usize) -> Range<usize> {
-        let place = self.places[to as usize].clone();
+        let place = self.places[to].clone();
         place.start - opening.len(place.len(), whole)..place.end
     }
 
@@ -110,7 +110,7 @@ impl Room {
     #[inline]
     fn message(&mut self, to: Pid, opening: &Opening, whole: usize) -> &[u8] {
         let (head, place) = (self.head(to), self.place(to, opening, whole));
-        opening.write(&mut self.out[place.start..self.places[to as usize].start], &head);
+        opening.write(&mut self.out[place.start..self.places[to].start], &head);
         &self.out[place]
     }
 }

@@ -46,7 +46,7 @@ pub struct Messages<T: Transport> {
     pub(super) sections: u64,
     pub(super) rehooks: u64,
     /// Rings that the network can tell apart.
-    pub(super) ring_limit: u32,
+    pub(super) ring_limit: usize,
     pub(super) keeps_report: bool,
     /// False once somebody may write to this process's memory for ever.
     pub(super) quiet: bool,
@@ -75,11 +75,11 @@ pub(super) fn enter<T: Transport>(
     membership: Membership,
 ) -> Result<Process<Messages<T>>> {
     let Membership { section, members, pid, context, free, keeps_report } = membership;
-    let nprocs = members.len() as Pid;
+    let nprocs = members.len();
     let mut shared = network.lock();
     let patience = shared.net.patience(Patience::for_processes(host.processes, host.cores));
     let watch = Watch::new(section, members, pid, patience, environment.timeout);
-    let way = environment.exchange.unwrap_or(exchange_for(nprocs as usize));
+    let way = environment.exchange.unwrap_or(exchange_for(nprocs));
     // First: the others learn of a refusal, too.
     shared.net.control().enter(section, &watch.members);
     shared.net.control().track(section, watch.supersteps.clone());
@@ -93,7 +93,7 @@ pub(super) fn enter<T: Transport>(
             return Err(local.refused("messages", bytes));
         }
     };
-    let ring_limit = shared.net.channels();
+    let ring_limit = shared.net.channels() as usize;
     drop(shared);
     let rings = Rings::new(pid, context, watch.members.clone());
     let engine = Messages {
@@ -150,9 +150,9 @@ unsafe impl<T: Transport> Engine for Messages<T> {
     fn machine(&self, local: &LocalState) -> Machine {
         let parameters = self.environment.parameters.clone();
         let all = self.host.world;
-        let machine = Machine::new(all, self.free.len() as Pid + 1, local.nprocs, parameters);
+        let machine = Machine::new(all, self.free.len() + 1, local.nprocs, parameters);
         let Host { processes, cores, is_agreed, .. } = self.host;
-        if is_agreed && processes == all as usize { machine.on_cores(cores) } else { machine }
+        if is_agreed && processes == all { machine.on_cores(cores) } else { machine }
     }
 
     fn now(&self) -> Duration {
@@ -288,9 +288,9 @@ unsafe impl<T: Transport> Engine for Messages<T> {
         &mut self,
         tables: &mut Tables,
         inbox: InboxSlot,
-        ring: u32,
+        ring: usize,
         peer: Pid,
-        peer_ring: u32,
+        peer_ring: usize,
     ) -> Result<Link> {
         self.open_link(tables, inbox, ring, peer, peer_ring)
     }

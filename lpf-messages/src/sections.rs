@@ -71,7 +71,7 @@ pub fn follow<T: Transport>(network: &Network<T>, host: Host, order: Order) -> R
         error
     };
     let pid = order.members.iter().position(|&member| member == rank);
-    let Some(pid) = pid.map(|pid| pid as Pid) else {
+    let Some(pid) = pid else {
         let text = "an order came that is not for this process".into();
         return Err(fail(Error::fatal(0, 0, Cause::Protocol(text))));
     };
@@ -87,7 +87,7 @@ pub fn follow<T: Transport>(network: &Network<T>, host: Host, order: Order) -> R
         members: order.members.clone().into(),
         pid,
         context: start.context,
-        free: start.free.get(pid as usize).cloned().unwrap_or_default(),
+        free: start.free.get(pid).cloned().unwrap_or_default(),
         keeps_report: false,
     };
     let found = start.serve.address().and_then(|serve| {
@@ -249,7 +249,7 @@ pub fn exec<T: Transport, R>(
     if procs == 0 {
         return Err(Error::setting("a section of 0 processes was asked for; the least is 1"));
     }
-    let others = (procs as usize - 1).min(free.len());
+    let others = (procs - 1).min(free.len());
     let (chosen, spare) = free.split_at(others);
     let this = network.with(|net| net.rank());
     let members: Vec<Rank> = std::iter::once(this).chain(chosen.iter().copied()).collect();
@@ -342,7 +342,7 @@ impl SectionId {
     /// The `nth` section begun from this one by process `pid`; by all processes, if that is `None`.
     pub fn child(self, nth: u64, pid: Option<Pid>) -> Self {
         let mut hash = self.0 ^ 0x9e37_79b9_7f4a_7c15;
-        for word in [nth, pid.map_or(u64::MAX, u64::from)] {
+        for word in [nth, pid.map_or(u64::MAX, |pid| pid as u64)] {
             hash = (hash.rotate_left(23) ^ word).wrapping_mul(0xd6e8_feb8_6659_fd93);
             hash ^= hash >> 31;
         }

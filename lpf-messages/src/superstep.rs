@@ -73,7 +73,7 @@ impl Lists {
 impl Scratch {
     /// Without room for requests, or the bytes that were refused.
     pub(super) fn new(local: &LocalState, meeting: &Meeting) -> std::result::Result<Self, usize> {
-        let nprocs = local.nprocs as usize;
+        let nprocs = local.nprocs;
         let mut lists = Vec::new();
         let bytes = nprocs.saturating_mul(size_of::<Lists>());
         lists.try_reserve_exact(nprocs).map_err(|_| bytes)?;
@@ -87,7 +87,7 @@ impl Scratch {
         meeting: &Meeting,
         requests: usize,
     ) -> std::result::Result<(Room, Answers, Long), usize> {
-        let (nprocs, eager) = (local.nprocs as usize, meeting.eager());
+        let (nprocs, eager) = (local.nprocs, meeting.eager());
         let room = Room::new(meeting.way(), nprocs, eager, requests)?;
         Ok((room, Answers::new(nprocs, eager, requests)?, Long::new(nprocs, requests)?))
     }

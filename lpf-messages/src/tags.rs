@@ -58,14 +58,14 @@ pub(super) fn link_control(context: u32) -> Tag {
 }
 
 /// Cells that end in a ring of the receiver.
-pub(super) fn cells(context: u32, ring: u32) -> Tag {
-    tag(context, 6, ring)
+pub(super) fn cells(context: u32, ring: usize) -> Tag {
+    tag(context, 6, ring as u32)
 }
 
 /// Landings that belong to a ring of the receiver.
-pub(super) fn landings(context: u32, ring: u32) -> Tag {
-    tag(context, 7, ring)
+pub(super) fn landings(context: u32, ring: usize) -> Tag {
+    tag(context, 7, ring as u32)
 }
 
 /// Rings that a context may have in all its inboxes.
-pub(super) const RINGS: u32 = NUMBERS;
+pub(super) const RINGS: usize = NUMBERS as usize;

@@ -56,7 +56,7 @@ impl Watch {
     /// The process of the section that has this rank.
     pub(super) fn pid_of(&self, rank: Rank) -> Pid {
         let at = self.members.iter().position(|&member| member == rank);
-        at.map_or(self.pid, |pid| pid as Pid)
+        at.unwrap_or(self.pid)
     }
 
     /// The report that ends the section, if there is one. One load if nothing has happened.
@@ -137,7 +137,7 @@ impl<T: Transport, R> Medium for OnNetwork<'_, T, R> {
     const ASKS: bool = false;
 
     fn process(&self) -> (Pid, Pid) {
-        (self.watch.pid, self.watch.members.len() as Pid)
+        (self.watch.pid, self.watch.members.len())
     }
 
     fn patience(&self) -> Patience {
@@ -169,7 +169,7 @@ impl<T: Transport, R> Medium for OnNetwork<'_, T, R> {
 
     fn statuses(&self) -> impl FnMut(Pid) -> Option<Status> {
         let statuses = self.net.control().statuses(self.watch.section);
-        move |pid| statuses.get(pid as usize).cloned().flatten()
+        move |pid| statuses.get(pid).cloned().flatten()
     }
 
     #[inline]

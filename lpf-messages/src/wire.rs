@@ -50,6 +50,13 @@ pub(super) mod flags {
     pub(crate) const CONFLICTS: u32 = Announced::ENGINE << 2;
 }
 
+/// Writes the number of a process.
+#[inline]
+pub(super) fn write_pid(out: &mut Vec<u8>, pid: Pid) {
+    let word = u32::try_from(pid).expect("a job has fewer than 2^32 processes");
+    out.extend_from_slice(&word.to_le_bytes());
+}
+
 /// What all processes have to know of each other; merged, it is the same everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Summary {
@@ -77,7 +84,7 @@ impl Summary {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let Summary { common: all, context } = self;
         for pid in all.arrived {
-            out.extend_from_slice(&pid.to_le_bytes());
+            write_pid(out, pid);
         }
         out.extend_from_slice(&all.kinds.0.to_le_bytes());
         out.extend_from_slice(&all.requests.to_le_bytes());
@@ -85,7 +92,7 @@ impl Summary {
         for r in [all.lowest, all.highest] {
             out.extend_from_slice(&r.hash.to_le_bytes());
             out.extend_from_slice(&r.calls.to_le_bytes());
-            out.extend_from_slice(&r.pid.to_le_bytes());
+            write_pid(out, r.pid);
         }
         for word in all.abandoned {
             out.extend_from_slice(&word.to_le_bytes());
@@ -95,11 +102,11 @@ impl Summary {
     pub(super) fn read(from: &mut Reader<'_>) -> Option<Self> {
         let mut arrived = [0; 4];
         for pid in &mut arrived {
-            *pid = from.u32()?;
+            *pid = from.pid()?;
         }
         let (kinds, requests, context) = (Announced(from.u32()?), from.u64()?, from.u32()?);
         let mut registrations =
-            || Some(Registrations { hash: from.u64()?, calls: from.u64()?, pid: from.u32()? });
+            || Some(Registrations { hash: from.u64()?, calls: from.u64()?, pid: from.pid()? });
         let (lowest, highest) = (registrations()?, registrations()?);
         let abandoned = [from.u64()?, from.u64()?];
         let common =
@@ -213,7 +220,7 @@ impl Opening {
         }
         let news = heard.as_ref()?;
         let own = Registrations { hash: news.hash, calls: news.calls, pid: from };
-        let mut arrived = [Pid::MAX; 4];
+        let mut arrived = [lpf_core::runtime::Summary::NO_PROCESS; 4];
         *arrived.get_mut((mark & 0xff) as usize)? = from;
         let one = lpf_core::runtime::Summary {
             arrived,
@@ -318,6 +325,12 @@ impl<'a> Reader<'a> {
     #[inline]
     pub(super) fn u32(&mut self) -> Option<u32> {
         self.take(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+    }
+
+    /// The number of a process. Whether the section has that process is checked where the number is used.
+    #[inline]
+    pub(super) fn pid(&mut self) -> Option<Pid> {
+        Pid::try_from(self.u32()?).ok()
     }
 
     #[inline]

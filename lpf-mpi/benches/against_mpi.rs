@@ -14,7 +14,7 @@ use std::ffi::{c_int, c_void};
 use std::hint::black_box;
 use std::time::Instant;
 
-use lpf_messages::{Piece, Transport};
+use lpf_messages::{Piece, Rank, Transport};
 use lpf_mpi::World;
 use mpi::ffi;
 use support::{Net, PATIENCE, finish, new_network, pattern, receive, send, tag};
@@ -153,7 +153,7 @@ fn isend_irecv(
     }
 }
 
-fn ours(net: &mut Net, other: u32, sources: &[Piece], targets: &[Piece]) {
+fn ours(net: &mut Net, other: Rank, sources: &[Piece], targets: &[Piece]) {
     // SAFETY: the callers' memory is valid until both are finished, which is waited for.
     let (received, sent) = unsafe {
         let received = net.receive(other, tag(1), targets).unwrap();

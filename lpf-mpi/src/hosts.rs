@@ -86,7 +86,7 @@ impl Hosts {
         let count = Lodging::count(&together);
         // Nought where the system did not say.
         let cores = quota.unwrap_or(if count == 0 { all[rank].quota as usize } else { count });
-        let (processes, world) = (here.len(), all.len() as u32);
+        let (processes, world) = (here.len(), all.len());
         Hosts { numbers, own: Host { processes, cores, is_agreed: count > 0, world } }
     }
 }

@@ -10,7 +10,7 @@
 //! use lpf_messages::{Control, Network, Outcome};
 //! use lpf_mpi::{Mpi, World};
 //!
-//! fn join<C: Control>(plane: impl Fn(u32, &[u8]) -> C) -> Outcome<Network<Mpi<C>>> {
+//! fn join<C: Control>(plane: impl Fn(usize, &[u8]) -> C) -> Outcome<Network<Mpi<C>>> {
 //!     let patience = Duration::from_secs(60);
 //!     let mut world = World::init(patience)?;
 //!     // Process 0 sends the address and the secret of the control plane.

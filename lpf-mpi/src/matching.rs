@@ -237,7 +237,7 @@ impl Matching {
     pub(crate) fn release(&mut self, from: Rank, message: u32) {
         let mut gone = std::mem::take(&mut self.messages[message]);
         self.messages.give_back(message);
-        self.held[from as usize] -= gone.charge;
+        self.held[from] -= gone.charge;
         let bytes = gone.bytes.capacity();
         if bytes > 0 && self.spare.len() < SPARE && self.spare_bytes + bytes <= SPARE_BYTES {
             self.spare_bytes += bytes;
@@ -259,7 +259,7 @@ impl Matching {
         rest: Option<Coming>,
     ) -> Result<(), String> {
         let charge = bytes.len() + OVERHEAD;
-        let held = &mut self.held[from as usize];
+        let held = &mut self.held[from];
         if *held + charge > UNEXPECTED {
             return Err(format!(
                 "process {from} has sent more than {} MiB for which no receive is posted",

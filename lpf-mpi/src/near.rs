@@ -240,7 +240,7 @@ impl Near {
         for (at, &other) in ranks.iter().enumerate() {
             // SAFETY: the file was made of noughts, and has room for the rings of all pairs; all of them
             // have agreed on who is which, so each ring has these two ends, and the memory goes with them.
-            peers[other as usize] = Some(unsafe {
+            peers[other] = Some(unsafe {
                 Peer {
                     sender: RingSender::new(ring(own, at), bytes),
                     receiver: RingReceiver::new(ring(at, own), bytes),
@@ -259,7 +259,7 @@ impl Near {
 
     #[inline]
     pub(crate) fn has(&self, rank: Rank) -> bool {
-        matches!(self.peers.get(rank as usize), Some(Some(_)))
+        matches!(self.peers.get(rank), Some(Some(_)))
     }
 
     /// Memory of this process's that all of them reach.
@@ -269,7 +269,7 @@ impl Near {
 
     /// Where so many bytes are that a process shares.
     pub(crate) fn reach(&self, owner: Rank, place: u64, bytes: usize) -> Option<*mut u8> {
-        let Some(Some(peer)) = self.peers.get(owner as usize) else { return None };
+        let Some(Some(peer)) = self.peers.get(owner) else { return None };
         let place = usize::try_from(place).ok()?;
         let is_inside = place.checked_add(bytes).is_some_and(|end| end <= ARENA);
         is_inside.then(|| self.memory.base.wrapping_add(peer.arena + place))
@@ -296,7 +296,7 @@ impl Near {
         if unsafe { self.send_now(to, head, pieces, bytes) } {
             return;
         }
-        let Some(Some(peer)) = self.peers.get_mut(to as usize) else { return };
+        let Some(Some(peer)) = self.peers.get_mut(to) else { return };
         let mut frame = vec![0; bytes].into_boxed_slice();
         frame[..head.len()].copy_from_slice(head);
         // SAFETY: the caller's promise; there is room for them.
@@ -317,7 +317,7 @@ impl Near {
         pieces: &[Piece],
         bytes: usize,
     ) -> bool {
-        let Some(Some(peer)) = self.peers.get_mut(to as usize) else { return false };
+        let Some(Some(peer)) = self.peers.get_mut(to) else { return false };
         // SAFETY: the caller's promise.
         let has_gone = peer.waiting.is_empty() && unsafe { peer.sender.send(head, pieces, bytes) };
         if has_gone {
@@ -329,7 +329,7 @@ impl Near {
     /// Something was written if a process reaches it, and may wait for it.
     #[inline]
     pub(crate) fn wake(&self, rank: Rank) {
-        if let Some(Some(peer)) = self.peers.get(rank as usize) {
+        if let Some(Some(peer)) = self.peers.get(rank) {
             self.bells.ring(peer.bell);
         }
     }
@@ -373,20 +373,20 @@ impl Near {
             self.turn = if self.turn + 1 < self.ranks.len() { self.turn + 1 } else { 0 };
             from = Some(self.ranks[self.turn]).filter(|&rank| self.has_come(rank));
         }
-        let peer = self.peers[from? as usize].as_mut()?;
+        let peer = self.peers[from?].as_mut()?;
         Some((from?, peer.receiver.message()?))
     }
 
     #[inline]
     fn has_come(&mut self, from: Rank) -> bool {
-        let Some(Some(peer)) = self.peers.get_mut(from as usize) else { return false };
+        let Some(Some(peer)) = self.peers.get_mut(from) else { return false };
         peer.receiver.message().is_some()
     }
 
     /// The frame that [`next`](Self::next) gave is done with; its length was this.
     #[inline]
     pub(crate) fn taken(&mut self, from: Rank, bytes: usize) {
-        if let Some(Some(peer)) = self.peers.get_mut(from as usize) {
+        if let Some(Some(peer)) = self.peers.get_mut(from) {
             peer.receiver.taken(bytes);
             // It may wait for room.
             self.bells.ring(peer.bell);

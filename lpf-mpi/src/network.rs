@@ -123,7 +123,7 @@ impl Network {
     }
 
     pub(crate) fn size(&self) -> Rank {
-        self.peers.len() as Rank
+        self.peers.len()
     }
 
     /// Whether all processes are on this host, and reached without MPI.
@@ -135,7 +135,7 @@ impl Network {
     #[inline]
     fn may_use(&self, peer: Rank) -> Outcome<()> {
         self.library.may_call()?;
-        match self.peers.get(peer as usize) {
+        match self.peers.get(peer) {
             Some(Peer { broken: None, .. }) => Ok(()),
             other => Err(Self::unusable(peer, other)),
         }
@@ -150,7 +150,7 @@ impl Network {
 
     #[cold]
     fn break_off(&mut self, peer: Rank, reason: String) {
-        if let Some(peer) = self.peers.get_mut(peer as usize) {
+        if let Some(peer) = self.peers.get_mut(peer) {
             peer.broken.get_or_insert(reason);
         }
     }
@@ -164,7 +164,7 @@ impl Network {
     /// None has it already: the other side receives every body, if only to drop it, so one would have
     /// to outlast as many others as there are numbers (32,767 at the least).
     fn next_body(&mut self, to: Rank, bytes: usize) -> Body {
-        let peer = &mut self.peers[to as usize];
+        let peer = &mut self.peers[to];
         peer.body = peer.body % self.bodies + 1;
         Body { number: peer.body, bytes }
     }
@@ -314,7 +314,7 @@ impl Network {
         *moved = Instant::now();
         let Operation { sends, peer, number, bytes, pieces, packed, given, requests, .. } =
             &mut matching.operations[place];
-        let cut = peers[*peer as usize].cut();
+        let cut = peers[*peer].cut();
         let way = Way { sends: *sends, peer: *peer, cut };
         let body = Body { number: *number, bytes: *bytes };
         let packed = packed.as_mut().map(|buffer| in_buffer(buffer, *bytes));
@@ -594,7 +594,7 @@ fn deliver(
     frame: Option<Frame<'_>>,
 ) -> Delivered {
     let mut begins = None;
-    let is_broken = peers.get(from as usize).is_none_or(|peer| peer.broken.is_some());
+    let is_broken = peers.get(from).is_none_or(|peer| peer.broken.is_some());
     let outcome = match frame {
         Some(Frame::Message { rest, .. }) if is_broken => {
             begins = rest.map(|rest| (None, rest));

@@ -171,8 +171,8 @@ impl World {
         let own = Lodging::own(self.host_name()?);
         let all = self.gather_everywhere("exchange of host names", &own.bytes(), end)?;
         let all: Vec<Lodging> = all.iter().map(|bytes| Lodging::read(bytes)).collect();
-        let hosts = Hosts::of(&all, self.rank as usize);
-        let own = hosts.numbers[self.rank as usize];
+        let hosts = Hosts::of(&all, self.rank);
+        let own = hosts.numbers[self.rank];
         self.far = hosts.numbers.iter().map(|&host| host != own).collect();
         Ok(hosts)
     }
@@ -184,19 +184,19 @@ impl World {
     /// If MPI fails or may not be called, and if another process does not arrive in time.
     pub fn share_memory(&mut self, hosts: &Hosts, within: Duration) -> Outcome<()> {
         let end = deadline(Instant::now(), within);
-        let own = hosts.numbers[self.rank as usize];
-        let is_here = |rank: &Rank| hosts.numbers[*rank as usize] == own;
+        let own = hosts.numbers[self.rank];
+        let is_here = |rank: &Rank| hosts.numbers[*rank] == own;
         let ranks: Vec<Rank> = (0..self.size).filter(is_here).collect();
         // The first process of a host makes it.
         let made = (self.rank == ranks[0]).then(|| Shared::make(ranks.len()).ok()).flatten();
         let own = made.as_ref().map(Shared::offer).unwrap_or_default();
         let offers = self.gather_everywhere("exchange of offers of memory", &own.bytes(), end)?;
-        let offer = || Offer::read(&offers[ranks[0] as usize]);
+        let offer = || Offer::read(&offers[ranks[0]]);
         let shared = made.or_else(|| Shared::open(offer(), ranks.len()).ok());
         // Hosts that look the same may have memory of their own.
         let identity = shared.as_ref().map_or(Identity::default(), |shared| shared.identity);
         let all = self.gather_everywhere("exchange of memory", &identity.bytes(), end)?;
-        let has_it = |rank: &Rank| all[*rank as usize] == identity.bytes();
+        let has_it = |rank: &Rank| all[*rank] == identity.bytes();
         self.near = shared
             .filter(|_| ranks.iter().all(has_it))
             .map(|shared| Near::new(shared, self.rank, self.size, ranks));
@@ -207,7 +207,7 @@ impl World {
     fn gather_everywhere(&mut self, what: &str, own: &[u8], end: Instant) -> Outcome<Vec<Vec<u8>>> {
         let each = own.len();
         let mut all = own.to_vec();
-        all.resize(each * (1 + self.size as usize), 0);
+        all.resize(each * (1 + self.size), 0);
         let all = self.collective(what, all, end, |comm, bytes, request| {
             let (own, all) = bytes.split_at_mut(each);
             let (own, all) = (own.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());

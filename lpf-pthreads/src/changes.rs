@@ -84,7 +84,7 @@ impl Larger<'_> {
         each: usize,
     ) -> Result<()> {
         let reserved = &self.comm.reserved;
-        let all = each.saturating_mul(local.nprocs as usize);
+        let all = each.saturating_mul(local.nprocs);
         // Some have it already, and so it is no longer available.
         let missing = all.saturating_sub(reserved.load(Relaxed));
         let room = || format!("room for {count} {what} at each of {} processes", local.nprocs);
@@ -107,7 +107,7 @@ impl Room for Larger<'_> {
         let reserved = reserve(local);
         // The table may have moved, even where more was refused. Nobody looks into it now: this
         // process is not inside a sync.
-        self.comm.peers[local.pid as usize].show_table(local.slots.global_place());
+        self.comm.peers[local.pid].show_table(local.slots.global_place());
         reserved
     }
 
@@ -117,14 +117,14 @@ impl Room for Larger<'_> {
         requests: usize,
         reserve: impl FnOnce(&mut LocalState) -> Result<()>,
     ) -> Result<()> {
-        let processes = local.nprocs as usize;
+        let processes = local.nprocs;
         let rows = Rows::bytes_for(processes, requests);
         let each = local.queue.bytes_for(requests).saturating_add(rows);
         self.check_memory(local, "requests", requests, each)?;
         let moved = self.rows.reserve(processes, requests);
         if moved.map_err(|bytes| local.refused("request lists", bytes))? {
             // As the table of slots: nobody looks into them now.
-            self.comm.peers[local.pid as usize].show_rows(self.rows);
+            self.comm.peers[local.pid].show_rows(self.rows);
         }
         reserve(local)
     }

@@ -104,7 +104,7 @@ impl Rows {
     /// Called by the rows' process, between its departure from one sync and its arrival at the next.
     pub(crate) unsafe fn write(&self, target: Pid, row: Aimed, meeting: u64) {
         let mask = self.0.len() - 1;
-        let mut place = target as usize & mask;
+        let mut place = target & mask;
         loop {
             let cell = self.0[place].0.get();
             // SAFETY: nobody else reads or writes it at that time.
@@ -138,7 +138,7 @@ impl ShownRows {
             return Aimed::EMPTY;
         }
         let (cells, mask) = (self.cells.load(Ordering::Relaxed), places - 1);
-        let mut place = target as usize & mask;
+        let mut place = target & mask;
         loop {
             // SAFETY: the process showed its rows before the first meeting, and neither writes nor moves them before
             // the second. The place is below their number.
@@ -309,13 +309,12 @@ impl Comm {
         environment: &Arc<Environment>,
         pin: &Pin,
     ) -> Result<Arc<Self>, Error> {
-        let processes = processes as usize;
         // Asked here, because it may allocate and no superstep does.
         let _ = crate::futex::is_registered();
         let (shape, patience) = tune::barrier(environment, processes, pin);
         let mut peers = Vec::new();
         peers.try_reserve_exact(processes).map_err(|_| {
-            let bytes = processes * size_of::<Padded<Peer>>();
+            let bytes = processes.saturating_mul(size_of::<Padded<Peer>>());
             Error::refused(lpf_core::Cause::OutOfMemory { what: "a section".into(), bytes })
         })?;
         peers.extend((0..processes).map(|_| Padded(Peer::new())));
@@ -323,7 +322,7 @@ impl Comm {
             barrier: Barrier::new(processes, &shape, patience),
             failure: Failure::new(),
             peers,
-            board: Registers::new(processes as Pid),
+            board: Registers::new(processes),
             environment: environment.clone(),
             maker: Maker::this(),
             began: Instant::now(),
@@ -358,7 +357,7 @@ impl Comm {
 
     /// Whether a process has arrived at the barrier of this epoch.
     pub(crate) fn has_arrived(&self, pid: Pid, epoch: u32) -> bool {
-        self.barrier.line(pid as usize, epoch).has_reached(epoch)
+        self.barrier.line(pid, epoch).has_reached(epoch)
     }
 
     /// How long a wait of a process spins and yields.

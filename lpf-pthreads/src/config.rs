@@ -38,7 +38,7 @@ impl Config {
     /// cores, g and l guessed.
     pub fn new() -> Self {
         Config {
-            procs: Setting::default_of(cores() as Pid),
+            procs: Setting::default_of(cores()),
             pin: Pin::Auto,
             topology: None,
             timeout: None,

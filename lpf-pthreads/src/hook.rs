@@ -48,7 +48,7 @@ impl Team {
             return Err(Error::setting("a team needs at least 1 member"));
         }
         let comm = Comm::new(members, environment, &Pin::None)?;
-        let joined = Mutex::new(vec![false; members as usize]);
+        let joined = Mutex::new(vec![false; members]);
         Ok(Team(Arc::new(Gate { comm, joined, change: Condvar::new() })))
     }
 
@@ -67,7 +67,7 @@ impl Team {
     /// As [`join`](Self::join).
     pub fn join_within(&self, pid: Pid, time: Duration) -> Result<Init> {
         let gate = &*self.0;
-        let members = gate.comm.processes() as Pid;
+        let members = gate.comm.processes();
         if pid >= members {
             return Err(Error::misuse(pid, 0, Cause::NoSuchProcess { pid, last: members - 1 }));
         }
@@ -75,7 +75,7 @@ impl Team {
         // As long as a clock can say.
         let until = Instant::now().checked_add(time);
         let mut joined = gate.joined.lock();
-        if std::mem::replace(&mut joined[pid as usize], true) {
+        if std::mem::replace(&mut joined[pid], true) {
             let text = format!("process {pid} of the team was joined already");
             return Err(Error::misuse(pid, 0, Cause::Team(text)));
         }
@@ -87,17 +87,15 @@ impl Team {
             let left = until
                 .map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
             if left.is_zero() {
-                let missing: Vec<String> = (0..members)
-                    .filter(|&who| !joined[who as usize])
-                    .map(|who| who.to_string())
-                    .collect();
+                let missing: Vec<String> =
+                    (0..members).filter(|&who| !joined[who]).map(|who| who.to_string()).collect();
                 let text = format!(
                     "{} of {members} processes did not join within {} s: {}",
                     missing.len(),
                     time.as_secs_f64(),
                     missing.join(", ")
                 );
-                let first = joined.iter().position(|&joined| !joined).map_or(pid, |who| who as Pid);
+                let first = joined.iter().position(|&joined| !joined).unwrap_or(pid);
                 let error = Error::fatal(first, 0, Cause::Team(text));
                 gate.comm.declare(0, error.clone());
                 gate.change.notify_all();

@@ -34,8 +34,8 @@ pub(crate) type Removed = Vec<(usize, Arc<InboxMemory>)>;
 pub(crate) struct End {
     own: Arc<InboxMemory>,
     theirs: Arc<InboxMemory>,
-    ring: u32,
-    peer_ring: u32,
+    ring: usize,
+    peer_ring: usize,
     /// This end as the peer's ring names it.
     name: u64,
     /// The peer's end as the ring here names it.

@@ -56,7 +56,7 @@ impl<C: AsRef<Comm>> OnThread<C> {
     }
 
     fn bell(&self) -> &Bell {
-        &self.comm().peers[self.pid as usize].bell
+        &self.comm().peers[self.pid].bell
     }
 }
 
@@ -64,7 +64,7 @@ impl<C: AsRef<Comm>> Medium for OnThread<C> {
     const ASKS: bool = true;
 
     fn process(&self) -> (Pid, Pid) {
-        (self.pid, self.comm().processes() as Pid)
+        (self.pid, self.comm().processes())
     }
 
     fn patience(&self) -> Patience {
@@ -95,7 +95,7 @@ impl<C: AsRef<Comm>> Medium for OnThread<C> {
     fn publish(&mut self, status: Status) {
         // Models of loom do not look at it.
         if !cfg!(loom) {
-            *self.comm().peers[self.pid as usize].lock_status() = status;
+            *self.comm().peers[self.pid].lock_status() = status;
         }
     }
 
@@ -103,13 +103,13 @@ impl<C: AsRef<Comm>> Medium for OnThread<C> {
         |of| match &self.arrived {
             _ if cfg!(loom) => None,
             Some((epoch, arrived)) if self.comm().has_arrived(of, *epoch) => Some(arrived.clone()),
-            _ => Some(self.comm().peers[of as usize].lock_status().clone()),
+            _ => Some(self.comm().peers[of].lock_status().clone()),
         }
     }
 
     /// As the two rings say.
     fn former_senders(&self, link: &OpenLink) -> FormerSenders {
-        let inbox = |owner: Pid| self.comm().peers[owner as usize].inbox(link.inbox);
+        let inbox = |owner: Pid| self.comm().peers[owner].inbox(link.inbox);
         let sender_of = |claim: u64| (claim != FREE).then(|| process_of(claim));
         let here = inbox(self.pid).and_then(|own| {
             let claim = own.sender(link.ring).claim.load(Ordering::Relaxed);

@@ -48,11 +48,11 @@ pub(crate) fn exec<R>(
         let text = "a section of 0 processes was asked for; the least is 1";
         return Err(Error::setting(text));
     }
-    memory::check_section(procs as usize)?;
+    memory::check_section(procs)?;
     let began = Instant::now();
-    let pin = pin::resolve(&environment.pin, procs as usize, nested);
+    let pin = pin::resolve(&environment.pin, procs, nested);
     let comm = Comm::new(procs, environment, &pin)?;
-    let mut processes = Vec::with_capacity(procs as usize);
+    let mut processes = Vec::with_capacity(procs);
     for pid in 0..procs {
         // Even shares of the free processors, the remainder to low numbers.
         let share = free / procs + Pid::from(pid < free % procs);
@@ -61,7 +61,7 @@ pub(crate) fn exec<R>(
     let symbols = args.symbols;
     let take = |pid: usize| processes[pid].lock().take().map(Threads::enter);
     // Before this thread is pinned: the machine is read as the program may use it.
-    let pins = pin::plan(&pin, procs as usize, environment.cores);
+    let pins = pin::plan(&pin, procs, environment.cores);
     let member = |pid: usize| {
         pins.settle(pid);
         if let Some(process) = take(pid) {
@@ -70,7 +70,7 @@ pub(crate) fn exec<R>(
         }
     };
     let mut ended = None;
-    pool::run(procs as usize - 1, &|worker| member(worker + 1), || {
+    pool::run(procs - 1, &|worker| member(worker + 1), || {
         let _pinned = pins.hold();
         if let Some(process) = take(0) {
             ended = Some(own(process, args));
@@ -119,7 +119,7 @@ impl ThreadEngine {
         let Some(comm) = inner else {
             return Err(local.misuse(Cause::Protocol("rehook lost its inner context".into())));
         };
-        let own = &comm.peers[local.pid as usize];
+        let own = &comm.peers[local.pid];
         own.forget();
         fresh.keep_checks_in(&own.checks);
         let engine = ThreadEngine::new(comm, local.pid, self.free);

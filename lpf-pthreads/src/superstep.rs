@@ -78,7 +78,7 @@ impl ThreadEngine {
     pub(crate) fn meet_with(&mut self, tables: &Tables, mine: u32) -> Result<u32> {
         self.epoch = self.epoch.wrapping_add(1);
         self.meeting += 1;
-        let (comm, pid) = (&*self.comm, tables.local.pid as usize);
+        let (comm, pid) = (&*self.comm, tables.local.pid);
         let watch = Watch::Meeting(&comm.failure, self.meeting);
         let mut long = InMeeting::new(self, tables, mine);
         let met = comm.barrier.meet(pid, self.epoch, mine, watch, &mut || long.look());
@@ -98,7 +98,7 @@ impl ThreadEngine {
     /// The second meeting of a sync. Nobody can be missing: all are inside it.
     fn meet_again(&mut self, local: &LocalState, mine: u32) -> u32 {
         self.epoch = self.epoch.wrapping_add(1);
-        let (comm, pid) = (&*self.comm, local.pid as usize);
+        let (comm, pid) = (&*self.comm, local.pid);
         let met = comm.barrier.meet(pid, self.epoch, mine, Watch::Bound, &mut || {});
         met.unwrap_or(bits::FAILED)
     }
@@ -106,7 +106,7 @@ impl ThreadEngine {
     /// Not all processes called the same.
     #[cold]
     fn mismatch(&self, local: &LocalState) -> Error {
-        let kind = |who: Pid| self.comm.barrier.line(who as usize, self.epoch).bits() & bits::KINDS;
+        let kind = |who: Pid| self.comm.barrier.line(who, self.epoch).bits() & bits::KINDS;
         mismatch(local.superstep, |purpose| {
             let bits = match purpose {
                 Purpose::Sync => bits::SYNC,

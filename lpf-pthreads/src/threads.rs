@@ -44,8 +44,8 @@ pub struct ThreadEngine {
 
 /// Process `pid` of the section behind `comm`, with `free` processors for its own exec.
 pub(crate) fn process(comm: Arc<Comm>, pid: Pid, free: Pid) -> Result<Threads> {
-    let nprocs = comm.processes() as Pid;
-    let checks = comm.environment.check.then(|| comm.peers[pid as usize].checks.clone());
+    let nprocs = comm.processes();
+    let checks = comm.environment.check.then(|| comm.peers[pid].checks.clone());
     Process::new(pid, nprocs, checks, ThreadEngine::new(comm, pid, free))
 }
 
@@ -54,7 +54,7 @@ impl ThreadEngine {
         ThreadEngine {
             rows: Rows::default(),
             meeting: 0,
-            epoch: comm.barrier.epoch(pid as usize),
+            epoch: comm.barrier.epoch(pid),
             all: 0,
             mine: 0,
             ends: Ends::default(),
@@ -67,7 +67,7 @@ impl ThreadEngine {
     /// What this process shows the others.
     #[inline]
     pub(crate) fn peer(&self, local: &LocalState) -> &Peer {
-        &self.comm.peers[local.pid as usize]
+        &self.comm.peers[local.pid]
     }
 
     #[inline]
@@ -223,9 +223,9 @@ unsafe impl Engine for ThreadEngine {
         &mut self,
         tables: &mut Tables,
         inbox: InboxSlot,
-        ring: u32,
+        ring: usize,
         peer: Pid,
-        peer_ring: u32,
+        peer_ring: usize,
     ) -> Result<Link> {
         self.open_link(tables, inbox, ring, peer, peer_ring)
     }

@@ -133,7 +133,7 @@ fn requests<L: Lpf>(
         for i in 0..count {
             // An odd step now and then breaks the run.
             let at = i * stride + if i % 7 == 3 { 1 } else { 0 };
-            let to = at + (own as usize) * count * stride;
+            let to = at + own * count * stride;
             if puts {
                 raw.put(areas.local, at, other, areas.to, to, bytes)?;
             }

@@ -70,7 +70,7 @@ fn weigh_once(procs: Pid, what: Reservation) -> usize {
     const TRANSIENT: usize = 8 << 10;
     let after = ALIVE.load(SeqCst);
     assert!(after <= before + TRANSIENT, "a section of {procs} with {what:?} left memory behind");
-    (during.load(SeqCst) - before) / procs as usize
+    (during.load(SeqCst) - before) / procs
 }
 
 /// What the step from `less` to `more` costs, which is `units` of something.
@@ -98,7 +98,7 @@ fn a_context_holds_64_bytes_per_request_and_per_slot() {
     for procs in [1, 2, 4, MOST_PROCS] {
         // A reservation of a few requests has a chunk for each list on top: O(p), and not of the
         // requests' number.
-        let lists = 2 * procs as usize;
+        let lists = 2 * procs;
         let few = Reservation { requests: 5 * lists, ..nothing };
         for requests in [1_000, 10_000, 200_000] {
             let many = Reservation { requests, ..nothing };
@@ -114,7 +114,7 @@ fn a_context_holds_64_bytes_per_request_and_per_slot() {
         let both = Reservation { slots: 10_000, requests: 100_000, ..nothing };
         let whole = weigh(procs, both);
         println!("p = {procs}: {whole} bytes for 10,000 slots and 100,000 requests");
-        assert!(whole <= 64 * (10_000 + 100_000) + PER_PROCESS * (procs as usize + CONSTANT));
+        assert!(whole <= 64 * (10_000 + 100_000) + PER_PROCESS * (procs + CONSTANT));
 
         let shape = InboxShape { rings: 8, window: 4, cell_bytes: 1000 };
         let cells = 8 * 4 * 1000;
@@ -128,7 +128,7 @@ fn a_context_holds_64_bytes_per_request_and_per_slot() {
     for procs in [1, 2, 4, 8, MOST_PROCS] {
         let bytes = weigh(procs, nothing);
         println!("p = {procs}: {bytes} bytes for a context without any room");
-        assert!(bytes <= PER_PROCESS * (procs as usize + CONSTANT), "p = {procs}: {bytes} bytes");
+        assert!(bytes <= PER_PROCESS * (procs + CONSTANT), "p = {procs}: {bytes} bytes");
     }
 
     // A section of many processes is linear in their number: what each holds does not grow with it.

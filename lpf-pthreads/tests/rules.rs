@@ -15,7 +15,7 @@ fn a_get_finds_the_table_of_a_process_that_resized_in_the_same_superstep() {
             ctx.sync()?;
             let (mut own, theirs) = (ctx.area::<u64>(WORDS)?, ctx.area::<u64>(WORDS)?);
             ctx.sync()?;
-            let pid = u64::from(ctx.pid());
+            let pid = ctx.pid() as u64;
             for slots in [3, 40, 5_000] {
                 ctx.write(&mut own).fill(100 * slots as u64 + pid);
                 ctx.resize(slots, 4)?;
@@ -143,7 +143,7 @@ fn a_failure_ends_a_section_of_many_processes() {
 fn more_threads_than_the_system_allows_are_refused_with_the_limit() {
     let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
     // Each takes more than three mappings. (Where there are enough for all, another limit may refuse them.)
-    let procs = (limit.trim().parse::<u32>().unwrap() / 3).min(lpf_core::settings::MAX_PROCS);
+    let procs = (limit.trim().parse::<usize>().unwrap() / 3).min(lpf_core::settings::MAX_PROCS);
     let config = Config::new();
     let is_refused = config.exec(procs, Args::none(), |_ctx, _args| Ok(()));
     if let Err(error) = is_refused {

@@ -105,7 +105,7 @@ unsafe impl<C: Control> Transport for Sockets<C> {
     }
 
     fn size(&self) -> Rank {
-        self.network.connections.len() as Rank
+        self.network.connections.len()
     }
 
     fn control(&self) -> &C {

@@ -24,7 +24,7 @@ pub type TcpProcess = Process<Messages<Sockets<ControlPlane>>>;
 pub fn job(joined: Joined) -> Result<TcpJob> {
     let Joined { rank, size, control, mut streams } = joined;
     // A job of one process has no connections.
-    streams.resize_with(size as usize, || None);
+    streams.resize_with(size, || None);
     let address = |stream: &Stream| (stream.tcp().local_addr(), stream.tcp().peer_addr());
     let is_on_this_host = |stream: &Stream| match address(stream) {
         (Ok(here), Ok(there)) => here.ip() == there.ip() || there.ip().is_loopback(),

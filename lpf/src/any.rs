@@ -236,9 +236,9 @@ unsafe impl Engine for AnyEngine {
         &mut self,
         tables: &mut Tables,
         inbox: InboxSlot,
-        ring: u32,
+        ring: usize,
         peer: Pid,
-        peer_ring: u32,
+        peer_ring: usize,
     ) -> Result<Link> {
         inside!(self, engine => engine.open(tables, inbox, ring, peer, peer_ring))
     }

@@ -15,7 +15,7 @@
 //!     lpf::exec(4, |ctx| {
 //!         ctx.resize(2, 2)?; // room for two areas and two requests
 //!         ctx.sync()?;
-//!         let (mut own, left) = (ctx.area::<u32>(1)?, ctx.area::<u32>(1)?);
+//!         let (mut own, left) = (ctx.area::<usize>(1)?, ctx.area::<usize>(1)?);
 //!         ctx.sync()?;
 //!         ctx.write(&mut own)[0] = ctx.pid();
 //!         let right = (ctx.pid() + 1) % ctx.nprocs();

@@ -162,7 +162,7 @@ mod mpi {
         let (own, mut deaths) = (job.rank(), 0);
         job.on_death(move |rank, reason| {
             deaths += 1;
-            if deaths == 1 && own == u32::from(rank == 0) {
+            if deaths == 1 && own == usize::from(rank == 0) {
                 say_at_once(format!("process {rank} of the job ended: {reason}"));
             }
         });

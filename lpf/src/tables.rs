@@ -393,7 +393,7 @@ pub fn table(backend: &str, p: Pid) -> Option<Table> {
 
 /// The table of `tables` for `p` processes, or for the nearest number that has one, as [`table`].
 pub fn nearest(tables: Vec<Table>, backend: &str, p: Pid) -> Option<Table> {
-    let distance = |table: &Table| (f64::from(table.parameters.p) / f64::from(p)).ln().abs();
+    let distance = |table: &Table| (table.parameters.p as f64 / p as f64).ln().abs();
     tables
         .into_iter()
         .filter(|table| table.backend == backend)

@@ -72,14 +72,14 @@ fn say(text: &str) {
 }
 
 /// The numbers of all processes, each of which brings its own.
-fn numbers_of_all<L: Lpf>(ctx: &mut lpf::Context<'_, L>) -> Result<Vec<u32>> {
+fn numbers_of_all<L: Lpf>(ctx: &mut lpf::Context<'_, L>) -> Result<Vec<Pid>> {
     let p = ctx.nprocs();
-    ctx.resize(2, 2 * p as usize)?;
+    ctx.resize(2, 2 * p)?;
     ctx.sync()?;
-    let (mut own, all) = (ctx.local::<u32>(1)?, ctx.area::<u32>(p as usize)?);
+    let (mut own, all) = (ctx.local::<Pid>(1)?, ctx.area::<Pid>(p)?);
     ctx.sync()?;
     ctx.write(&mut own)[0] = ctx.pid();
-    (0..p).try_for_each(|to| ctx.put(&own, .., to, &all, ctx.pid() as usize))?;
+    (0..p).try_for_each(|to| ctx.put(&own, .., to, &all, ctx.pid()))?;
     ctx.sync()?;
     Ok(ctx.read(&all).to_vec())
 }

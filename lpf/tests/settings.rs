@@ -7,10 +7,10 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use lpf::SyncAttr;
 use lpf::host::Host;
 use lpf::machine::{Growth, Origin, Parameters};
 use lpf::tables::{Store, Table};
+use lpf::{Pid, SyncAttr};
 
 /// Run by [`child`]: two sections, whose process 0 prints what `probe` answers.
 #[test]
@@ -78,7 +78,7 @@ impl Drop for Folder {
 }
 
 /// A table whose l for 8 bytes is `l_ns`.
-fn table(p: u32, l_ns: f64) -> Table {
+fn table(p: Pid, l_ns: f64) -> Table {
     let mut parameters = Parameters::guess(Growth::SharedMemory);
     (parameters.p, parameters.origin, parameters.rows[0].l_ns) = (p, Origin::Measured, l_ns);
     Table::now("threads", false, parameters)
@@ -157,7 +157,7 @@ fn a_setting_that_cannot_be_used_is_refused_with_a_sentence() {
 }
 
 /// How many processes run, and what `probe` says of the machine at process 0.
-fn counted(asked: u32) -> String {
+fn counted(asked: Pid) -> String {
     let processes = AtomicU32::new(0);
     let machine = Mutex::new((0, 0));
     let ended = lpf::exec(asked, |ctx| {
@@ -358,7 +358,7 @@ fn cores_here() -> [usize; 3] {
 #[ignore = "run by the other tests, as a process of its own"]
 fn child_that_starts_threads() {
     let cores = lpf::settings::cores();
-    let ended = lpf::exec(4 * cores as u32, |ctx| {
+    let ended = lpf::exec(4 * cores, |ctx| {
         let before = cores_here();
         if ctx.pid() == 0 {
             println!("in the section: {before:?}");
@@ -393,7 +393,7 @@ fn threads_and_programs_that_unpinned_starts_have_all_cores() {
 fn child_that_leaves_a_thread() {
     let cores = lpf::settings::cores();
     let wait = || std::thread::sleep(std::time::Duration::from_secs(600));
-    let ended = lpf::exec(4 * cores as u32, |ctx| {
+    let ended = lpf::exec(4 * cores, |ctx| {
         if ctx.pid() == 1 {
             match std::env::var_os("BY_UNPINNED") {
                 None => drop(std::thread::spawn(wait)),

@@ -104,7 +104,7 @@ pub(super) fn select(options: &Chosen, place: &Place, cores: usize) -> Result<Ve
 fn sockets(kind: Kind, p: Pid, cores: usize) -> Vec<Limit> {
     let limit = |name, idle| Limit { name, program: Program::Processes(Bare::Sockets(idle)) };
     // Where processes share a core, one that keeps looking keeps another from what it waits for.
-    let look = if p as usize <= cores { Idle::Polling } else { Idle::Yielding };
+    let look = if p <= cores { Idle::Polling } else { Idle::Yielding };
     match kind {
         Kind::Sync | Kind::Put8 | Kind::Get8 if p == 2 => vec![
             limit("16 B each way on one socket, polled", look),
@@ -146,9 +146,9 @@ fn on_threads_limits(kind: Kind, p: Pid, cores: usize) -> Vec<Vec<Limit>> {
     let one = |name, run: Run| vec![limit(name, run)];
     match kind {
         Kind::Sync => {
-            let name = Barrier::new(&Team::new(p as usize)).name();
+            let name = Barrier::new(&Team::new(p)).name();
             let mut rows = vec![one(name, barrier::barrier)];
-            if cores >= MANY_CORES && p >= 8 && p as usize <= cores {
+            if cores >= MANY_CORES && p >= 8 && p <= cores {
                 rows.push(one("central counter", rivals::central_counter));
                 rows.push(one("std::sync::Barrier", rivals::standard));
             }

@@ -159,7 +159,7 @@ struct Measured<'a> {
 impl<'a> Measured<'a> {
     fn new(case: &'a Case) -> Self {
         let limits = case.limits.iter().map(|row| vec![Samples::default(); row.len()]).collect();
-        let team = Team::new(case.p as usize);
+        let team = Team::new(case.p);
         let (pace, own) = (Pace::new(case.kind), Samples::default());
         Measured { case, pace, team, own, messages: None, limits }
     }

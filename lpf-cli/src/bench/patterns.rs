@@ -78,7 +78,7 @@ impl Kind {
         match self {
             Kind::Sync | Kind::Exec => 0,
             Kind::Put8 | Kind::Get8 | Kind::PutCall => 8,
-            Kind::Exchange(n, b) => n * b * (p as usize - 1),
+            Kind::Exchange(n, b) => n * b * (p - 1),
             Kind::Bulk(bytes) => bytes,
         }
     }
@@ -90,7 +90,7 @@ impl Kind {
             Kind::Put8 => Box::new(Next { bytes: 8, by_get: false }),
             Kind::Get8 => Box::new(Next { bytes: 8, by_get: true }),
             Kind::Bulk(bytes) => Box::new(Next { bytes, by_get: false }),
-            Kind::Exchange(n, b) => Box::new(Exchange(Layout::new(p as usize, n, b))),
+            Kind::Exchange(n, b) => Box::new(Exchange(Layout::new(p, n, b))),
             Kind::PutCall => Box::new(Calls),
             Kind::Exec => return None,
         })
@@ -144,13 +144,13 @@ impl<L: Lpf> Pattern<L> for Exchange {
     }
 
     fn queue<'s>(&self, ctx: &mut Context<'s, L>, areas: &Areas<'s>, base: usize) -> Result<()> {
-        let (layout, own) = (self.0, ctx.pid() as usize);
+        let (layout, own) = (self.0, ctx.pid());
         for distance in 1..layout.threads {
             let to = (own + distance) % layout.threads;
             for i in 0..layout.n {
                 let at = base + layout.place(distance, i);
                 let words = at..at + layout.b;
-                ctx.put(&areas.sources, words, to as Pid, &areas.destinations, at)?;
+                ctx.put(&areas.sources, words, to, &areas.destinations, at)?;
             }
         }
         Ok(())

@@ -59,9 +59,9 @@ impl Relation {
     ) -> std::result::Result<(), E> {
         let (p, w) = (self.p, self.word);
         // Block k of n words.
-        let block = |k: Pid, n: usize, i: usize| w * (k as usize * n + i);
+        let block = |k: Pid, n: usize, i: usize| w * (k * n + i);
         match self.shape {
-            Shape::OneLine => each((0, 0, w * (own as usize % (64 / w).max(1)))),
+            Shape::OneLine => each((0, 0, w * (own % (64 / w).max(1)))),
             Shape::HotSpotIn(n) => {
                 let asks = own > 0 || p == 1;
                 (0..if asks { n } else { 0 })
@@ -76,9 +76,9 @@ impl Relation {
                 self.round_robin(0..p, n, |to, i| each((to, block(0, n, i), w * i / 2)))
             }
             Shape::Random(n) => {
-                let mut random = Random::new(u64::from(own));
+                let mut random = Random::new(own as u64);
                 (0..n).try_for_each(|_| {
-                    let to = random.below(p as usize) as Pid;
+                    let to = random.below(p);
                     each((to, w * random.below(n), w * random.below(n)))
                 })
             }
@@ -109,14 +109,14 @@ impl Relation {
             Way::Put => false,
             Way::Get => true,
             // One word to or from everybody, then one the other way.
-            Way::Mixed => nth / self.p as usize % 2 == 1,
+            Way::Mixed => nth / self.p % 2 == 1,
         }
     }
 
     /// Counts what the relation is: bytes of an area, requests and h, each at the process with
     /// most.
     pub(super) fn census(&self) -> Census {
-        let p = self.p as usize;
+        let p = self.p;
         let (mut sent, mut received, mut requests) = (vec![0; p], vec![0; p], vec![0; p]);
         let mut bytes = 0;
         for own in 0..self.p {
@@ -124,10 +124,10 @@ impl Relation {
             let counted: std::result::Result<(), ()> = self.words(own, |(other, here, there)| {
                 let (from, to) = if self.by_get(nth) { (other, own) } else { (own, other) };
                 nth += 1;
-                sent[from as usize] += self.word;
-                received[to as usize] += self.word;
-                requests[own as usize] += 1;
-                requests[other as usize] += 1;
+                sent[from] += self.word;
+                received[to] += self.word;
+                requests[own] += 1;
+                requests[other] += 1;
                 bytes = bytes.max(here.max(there) + self.word);
                 Ok(())
             });

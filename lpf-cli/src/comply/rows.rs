@@ -49,13 +49,13 @@ const SWEEP_STEP: usize = 16;
 pub(super) fn all(host: &Host, p: Pid, words: &[Word]) -> Vec<Case> {
     let mut cases = vec![Case { name: "empty".into(), word: 8, h_bytes: 0, moves: Moves::Nothing }];
     for word in EXCHANGED {
-        let bytes = word * p as usize * words_per_pair(word);
+        let bytes = word * p * words_per_pair(word);
         let put = TotalExchange::new(p, word, bytes);
         cases.push(exchange("total-exchange", word, put));
         cases.push(exchange("total-exchange-get", word, put.by_get()));
     }
     for &Word { bytes: word, largest, .. } in words.iter().filter(|w| SWEPT.contains(&w.bytes)) {
-        let mut bytes = word * p as usize;
+        let mut bytes = word * p;
         while bytes < largest {
             cases.push(exchange("h-sweep", word, TotalExchange::new(p, word, bytes)));
             bytes *= SWEEP_STEP;
@@ -68,7 +68,7 @@ pub(super) fn all(host: &Host, p: Pid, words: &[Word]) -> Vec<Case> {
             ("hot-spot-in", Shape::HotSpotIn(n)),
             ("hot-spot-out", Shape::HotSpotOut(n)),
             ("overlapping", Shape::Overlapping(n)),
-            ("random", Shape::Random(n * p as usize)),
+            ("random", Shape::Random(n * p)),
             ("oneself", Shape::Oneself(n)),
             ("one-idle", Shape::OneIdle(n)),
         ];
@@ -83,7 +83,7 @@ pub(super) fn all(host: &Host, p: Pid, words: &[Word]) -> Vec<Case> {
     cases.push(relation("one-line-written-by-all", p, 8, Shape::OneLine, Way::Put));
     cases.push(relation("one-line-read-by-all", p, 8, Shape::OneLine, Way::Get));
     // Sources and destinations of all processes.
-    cases.retain(|case| 2 * p as usize * case.h_bytes <= host.memory_bytes / 2);
+    cases.retain(|case| 2 * p * case.h_bytes <= host.memory_bytes / 2);
     cases
 }
 

@@ -66,7 +66,7 @@ impl Exchanges {
 
 /// Whether 2 ceil(log2 p) messages are fewer than p - 1.
 fn has_fewer(p: Pid) -> bool {
-    2 * p.next_power_of_two().trailing_zeros() < p.saturating_sub(1)
+    2 * (p.next_power_of_two().trailing_zeros() as usize) < p.saturating_sub(1)
 }
 
 #[cfg(test)]

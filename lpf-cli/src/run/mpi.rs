@@ -184,7 +184,7 @@ pub(super) fn tidy_after(launcher: Pid) {
 
 fn command(job: &Job<'_>, reports: String, family: Family, launcher: &str) -> Result<Command> {
     let own = std::env::current_exe().map_err(super::system)?;
-    let oversubscribed = job.size as usize > lpf::settings::cores();
+    let oversubscribed = job.size > lpf::settings::cores();
     let mut command = Command::new(launcher);
     // What tells of a job that this is a part of; the rest may be the user's settings.
     if by_mpi_launcher().is_some() || Launched::from_environment()?.is_some() {

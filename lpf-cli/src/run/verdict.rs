@@ -213,7 +213,7 @@ impl Over {
     /// The launcher ended badly, and no process did: what it has said is all there is.
     fn launcher_failed(&self, size: lpf::Pid) -> Option<String> {
         let status = self.launcher.and_then(failing).filter(|_| self.signal.is_none())?;
-        let silent = size as usize - self.ended.len().min(size as usize);
+        let silent = size - self.ended.len().min(size);
         (silent > 0).then(|| {
             format!(
                 "MPI's launcher ended with status {status}, and {silent} of the {size} processes are unknown: its message above is the cause"

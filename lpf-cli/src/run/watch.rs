@@ -155,7 +155,7 @@ impl Watch {
             && starting.started.insert(rank)
         {
             starting.since = Instant::now();
-            let is_all = starting.started.len() >= self.size as usize;
+            let is_all = starting.started.len() >= self.size;
             self.starting.take_if(|_| is_all);
         }
     }
@@ -375,7 +375,7 @@ impl Watch {
     /// failure and ends when it has done what it wants to: it may be saving its state.
     fn is_hopeless(&self) -> bool {
         let has_failed = self.over.ended.iter().any(|ended| !ended.status.success());
-        let is_alone = self.over.ended.len() + 1 >= self.size as usize;
+        let is_alone = self.over.ended.len() + 1 >= self.size;
         let is_late = self.failures.get(&0).copied().unwrap_or(0) < self.late;
         // It may be a shell, which is not stopped itself.
         let is_lost = || is_late || has_failed && descendants().into_iter().any(is_stopped);

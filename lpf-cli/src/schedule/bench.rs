@@ -41,7 +41,7 @@ impl Arrivals {
         let (arrivals, root) = match self {
             Arrivals::Uniform => {
                 let most = all * SECOND + SECOND / 10;
-                ((0..p).map(|_| random.below(most) as u64).collect(), random.below(all) as u32)
+                ((0..p).map(|_| random.below(most) as u64).collect(), random.below(all))
             }
             Arrivals::Skewed => {
                 let mut arrivals = vec![0; all];

@@ -57,7 +57,7 @@ pub(super) fn run(chain: Chain, options: &ScheduleOf) -> Result<()> {
     };
     let bars: Vec<Bar> = hops.iter().map(bar).collect();
     let arrivals: Vec<f64> = arrivals.iter().map(|&time| time as f64).collect();
-    let caption = format!("All-reduce, {}, {}", chain.name(), processes(plan.processes() as u32));
+    let caption = format!("All-reduce, {}, {}", chain.name(), processes(plan.processes()));
     plot::draw(path, &caption, plot::Unit::Plain, &arrivals, &bars)
 }
 
@@ -73,7 +73,7 @@ fn step(step: Step) -> Value {
 fn object(chain: Chain, plan: &Plan, tau: u64, arrivals: &[u64], last: &[u64]) -> Value {
     let mut programs = vec![Value::Null; plan.processes()];
     for (place, &rank) in plan.ranks().iter().enumerate() {
-        programs[rank as usize] = plan.program(place).into_iter().map(step).collect();
+        programs[rank] = plan.program(place).into_iter().map(step).collect();
     }
     json!({
         "alg": chain.name(),
@@ -94,7 +94,7 @@ fn shown(
     arrivals: &[u64],
     last: &[u64],
 ) -> io::Result<()> {
-    writeln!(out, "{}, {}", chain.name(), processes(plan.processes() as u32))?;
+    writeln!(out, "{}, {}", chain.name(), processes(plan.processes()))?;
     let mut table =
         plain(["id", "rank", "arrives", "pre-steps", "sends", "receives", "last receive"]);
     for (place, &rank) in plan.ranks().iter().enumerate() {
@@ -103,11 +103,11 @@ fn shown(
         table.add_row([
             place.to_string(),
             rank.to_string(),
-            arrivals[rank as usize].to_string(),
+            arrivals[rank].to_string(),
             plan.ahead()[place].to_string(),
             sends.to_string(),
             (program.len() - sends).to_string(),
-            last[rank as usize].to_string(),
+            last[rank].to_string(),
         ]);
     }
     writeln!(out, "{}", table.trim_fmt())?;

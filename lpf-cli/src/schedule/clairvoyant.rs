@@ -75,7 +75,7 @@ fn read(options: &ScheduleClairvoyant) -> Result<Instance> {
     let fields = Fields::read(&options.of.instance)?;
     let arrivals = fields.times("arrivals_ns")?;
     let (root, last) = (fields.number("root")?, (arrivals.len() as u64).saturating_sub(1));
-    let root = u32::try_from(root).map_err(|_| {
+    let root = usize::try_from(root).map_err(|_| {
         fields.wrong(&format!("the root is process {root}, but the last process is {last}"))
     })?;
     let n = fields.count("N")?;
@@ -152,13 +152,13 @@ fn shown(
 ) -> io::Result<()> {
     let (p, n) = (instance.processes(), instance.segments());
     let segments = if n == 1 { "segment" } else { "segments" };
-    writeln!(out, "{}, {n} {segments} to process {}", processes(p as u32), instance.root())?;
+    writeln!(out, "{}, {n} {segments} to process {}", processes(p), instance.root())?;
     if p <= SHOWN.0 && n <= SHOWN.1 {
         let mut header = vec![String::new()];
         header.extend((0..p).map(|process| format!("p{process}")));
         let mut cells = vec![vec![String::new(); p]; n as usize];
         canonical(instance, scheduler, |transfer| {
-            let cell = &mut cells[transfer.segment as usize][transfer.sender as usize];
+            let cell = &mut cells[transfer.segment as usize][transfer.sender];
             let between = if cell.is_empty() { "" } else { "," };
             *cell = format!("{cell}{between}{}>{}", transfer.round, transfer.receiver);
         });
@@ -221,7 +221,7 @@ fn draw(path: &std::path::Path, instance: &Instance, scheduler: Scheduler) -> Re
     let caption = format!(
         "Clairvoyant reduction to process {}, {}, {} segments",
         instance.root(),
-        processes(instance.processes() as u32),
+        processes(instance.processes()),
         instance.segments()
     );
     plot::draw(path, &caption, plot::Unit::Nanoseconds, &arrivals, &bars)

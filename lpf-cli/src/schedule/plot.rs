@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use lpf::Pid;
 use plotters::prelude::*;
 
 use crate::failure::Result;
@@ -9,8 +10,8 @@ use crate::plot::{COLOURS, write};
 
 /// One transfer.
 pub(super) struct Bar {
-    pub(super) from: u32,
-    pub(super) to: u32,
+    pub(super) from: Pid,
+    pub(super) to: Pid,
     pub(super) segment: u32,
     pub(super) time: (f64, f64),
     /// Whether the receiver stores what comes; else it combines.
@@ -89,7 +90,7 @@ pub(super) fn draw(
         {
             let of = || bars.iter().filter(move |bar| bar.stored == stored);
             let boxes = of().flat_map(|bar| {
-                let (from, to) = (f64::from(bar.from), f64::from(bar.to));
+                let (from, to) = (bar.from as f64, bar.to as f64);
                 let received = [(bar.time.0, to - 0.38), (bar.time.1, to)];
                 let sent = [(bar.time.0, from), (bar.time.1, from + 0.38)];
                 [
@@ -109,7 +110,7 @@ pub(super) fn draw(
                 let middle = (bar.time.0 + bar.time.1) / 2.0;
                 let text =
                     |row: f64| Text::new(bar.segment.to_string(), (middle, row), style.clone());
-                [text(f64::from(bar.to) - 0.34), text(f64::from(bar.from) + 0.06)]
+                [text(bar.to as f64 - 0.34), text(bar.from as f64 + 0.06)]
             }))?;
         }
         let marks = arrivals

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use lpf::Pid;
 use plotters::prelude::*;
 
-type Row = (String, u32, String, usize, usize, f64);
+type Row = (String, Pid, String, usize, usize, f64);
 
 /// The lines of a panel: backend and pattern in the rows, name, colour. Colours stay apart in print and for
 /// most colour-blind readers (Okabe and Ito).

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::goes_wrong::{FAULT, PLACE};
 use super::member::{FOLDER, STORY, Story};
 use super::outcome::{Outcome, outcomes};
+use lpf::Pid;
 use lpf_conformance::allowed;
 
 /// The emulation of a cluster.
@@ -28,12 +29,12 @@ fn hosts(arguments: &[&str]) {
 }
 
 /// Plugs the cable of a process's host, "up" or "down".
-pub(crate) fn link(rank: u32, state: &str) {
+pub(crate) fn link(rank: Pid, state: &str) {
     hosts(&["link", &format!("h{}", rank + 1), state]);
 }
 
 /// Pulls the cable of a process's host for so long.
-pub(crate) fn outage(rank: u32, time: Duration) {
+pub(crate) fn outage(rank: Pid, time: Duration) {
     link(rank, &time.as_secs_f64().to_string());
 }
 
@@ -43,12 +44,12 @@ pub(crate) fn lossy(percent: u32) {
 }
 
 /// Runs a command on a process's host.
-pub(crate) fn on(rank: u32, command: &[&str]) {
+pub(crate) fn on(rank: Pid, command: &[&str]) {
     hosts(&[&["on", &format!("h{}", rank + 1)], command].concat());
 }
 
 /// Lets what two processes send each other through, "up", or loses it, "down".
-pub(crate) fn between(ranks: [u32; 2], state: &str) {
+pub(crate) fn between(ranks: [Pid; 2], state: &str) {
     let [one, other] = ranks.map(|rank| format!("h{}", rank + 1));
     hosts(&["between", &one, &other, state]);
 }
@@ -94,14 +95,14 @@ fn tell_story(command: &mut Command, story: Story, folder: &Path) {
 }
 
 impl Job {
-    pub(crate) const SIZE: u32 = 4;
+    pub(crate) const SIZE: Pid = 4;
 
     pub(crate) fn start(backend: &str, story: Story) -> Job {
         Self::start_as(backend, |folder, _, command| tell_story(command, story, folder))
     }
 
     /// Over TCP; `set` makes each process a special one.
-    pub(crate) fn start_with(story: Story, set: impl Fn(u32, &mut Command)) -> Job {
+    pub(crate) fn start_with(story: Story, set: impl Fn(Pid, &mut Command)) -> Job {
         Self::start_on_tcp(|folder, rank, command| {
             tell_story(command, story, folder);
             set(rank, command);
@@ -116,14 +117,14 @@ impl Job {
         })
     }
 
-    fn start_as(backend: &str, set: impl Fn(&Path, u32, &mut Command)) -> Job {
+    fn start_as(backend: &str, set: impl Fn(&Path, Pid, &mut Command)) -> Job {
         match backend {
             "mpi" => Self::start_on_mpi(set),
             _ => Self::start_on_tcp(set),
         }
     }
 
-    fn start_on_tcp(set: impl Fn(&Path, u32, &mut Command)) -> Job {
+    fn start_on_tcp(set: impl Fn(&Path, Pid, &mut Command)) -> Job {
         let mut job = Self::empty();
         // A port that is free, most likely still when it is needed.
         let port =
@@ -143,7 +144,7 @@ impl Job {
         job
     }
 
-    fn start_on_mpi(set: impl Fn(&Path, u32, &mut Command)) -> Job {
+    fn start_on_mpi(set: impl Fn(&Path, Pid, &mut Command)) -> Job {
         let mut job = Self::empty();
         let mut launcher = Command::new(HOSTS);
         launcher.args(["mpirun", "1", "--enable-recovery", "--"]);
@@ -186,11 +187,11 @@ impl Job {
     }
 
     /// What a process says under a word, as soon as it does.
-    pub(crate) fn hear(&self, word: &str, rank: u32) -> String {
+    pub(crate) fn hear(&self, word: &str, rank: Pid) -> String {
         self.hear_within(word, rank, GENEROUS)
     }
 
-    pub(crate) fn hear_within(&self, word: &str, rank: u32, time: Duration) -> String {
+    pub(crate) fn hear_within(&self, word: &str, rank: Pid, time: Duration) -> String {
         let begin = Instant::now();
         loop {
             if let Ok(text) = std::fs::read_to_string(self.folder.join(format!("{word}-{rank}"))) {
@@ -202,7 +203,7 @@ impl Job {
     }
 
     /// As [`hear`](Self::hear); nothing from a process that has ended without saying it.
-    pub(crate) fn hear_unless_ended(&self, word: &str, rank: u32) -> Option<String> {
+    pub(crate) fn hear_unless_ended(&self, word: &str, rank: Pid) -> Option<String> {
         let pid = self.pid(rank).expect("it is there");
         let begin = Instant::now();
         loop {
@@ -242,7 +243,7 @@ impl Job {
         }
     }
 
-    fn pid(&self, rank: u32) -> Option<libc::pid_t> {
+    fn pid(&self, rank: Pid) -> Option<libc::pid_t> {
         let said = std::fs::read_to_string(self.folder.join(format!("there-{rank}"))).ok();
         let printed = || {
             let there = format!("there {rank} ");
@@ -252,14 +253,14 @@ impl Job {
     }
 
     /// Ends a process, if it is there yet.
-    pub(crate) fn kill(&self, rank: u32) {
+    pub(crate) fn kill(&self, rank: Pid) {
         if let Some(pid) = self.pid(rank) {
             // SAFETY: numbers alone; nobody has waited for it.
             unsafe { libc::kill(pid, libc::SIGKILL) };
         }
     }
 
-    pub(crate) fn signal(&self, rank: u32, signal: i32) {
+    pub(crate) fn signal(&self, rank: Pid, signal: i32) {
         let pid = self.pid(rank).expect("it is there");
         // SAFETY: numbers alone; nobody has waited for it.
         assert_eq!(unsafe { libc::kill(pid, signal) }, 0, "{}", std::io::Error::last_os_error());

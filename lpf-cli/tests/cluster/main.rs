@@ -16,6 +16,7 @@ mod outcome;
 
 use std::time::{Duration, Instant};
 
+use lpf::Pid;
 use lpf_conformance::{allowed, assert_in_time};
 
 use job::{Job, between, link};
@@ -34,13 +35,13 @@ const TRIES: usize = 3;
 const BACKENDS: &[&str] = if cfg!(feature = "mpi") { &["tcp", "mpi"] } else { &["tcp"] };
 
 /// Who dies, or is cut off: process 0 watches over the others.
-const VICTIMS: [u32; 2] = [2, 0];
+const VICTIMS: [Pid; 2] = [2, 0];
 
 /// Who does not come to a meeting.
-const MISSING: u32 = 2;
+const MISSING: Pid = 2;
 
 /// Tries until nobody was too late.
-fn strike(what: &str, bound: Duration, try_it: impl Fn(&str, u32) -> Vec<(u32, Duration, String)>) {
+fn strike(what: &str, bound: Duration, try_it: impl Fn(&str, Pid) -> Vec<(Pid, Duration, String)>) {
     let all = BACKENDS.iter().flat_map(|backend| VICTIMS.map(|victim| (*backend, victim)));
     for (backend, victim) in all {
         for tries in 1.. {
@@ -63,23 +64,23 @@ fn strike(what: &str, bound: Duration, try_it: impl Fn(&str, u32) -> Vec<(u32, D
 }
 
 /// What a process says of the end of its section: when, and what it got.
-fn heard(job: &Job, rank: u32, since: Duration) -> (u32, Duration, String) {
+fn heard(job: &Job, rank: Pid, since: Duration) -> (Pid, Duration, String) {
     read(rank, &job.hear("fatal", rank), since)
 }
 
-fn read(rank: u32, text: &str, since: Duration) -> (u32, Duration, String) {
+fn read(rank: Pid, text: &str, since: Duration) -> (Pid, Duration, String) {
     let (at, error) = text.split_once(' ').expect("a time and an error");
     let at = Duration::from_nanos(at.parse().expect("a time"));
     (rank, at.saturating_sub(since), error.to_owned())
 }
 
-fn assert_names(victim: u32, rank: u32, text: &str) {
+fn assert_names(victim: Pid, rank: Pid, text: &str) {
     let names = format!("fatal: process {victim}, superstep ");
     assert!(text.starts_with(&names), "process {rank} got: {text}");
 }
 
 /// What was written since the error. After one MPI promises nothing, and LPF lets nobody look.
-fn assert_memory_is_quiet(job: &Job, backend: &str, ranks: impl Iterator<Item = u32>) {
+fn assert_memory_is_quiet(job: &Job, backend: &str, ranks: impl Iterator<Item = Pid>) {
     job.tell("look");
     for rank in ranks.filter(|_| backend != "mpi") {
         assert_eq!(job.hear("memory", rank), "quiet", "{backend}, process {rank}");
@@ -122,7 +123,7 @@ fn a_pulled_cable_is_known_on_both_sides_within_three_seconds_and_nothing_is_wri
 #[ignore = "needs the hosts of ci/cluster.sh"]
 fn two_hosts_that_do_not_reach_each_other_are_known_to_all() {
     const BOUND: Duration = Duration::from_secs(6);
-    const APART: [u32; 2] = [1, 2];
+    const APART: [Pid; 2] = [1, 2];
     let mut job = Job::start("tcp", Story::Exchange);
     job.await_all();
     let since = now();
@@ -308,7 +309,7 @@ fn a_name_may_become_known_or_change_after_processes_have_begun() {
 #[ignore = "needs the hosts of ci/cluster.sh"]
 fn a_host_of_two_networks_is_found_on_both_and_who_cannot_reach_whom_is_named() {
     names_are("10.77.0.1 meeting-place\n10.78.0.1 meeting-place\nfd77::1 meeting-place\n");
-    let addresses = |what: &str, all: &[(u32, &str)]| {
+    let addresses = |what: &str, all: &[(Pid, &str)]| {
         for &(rank, address) in all {
             let at_once = if address.contains(':') { &["nodad"][..] } else { &[] };
             job::on(rank, &[&["ip", "addr", what, address, "dev", "eth0"], at_once].concat());

@@ -6,7 +6,7 @@ pub(crate) mod bare;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use lpf::{Context, Lpf, Result};
+use lpf::{Context, Lpf, Pid, Result};
 
 /// To each other process in the large total exchange.
 const LARGE: usize = 1 << 20;
@@ -21,11 +21,11 @@ pub(crate) const HEADER: &str = "backend,p,pattern,messages,bytes,ns";
 pub(crate) struct Rows {
     pub(crate) text: String,
     backend: &'static str,
-    processes: u32,
+    processes: Pid,
 }
 
 impl Rows {
-    pub(crate) fn new(backend: &'static str, processes: u32) -> Self {
+    pub(crate) fn new(backend: &'static str, processes: Pid) -> Self {
         Rows { text: String::new(), backend, processes }
     }
 
@@ -121,7 +121,7 @@ fn messages<L: Lpf>(
     pattern: &str,
     load: Load,
 ) -> Result<()> {
-    let (own, others, bytes) = (ctx.pid() as usize, ctx.nprocs() as usize - 1, load.bytes);
+    let (own, others, bytes) = (ctx.pid(), ctx.nprocs() - 1, load.bytes);
     let each = load.each(others);
     let order = if pattern == "scattered" { scattered(each) } else { (0..each).collect() };
     ctx.resize(4, 2 * each * others + 64)?;
@@ -135,7 +135,7 @@ fn messages<L: Lpf>(
         let begin = Instant::now();
         for _ in 0..load.rounds() {
             for Message { to, start, at, .. } in load.messages(own, others, &order) {
-                ctx.put(&from, start..start + bytes, to as u32, &into, at)?;
+                ctx.put(&from, start..start + bytes, to, &into, at)?;
             }
             ctx.sync()?;
         }
@@ -160,7 +160,7 @@ pub(crate) fn all<L: Lpf>(ctx: &mut Context<'_, L>, rows: &mut Rows) -> Result<(
         (0..50).try_for_each(|_| ctx.sync())?;
         rows.add("sync", 0, 0, begin.elapsed() / 50);
     }
-    let exchange = Load { messages: ctx.nprocs() as usize - 1, bytes: LARGE, samples: 15 };
+    let exchange = Load { messages: ctx.nprocs() - 1, bytes: LARGE, samples: 15 };
     messages(ctx, rows, "exchange", exchange)?;
     for load in Load::all() {
         messages(ctx, rows, "run", load)?;

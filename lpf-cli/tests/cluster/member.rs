@@ -63,7 +63,7 @@ pub(crate) fn now() -> Duration {
 /// Where a process speaks and listens.
 struct Line {
     folder: PathBuf,
-    rank: u32,
+    rank: Pid,
 }
 
 impl Line {
@@ -100,7 +100,7 @@ fn is_on_mpi() -> bool {
 }
 
 fn exchange<L: Lpf>(ctx: &mut Context<'_, L>, line: &Line) -> Result<()> {
-    let processes = ctx.nprocs() as usize;
+    let processes = ctx.nprocs();
     ctx.resize(2, 2 * processes)?;
     ctx.sync()?;
     let (mut out, into) = (ctx.local::<u8>(BYTES)?, ctx.area::<u8>(BYTES * processes)?);
@@ -108,7 +108,7 @@ fn exchange<L: Lpf>(ctx: &mut Context<'_, L>, line: &Line) -> Result<()> {
     for round in 0.. {
         ctx.write(&mut out).fill(round as u8);
         for to in 0..ctx.nprocs() {
-            ctx.put(&out, .., to, &into, BYTES * ctx.pid() as usize)?;
+            ctx.put(&out, .., to, &into, BYTES * ctx.pid())?;
         }
         if let Err(error) = ctx.sync() {
             line.say_fatal(&error);
@@ -139,7 +139,7 @@ fn stamp(from: Pid, round: u64) -> u8 {
 fn ring<L: Lpf>(ctx: &mut Context<'_, L>, line: &Line, bytes: usize) -> Result<()> {
     let (own, processes) = (ctx.pid(), ctx.nprocs());
     let (next, previous) = ((own + 1) % processes, (own + processes - 1) % processes);
-    ctx.resize(3, 2 * processes as usize + 2)?;
+    ctx.resize(3, 2 * processes + 2)?;
     ctx.sync()?;
     let mut words = ctx.area::<u64>(2)?;
     let (mut out, into) = (ctx.local::<u8>(bytes)?, ctx.area::<u8>(bytes)?);

@@ -114,7 +114,7 @@ fn is_well(backend: &str, story: &str, settings: &[(&str, &str)]) -> String {
     assert_eq!(output.status.code(), Some(0), "{backend}, {story}: {errors}");
     assert_eq!(outcomes(&text(&output.stdout)), [], "{backend}, {story}: {errors}");
     let well = text(&output.stdout).lines().filter(|line| line.starts_with("well ")).count();
-    assert_eq!(well, SIZE as usize, "{backend}, {story}: {errors}");
+    assert_eq!(well, SIZE, "{backend}, {story}: {errors}");
     errors
 }
 
@@ -183,7 +183,7 @@ fn survivors_meet_and_hook_again_without_the_dead() {
     let output = job("tcp", "again", "sync").env(AGAIN, meet.to_string()).output().unwrap();
     let (said, errors) = (text(&output.stdout), text(&output.stderr));
     let again = said.lines().filter(|line| line.starts_with("again ")).count();
-    assert_eq!(again, SIZE as usize - 1, "{said}{errors}");
+    assert_eq!(again, SIZE - 1, "{said}{errors}");
 }
 
 /// What this program does where a test above started it; in an ordinary run, nothing.

@@ -72,7 +72,7 @@ fn story<L: Lpf>(ctx: &mut Context<'_, L>, fault: &str, place: &str) -> Result<(
         strike(fault);
     }
     ctx.sync()?;
-    let (own, all) = (ctx.local::<u64>(1)?, ctx.area::<u64>(SIZE as usize)?);
+    let (own, all) = (ctx.local::<u64>(1)?, ctx.area::<u64>(SIZE)?);
     if strikes_in("register") {
         strike(fault);
     }
@@ -80,7 +80,7 @@ fn story<L: Lpf>(ctx: &mut Context<'_, L>, fault: &str, place: &str) -> Result<(
     ctx.sync()?;
     for round in 0..20 {
         for to in 0..ctx.nprocs() {
-            ctx.put(&own, .., to, &all, ctx.pid() as usize)?;
+            ctx.put(&own, .., to, &all, ctx.pid())?;
         }
         if round == 10 && strikes_in("put") {
             strike(fault);
@@ -196,7 +196,7 @@ fn on_threads() {
 
 /// What a child does that was forked in the midst of a section.
 fn tries_to_go_on<'s, L: Lpf>(ctx: &mut Context<'s, L>, collectives: &mut Collectives<'s>) {
-    let error = collectives.allreduce_value(ctx, &Sum, 1_u32).unwrap_err();
+    let error = collectives.allreduce_value(ctx, &Sum, 1).unwrap_err();
     assert!(is_forked(&error), "{error}");
     let error = ctx.sync().unwrap_err();
     assert!(is_forked(&error), "{error}");
@@ -212,7 +212,7 @@ fn tries_to_go_on<'s, L: Lpf>(ctx: &mut Context<'s, L>, collectives: &mut Collec
 fn forks<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
     for round in 0..3 {
         let mut collectives = Collectives::new(ctx)?;
-        assert_eq!(collectives.allreduce_value(ctx, &Sum, 1_u32)?, SIZE);
+        assert_eq!(collectives.allreduce_value(ctx, &Sum, 1)?, SIZE);
         if ctx.pid() == 0 || ctx.pid() == GUILTY {
             match round {
                 0 => fork(|| {}),
@@ -224,7 +224,7 @@ fn forks<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<()> {
             }
         }
         for _ in 0..20 {
-            assert_eq!(collectives.allreduce_value(ctx, &Sum, 1_u32)?, SIZE);
+            assert_eq!(collectives.allreduce_value(ctx, &Sum, 1)?, SIZE);
             ctx.sync()?;
         }
     }

@@ -5,6 +5,8 @@
 //!
 //! [`arrival_pattern`]: crate::arrival_pattern
 
+use lpf_core::Pid;
+
 use super::member::Member;
 use super::reduce::Order;
 use super::vector::{Vector, input, output};
@@ -46,7 +48,7 @@ struct Segments<'a> {
 }
 
 /// A transfer, seen from one of its ends: who is at the other, and which segment it is. Kept as it is, or combined.
-type Transfer = (u32, u32, bool);
+type Transfer = (Pid, u32, bool);
 
 impl<'a> Segments<'a> {
     fn new(s: &'a mut Schedule, v: Vector, segments: usize, rounds: Rounds) -> Self {
@@ -76,15 +78,15 @@ impl<'a> Segments<'a> {
 
     fn send(&mut self, (to, segment, kept): Transfer, part: usize) {
         let from = self.held(segment, part);
-        self.s.send(to as usize, from, kept, 0);
+        self.s.send(to, from, kept, 0);
     }
 
     /// `left`: what comes is the left operand.
     fn receive(&mut self, (from, segment, kept): Transfer, part: usize, left: bool) {
         let (with, into) = (self.held(segment, part), output(self.part(segment, part)));
         match kept {
-            true => self.s.take(from as usize, into, 0),
-            false => self.s.fold(from as usize, with, into, left, 0),
+            true => self.s.take(from, into, 0),
+            false => self.s.fold(from, with, into, left, 0),
         }
         if part + 1 == self.parts {
             self.combined[segment as usize] = true;
@@ -114,7 +116,6 @@ fn clairvoyant(
     rounds: Rounds,
     schedule: impl FnOnce(&mut dyn FnMut(InRound)),
 ) {
-    let me = m.me as u32;
     let mut segments = Segments::new(s, v, segments as usize, rounds);
     let (mut now, mut sends, mut receives) = (None, None, None);
     let mut end = |sends: &mut Option<Transfer>, receives: &mut Option<Transfer>| {
@@ -127,10 +128,10 @@ fn clairvoyant(
             end(&mut sends, &mut receives);
         }
         now = Some(transfer.round);
-        if transfer.sender == me {
+        if transfer.sender == m.me {
             sends = Some((transfer.receiver, transfer.segment, transfer.overwrites));
         }
-        if transfer.receiver == me {
+        if transfer.receiver == m.me {
             receives = Some((transfer.sender, transfer.segment, transfer.overwrites));
         }
     });
@@ -222,10 +223,10 @@ fn pairs_in_rounds(
         let (mut sends, mut receives, mut is_left) = (None, None, false);
         while let Some((_, pair @ [from, to], kept)) = hops.next_if(|&(of, ..)| of == round) {
             if from == m.me {
-                sends = Some((to as u32, 0, kept));
+                sends = Some((to, 0, kept));
             }
             if to == m.me {
-                (receives, is_left) = (Some((from as u32, 0, kept)), left(pair));
+                (receives, is_left) = (Some((from, 0, kept)), left(pair));
             }
         }
         if sends.is_some() || receives.is_some() || rounds != Rounds::Own {

@@ -422,7 +422,7 @@ const ROUNDS: [Rounds; 3] =
 fn clairvoyant_reductions_combine_everything_once() {
     for segments in [1, 2, 5, 64] {
         let write = |times: &[u64], rounds, s: &mut Schedule, m: Member, root: usize, v| {
-            let instance = Instance::new(segments, root as u32, 5, times.to_vec()).unwrap();
+            let instance = Instance::new(segments, root, 5, times.to_vec()).unwrap();
             reduce_clairvoyant(s, m, &instance, v, rounds);
         };
         by_arrival("clairvoyant", add, false, write);
@@ -500,7 +500,7 @@ fn trees_of_neighbours_combine_what_is_left_with_what_is_right_of_it() {
             );
             let v = Vector { bytes: 8 * (1 + order % 6), element: 8 };
             let rounds = ROUNDS[order / 3 % 3];
-            let pairs = || tree.pairs().iter().map(|pair| pair.map(|member| member as usize));
+            let pairs = || tree.pairs().iter().copied();
             let all = schedules(members, |s, m| reduce_pairs(s, m, pairs(), v, rounds));
             if rounds != Rounds::Own {
                 supersteps(&all);

@@ -7,6 +7,8 @@
 
 use std::collections::VecDeque;
 
+use lpf_core::Pid;
+
 /// An algorithm along a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Chain {
@@ -43,7 +45,7 @@ pub enum Step {
     /// Sends the value held of a segment to a process.
     Send {
         /// Its rank.
-        to: u32,
+        to: Pid,
         /// Which segment.
         segment: u32,
         /// Whether that is the result, which the receiver stores; else it combines.
@@ -52,7 +54,7 @@ pub enum Step {
     /// Receives a segment from a process.
     Receive {
         /// Its rank.
-        from: u32,
+        from: Pid,
         /// Which segment.
         segment: u32,
         /// Whether it is the result, and stored; else it is combined, as the left operand.
@@ -65,7 +67,7 @@ pub enum Step {
 pub struct Plan {
     chain: Chain,
     /// The rank at each place.
-    ranks: Vec<u32>,
+    ranks: Vec<Pid>,
     /// Segments that the process at each place reduces ahead.
     ahead: Vec<u32>,
     /// The place at which each segment begins.
@@ -77,15 +79,15 @@ impl Plan {
     /// the same at all processes. P log P.
     pub fn new(chain: Chain, tau: u64, arrivals: &[u64]) -> Self {
         let p = arrivals.len();
-        let mut ranks: Vec<u32> = (0..p as u32).collect();
+        let mut ranks: Vec<Pid> = (0..p).collect();
         if matches!(chain, Chain::SortedLinearTree | Chain::PreReducedRing) {
-            ranks.sort_unstable_by_key(|&rank| (arrivals[rank as usize], rank));
+            ranks.sort_unstable_by_key(|&rank| (arrivals[rank], rank));
         }
         let mut ahead = vec![0u32; p];
         if chain == Chain::PreReducedRing {
-            let last = ranks.last().map_or(0, |&rank| arrivals[rank as usize]);
+            let last = ranks.last().map_or(0, |&rank| arrivals[rank]);
             for place in (0..p.saturating_sub(1)).rev() {
-                let next = arrivals[ranks[place + 1] as usize];
+                let next = arrivals[ranks[place + 1]];
                 let needed = u128::from(ahead[place + 1] + 1) * u128::from(tau);
                 let is_time = u128::from(last - next) >= needed;
                 ahead[place] = ahead[place + 1] + u32::from(is_time);
@@ -108,7 +110,7 @@ impl Plan {
     }
 
     /// The rank at each place.
-    pub fn ranks(&self) -> &[u32] {
+    pub fn ranks(&self) -> &[Pid] {
         &self.ranks
     }
 
@@ -118,8 +120,8 @@ impl Plan {
     }
 
     /// Where a process is.
-    pub(crate) fn place_of(&self, rank: usize) -> usize {
-        self.ranks.iter().position(|&at| at as usize == rank).unwrap_or(0)
+    pub(crate) fn place_of(&self, rank: Pid) -> usize {
+        self.ranks.iter().position(|&at| at == rank).unwrap_or(0)
     }
 
     /// The steps of the process at a place, in their order.
@@ -248,7 +250,7 @@ impl Plan {
             .map(|(place, &rank)| Lane {
                 program: self.program(place),
                 at: 0,
-                now: arrivals[rank as usize],
+                now: arrivals[rank],
                 sent: Vec::new(),
                 come: 0,
                 free: 0,
@@ -280,7 +282,7 @@ impl Plan {
             }
         }
         let mut last = vec![0; p];
-        self.ranks.iter().zip(lanes).for_each(|(&rank, lane)| last[rank as usize] = lane.now);
+        self.ranks.iter().zip(lanes).for_each(|(&rank, lane)| last[rank] = lane.now);
         (last, hops)
     }
 }
@@ -302,9 +304,9 @@ struct Lane {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
     /// The sender.
-    pub from: u32,
+    pub from: Pid,
     /// The receiver.
-    pub to: u32,
+    pub to: Pid,
     /// Which segment.
     pub segment: u32,
     /// Whether it is the result, which is stored; else it is combined.

@@ -8,6 +8,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt;
 
+use lpf_core::Pid;
+
 /// The members that may be paired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Growth {
@@ -23,7 +25,7 @@ pub struct Pairing {
     pub(crate) members: usize,
     pub(crate) root: usize,
     pub(crate) growth: Growth,
-    pub(crate) pairs: Vec<[u32; 2]>,
+    pub(crate) pairs: Vec<[Pid; 2]>,
 }
 
 /// Why pairs are not a tree.
@@ -47,7 +49,7 @@ impl Pairing {
         growth: Growth,
         members: usize,
         root: usize,
-        pairs: Vec<[u32; 2]>,
+        pairs: Vec<[Pid; 2]>,
     ) -> Result<Self, NoTree> {
         if pairs.len() + 1 != members || root >= members {
             let text = format!(
@@ -58,11 +60,11 @@ impl Pairing {
         }
         let mut state = Pairs::new(growth, members, root);
         for &[from, to] in &pairs {
-            if !state.can_be(from as usize, to as usize) {
+            if !state.can_be(from, to) {
                 let text = format!("member {from} cannot send to member {to} here");
                 return Err(NoTree(text));
             }
-            state.join(from as usize, to as usize);
+            state.join(from, to);
         }
         Ok(Pairing { members, root, growth, pairs })
     }
@@ -84,7 +86,7 @@ impl Pairing {
         while let Some(Reverse((now, member))) = events.pop() {
             end = now;
             if let Some([from, to]) = state.idle(member) {
-                pairs.push([from as u32, to as u32]);
+                pairs.push([from, to]);
                 let takes = transfer(from, to).saturating_add(combine(to));
                 events.push(Reverse((now.saturating_add(takes), to)));
             }
@@ -93,13 +95,8 @@ impl Pairing {
     }
 
     /// Senders and receivers.
-    pub fn pairs(&self) -> &[[u32; 2]] {
+    pub fn pairs(&self) -> &[[Pid; 2]] {
         &self.pairs
-    }
-
-    /// The same, as schedules take them.
-    pub(crate) fn of_members(&self) -> impl Iterator<Item = [usize; 2]> + '_ {
-        self.pairs.iter().map(|pair| pair.map(|member| member as usize))
     }
 }
 
@@ -201,7 +198,7 @@ mod tests {
             let root = random.below(members as u64) as usize;
             let growth = BOTH[random.below(2) as usize];
             let mut state = Pairs::new(growth, members, root);
-            let mut pairs: Vec<[u32; 2]> = Vec::new();
+            let mut pairs: Vec<[Pid; 2]> = Vec::new();
             // Each member does what its pairs say, in their order, and is idle before each.
             let mut idle = vec![0; members];
             let mut steps = 0;
@@ -209,13 +206,13 @@ mod tests {
                 steps += 1;
                 assert!(steps < 10_000, "{growth:?} to {root}: stuck with {pairs:?}");
                 let member = random.below(members as u64) as usize;
-                let own = pairs.iter().filter(|pair| pair.contains(&(member as u32)));
-                let is_gone = own.clone().any(|pair| pair[0] == member as u32);
+                let own = pairs.iter().filter(|pair| pair.contains(&member));
+                let is_gone = own.clone().any(|pair| pair[0] == member);
                 if is_gone || idle[member] > own.count() {
                     continue;
                 }
                 idle[member] += 1;
-                pairs.extend(state.idle(member).map(|pair| pair.map(|member| member as u32)));
+                pairs.extend(state.idle(member));
             }
             assert_eq!(state.left(), 1);
             let tree = Pairing::new(growth, members, root, pairs);
@@ -225,7 +222,7 @@ mod tests {
 
     #[test]
     fn pairs_that_are_no_tree_are_refused() {
-        let of = |growth, root, pairs: &[[u32; 2]]| {
+        let of = |growth, root, pairs: &[[Pid; 2]]| {
             Pairing::new(growth, 3, root, pairs.to_vec()).map(|_| ()).map_err(|why| why.to_string())
         };
         assert_eq!(of(Growth::Any, 0, &[[2, 1], [1, 0]]), Ok(()));

@@ -5,7 +5,6 @@ mod oversubscription;
 
 use std::collections::VecDeque;
 
-use lpf_core::Pid;
 use lpf_core::machine::Machine;
 
 use crate::algorithms::{Member, Vector, log2_up};
@@ -27,7 +26,7 @@ pub(crate) fn most_segments(v: Vector) -> u32 {
 pub(crate) fn transfer_ns(machine: &Machine, members: usize, bytes: usize, kept: bool) -> u64 {
     let (h_bytes, combined_bytes) = (bytes as f64, if kept { 0.0 } else { bytes as f64 });
     let one = Supersteps { count: 1.0, h_bytes, messages: 1.0, combined_bytes };
-    (1e9 * one.seconds(machine, members as Pid)).max(1.0) as u64
+    (1e9 * one.seconds(machine, members)).max(1.0) as u64
 }
 
 /// The time of a segment, one of so many of a vector.
@@ -107,7 +106,7 @@ struct At {
 
 /// What each member has of a core: 1 but where they are known to be more than the cores.
 pub(crate) fn of_core(machine: &Machine, members: usize) -> f64 {
-    let cores = machine.cores().map_or(members, |cores| cores as usize);
+    let cores = machine.cores().unwrap_or(members);
     (cores as f64 / members.max(1) as f64).min(1.0)
 }
 
@@ -171,16 +170,9 @@ pub(crate) fn clairvoyant_ends_ns(
     let mut round: Vec<Transfer> = Vec::new();
     // What is sent in a round was there before it.
     let mut end = |round: &mut Vec<Transfer>| {
-        let issued: Vec<u64> =
-            round.iter().map(|one| model.received[one.sender as usize]).collect();
+        let issued: Vec<u64> = round.iter().map(|one| model.received[one.sender]).collect();
         for (one, issued) in round.drain(..).zip(issued) {
-            model.transfer(
-                issued,
-                one.sender as usize,
-                one.receiver as usize,
-                bytes,
-                one.overwrites,
-            );
+            model.transfer(issued, one.sender, one.receiver, bytes, one.overwrites);
         }
     };
     schedule(&mut |transfer| {

@@ -6,7 +6,7 @@ use lpf_core::{Context, Lpf, Result};
 use super::{Plan, RawOperator, caught, combining};
 use crate::algorithms::by_arrival::{Rounds, reduce_pairs};
 use crate::algorithms::{Member, Vector};
-use crate::arbiter::Arbiter;
+use crate::arbiter::{Answered, Arbiter, pair_word};
 use crate::arrival_pattern::pairing::{Growth, Pairing};
 use crate::collectives::Collectives;
 use crate::hash::mixed;
@@ -128,7 +128,7 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let v = Vector { bytes: len * element, element };
         let rounds = self.rounds(ctx)?;
-        let pairs = tree.pairs.iter().map(|&[from, to]| u64::from(from) << 32 | u64::from(to));
+        let pairs = tree.pairs.iter().copied().map(pair_word);
         let pattern = rounds.mixed_into(pairs.fold(1, mixed)).max(1);
         let what = Signature::new(Collective::Reduce, way(tree.growth), v.bytes, element);
         let operator = OperatorName(name);
@@ -142,7 +142,7 @@ impl<'s> Collectives<'s> {
                 plan,
                 combine,
                 |_, _| buffers,
-                |s, m, _, _| reduce_pairs(s, m, tree.of_members(), v, rounds),
+                |s, m, _, _| reduce_pairs(s, m, tree.pairs.iter().copied(), v, rounds),
             )
         }
     }
@@ -174,12 +174,12 @@ impl<'s> Collectives<'s> {
         let (mut input, mut nth, mut tree) = (x, 0, None);
         let done = loop {
             nth += 1;
-            let answered = match arbiter.next(&mut raw, (root, nth), (digest, v.bytes)) {
+            let answered = arbiter.next(&mut raw, (root, nth), (digest, v.bytes));
+            let Answered { pair, pairs } = match answered {
                 Ok(answered) => answered,
                 Err(error) => break Err(error),
             };
             schedule.clear();
-            let pair = answered.pair.map(|member| member as usize);
             reduce_pairs(&mut schedule, member, [pair].into_iter(), v, Rounds::Own);
             let buffers = Buffers { input, output: y };
             let mut call =
@@ -191,9 +191,9 @@ impl<'s> Collectives<'s> {
             }
             input = y;
             // The last pair of all is the root's.
-            let is_last = answered.pairs.len() + 1 == members;
-            if pair[0] == me || is_last && answered.pairs.last() == Some(&answered.pair) {
-                tree = Some(answered.pairs);
+            let is_last = pairs.len() + 1 == members;
+            if pair[0] == me || is_last && pairs.last() == Some(&pair) {
+                tree = Some(pairs);
                 break Ok(());
             }
         };

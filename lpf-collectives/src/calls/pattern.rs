@@ -1,6 +1,5 @@
 //! What a reduction by arrival is made of, and which one is taken where nobody names one.
 
-use lpf_core::Pid;
 use lpf_core::machine::Machine;
 
 use crate::algorithms::by_arrival::{
@@ -40,7 +39,7 @@ impl Pattern<'_> {
 
     fn instance(&self) -> Instance {
         let times = self.arrivals.times_ns().to_vec();
-        let instance = Instance::new(self.segments, self.root as u32, self.round_ns[0], times);
+        let instance = Instance::new(self.segments, self.root, self.round_ns[0], times);
         instance.expect("a root that is a member, and times of less than 2^62 ns")
     }
 
@@ -80,7 +79,7 @@ impl Pattern<'_> {
     }
 
     fn usual_ns(&self, usual: Supersteps) -> f64 {
-        1e9 * usual.seconds(&self.machine, self.members() as Pid)
+        1e9 * usual.seconds(&self.machine, self.members())
     }
 
     /// Whether the predicted dynamic tree is used, if that can be decided without comparing it with all others. It is
@@ -137,7 +136,7 @@ impl Pattern<'_> {
             ReduceByArrival::Binomial => Tree::Binomial,
             ReduceByArrival::Fibonacci => Tree::Fibonacci,
             ReduceByArrival::PredictedTree => {
-                return reduce_pairs(s, m, self.predicted_tree().0.of_members(), v, rounds);
+                return reduce_pairs(s, m, self.predicted_tree().0.pairs.into_iter(), v, rounds);
             }
         };
         reduce_tree(s, m, (tree, self.commutes), root, v, rounds);
@@ -172,7 +171,9 @@ impl Pattern<'_> {
             }
             ReduceByArrival::PredictedTree => {
                 let (tree, _) = self.predicted_tree();
-                self.ends_ns(|s, m| reduce_pairs(s, m, tree.of_members(), self.v, Rounds::Own))
+                self.ends_ns(|s, m| {
+                    reduce_pairs(s, m, tree.pairs.iter().copied(), self.v, Rounds::Own)
+                })
             }
             _ => self.ends_ns(|s, m| self.reduce(way, s, m, Rounds::Own)),
         };

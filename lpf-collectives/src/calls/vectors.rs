@@ -97,11 +97,11 @@ impl<'s> Collectives<'s> {
         got: Option<R>,
         bytes: usize,
     ) -> Result<R> {
-        let lacks = if got.is_some() { u64::MAX } else { u64::from(ctx.pid()) };
-        let first = self.allreduce_value(ctx, &MinAt, At::new(lacks, bytes as u64))?;
+        let lacks = if got.is_some() { usize::MAX } else { ctx.pid() };
+        let first = self.allreduce_value(ctx, &MinAt, At::new(lacks, bytes))?;
         match got {
-            Some(got) if first.value == u64::MAX => Ok(got),
-            _ => Err(refused(ctx, first.value as Pid, first.position as usize)),
+            Some(got) if first.value == usize::MAX => Ok(got),
+            _ => Err(refused(ctx, first.value, first.position)),
         }
     }
 
@@ -349,10 +349,10 @@ mod tests {
             let mut all = Collectives::new(ctx)?;
             for refused in 0..ctx.nprocs() {
                 let got = (ctx.pid() != refused).then_some(());
-                let bytes = 100 + ctx.pid() as usize;
+                let bytes = 100 + ctx.pid();
                 let error = all.at_all_or_none(ctx, got, bytes).expect_err("one was refused");
                 assert_eq!((error.kind(), error.process()), (Kind::Mitigable, Some(refused)));
-                let bytes = 100 + refused as usize;
+                let bytes = 100 + refused;
                 let what = "the vectors of a collective".into();
                 assert_eq!(*error.cause(), Cause::OutOfMemory { what, bytes });
                 assert_eq!(all.allgather_vec(ctx, &[ctx.pid()])?, [0, 1, 2]);

@@ -127,7 +127,7 @@ impl<B: Board> Watch<B> {
         let Some(closer) = &mut self.closer else { return Ok(false) };
         let of = |topic| -> Result<Vec<Option<Word>>> {
             let all = self.board.read_all(topic)?;
-            let word = |&member: &Pid| Word::from_bytes(&all.get(member as usize)?.as_ref()?.bytes);
+            let word = |&member: &Pid| Word::from_bytes(&all.get(member)?.as_ref()?.bytes);
             Ok(self.members.iter().map(word).collect())
         };
         // Asked first: who has asked has said what it says before.

@@ -45,10 +45,10 @@ fn carried_out(q: usize, schedule: impl FnOnce(&mut dyn FnMut(Transfer))) -> Vec
     let mut end = |round: &mut Vec<Transfer>| {
         let sent: Vec<Vec<f64>> = round
             .iter()
-            .map(|one| all[one.sender as usize][segment(one.segment as usize)].to_vec())
+            .map(|one| all[one.sender][segment(one.segment as usize)].to_vec())
             .collect();
         for (one, sent) in round.drain(..).zip(sent) {
-            let here = &mut all[one.receiver as usize][segment(one.segment as usize)];
+            let here = &mut all[one.receiver][segment(one.segment as usize)];
             for (here, sent) in here.iter_mut().zip(sent) {
                 *here = if one.overwrites { sent } else { *here + sent };
             }
@@ -82,7 +82,7 @@ case! {
             let arrivals = Estimates::new(&times, [1, 7, 100][pattern % 3]);
             let root = pattern % q;
             let instance =
-                Instance::new(SEGMENTS as u32, root as u32, ROUND_NS, arrivals.times_ns().to_vec());
+                Instance::new(SEGMENTS as u32, root, ROUND_NS, arrivals.times_ns().to_vec());
             let instance = instance.expect("a pattern");
             let reduced = carried_out(q, |each| Scheduler::Linear.schedule(&instance, each));
             let spread = carried_out(q, |each| to_all(&instance, each));
@@ -157,8 +157,8 @@ fn summed_up(way: ReduceByArrival, root: usize, times: &[u64]) -> Vec<f64> {
     let (tree, _) = Pairing::of_times(Growth::Any, root, times, |_, _| PAIR_NS, |_| 0);
     let mut sums: Vec<Vec<f64>> = (0..q).map(own).collect();
     for &[from, to] in tree.pairs() {
-        let more = std::mem::take(&mut sums[from as usize]);
-        sums[to as usize].iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        let more = std::mem::take(&mut sums[from]);
+        sums[to].iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
     }
     sums.swap_remove(root)
 }

@@ -215,7 +215,7 @@ impl Call {
         let (me, q, len) = (c.me(), c.len(), self.len);
         let root = self.root % q;
         let members: Vec<Pid> = c.members().to_vec();
-        let own = |member: usize, nth: usize| T::of(word(members[member] as usize, self.salt, nth));
+        let own = |member: usize, nth: usize| T::of(word(members[member], self.salt, nth));
         let fold = |first: usize, end: usize, nth: usize| {
             let operands = (first..end).map(|member| own(member, nth));
             operands.reduce(|a, b| T::Op::default().combine(a, b))
@@ -268,7 +268,7 @@ impl Call {
         y.fill(ctx, before);
         self.what.prefer(c.preferences_mut(), self.way);
         // Some of the calls of a whole context are made in full supersteps.
-        let full = self.salt % 4 == 3 && q == ctx.nprocs() as usize;
+        let full = self.salt % 4 == 3 && q == ctx.nprocs();
         c.preferences_mut().mode = full.then_some(Mode::Full);
         let times: Vec<u64> = (0..q).map(|member| self.arrival(member)).collect();
         let arrivals = Estimates::new(&times, 1 + self.salt as u64 % 3);

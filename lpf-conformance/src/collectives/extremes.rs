@@ -68,7 +68,7 @@ fn extreme(all: &[f64], greatest: bool) -> f64 {
 }
 
 /// The lowest position of what is extreme.
-fn extreme_at(all: &[f64], positions: &[u64], greatest: bool) -> At<f64> {
+fn extreme_at(all: &[f64], positions: &[usize], greatest: bool) -> At<f64> {
     let extreme = extreme(all, greatest);
     let is_equal = |x: f64| x.to_bits() == extreme.to_bits() || x.is_nan() && extreme.is_nan();
     let equal = all.iter().zip(positions).filter(|&(&x, _)| is_equal(x));
@@ -190,8 +190,8 @@ case! {
         by_every_algorithm(ctx, &mut c, &Max, (&mut x, &mut y), &columns)?;
 
         // Positions that a float of the value's length would round, and of which some are equal.
-        let position = |member: usize, column: usize| (1 << 24) + 1 + ((member * 5 + column) % 7 / 2) as u64;
-        let positions = |members: Range<usize>, column: usize| -> Vec<u64> {
+        let position = |member: usize, column: usize| (1 << 24) + 1 + (member * 5 + column) % 7 / 2;
+        let positions = |members: Range<usize>, column: usize| -> Vec<usize> {
             members.map(|member| position(member, column)).collect()
         };
         // Members of one position have one value there, so that the result's bits are known.
@@ -217,7 +217,7 @@ case! {
     /// The same of shorter values: a position keeps all its bits beside them.
     pub fn positions_of_short_values_are_exact both_ways [2, 3] |ctx| {
         let mut c = world(ctx, 2, 0)?;
-        let (me, q) = (c.me() as u64, c.len() as u64);
+        let (me, q) = (c.me(), c.len());
         let far = (1 << 53) + 1;
         let least = c.allreduce_value(ctx, &MinAt, At::new(1f32, far + me))?;
         assert_eq!(least, At::new(1.0, far));

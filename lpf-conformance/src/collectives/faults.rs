@@ -166,7 +166,7 @@ fn series<L: Lpf>(
         }
         let (way, local) = (salt % what.ways(), [false; 2]);
         let start = Instant::now();
-        let call = Call { what, way, root: guilty as usize, len: 40, at: [0; 2], local, salt };
+        let call = Call { what, way, root: guilty, len: 40, at: [0; 2], local, salt };
         if let Err(error) = call.make(ctx, &mut c, &mut room) {
             return Ok(Some((error, start.elapsed())));
         }

@@ -47,7 +47,7 @@ case! {
             let mut half = all.split(ctx, Some(ctx.pid() % 2))?.expect("a colour was named");
             let (x, mut y) = (ctx.local::<u64>(3000)?, ctx.local::<u64>(3000)?);
             all.allreduce(ctx, &Sum, &x, &mut y)?;
-            assert_eq!(all.allreduce_value(ctx, &Sum, round)?, round * u64::from(ctx.nprocs()));
+            assert_eq!(all.allreduce_value(ctx, &Sum, round)?, round * ctx.nprocs() as u64);
             half.broadcast(ctx, 0, &mut y)?;
             // Half of the processes drop the group last.
             if ctx.pid().is_multiple_of(2) {
@@ -69,10 +69,10 @@ case! {
         let mut c = world(ctx, SLOTS, 0)?;
         let mut room = Room::new(ctx, MOST)?;
         let (me, p) = (ctx.pid(), ctx.nprocs());
-        let colourings: [fn(Pid) -> Option<u32>; 7] = [
+        let colourings: [fn(Pid) -> Option<usize>; 7] = [
             |_| Some(0),
             |pid| Some(pid),
-            |pid| Some(u32::MAX - pid % 2),
+            |pid| Some(usize::MAX - 1 - pid % 2),
             |pid| (pid % 3 != 1).then_some(pid / 3),
             |_| None,
             |pid| (pid == 0).then_some(9),
@@ -97,9 +97,9 @@ case! {
                 (0..count).any(|nth| place == first + nth * stride)
             };
             let group = c.strided(ctx, first, stride, count)?;
-            assert_eq!(group.is_some(), is_in(me as usize), "{first}, {stride}, {count}");
+            assert_eq!(group.is_some(), is_in(me), "{first}, {stride}, {count}");
             if let Some(mut group) = group {
-                let members: Vec<Pid> = (0..p).filter(|&pid| is_in(pid as usize)).collect();
+                let members: Vec<Pid> = (0..p).filter(|&pid| is_in(pid)).collect();
                 is_of(&group, &members, me);
                 any_call(ctx, &mut group, &mut room, first + 5)?;
             }
@@ -121,7 +121,7 @@ case! {
             let (half, me) = (last.len().div_ceil(2), last.me());
             let members: Vec<Pid> = last.members().to_vec();
             let (lower, upper) = members.split_at(half);
-            let mut group = last.split(ctx, Some(u32::from(me >= half)))?.expect("a colour");
+            let mut group = last.split(ctx, Some(usize::from(me >= half)))?.expect("a colour");
             is_of(&group, if me < half { lower } else { upper }, ctx.pid());
             assert_eq!(group.preferences_mut().broadcast, Some(lpf_collectives::Broadcast::Binomial));
             all.push(group);
@@ -158,7 +158,7 @@ case! {
         if me == 0 {
             std::thread::sleep(Duration::from_millis(1500));
             let done = board.read_all(Topic(1))?;
-            let late: Vec<Pid> = (2..p).filter(|&pid| done[pid as usize].is_none()).collect();
+            let late: Vec<Pid> = (2..p).filter(|&pid| done[pid].is_none()).collect();
             assert!(late.is_empty(), "processes {late:?} waited for another row");
         }
         for salt in 0..2 * What::ALL.len() {
@@ -189,11 +189,11 @@ case! {
             let colour = match round % 4 {
                 0 => Some(0),
                 1 => Some(me % 2),
-                2 => (me + round as u32).is_multiple_of(2).then_some(1),
+                2 => (me + round).is_multiple_of(2).then_some(1),
                 _ => Some(me / 2),
             };
             let Some(mut group) = c.split(ctx, colour)? else { continue };
-            if word(me as usize, 1, round).is_multiple_of(7) {
+            if word(me, 1, round).is_multiple_of(7) {
                 std::thread::sleep(Duration::from_micros(200));
             }
             for salt in 0..round % 3 {
@@ -226,7 +226,7 @@ case! {
         let mut pair = c.split(ctx, (me < 2).then_some(0))?;
         for round in 0..3 {
             is_full(c.split(ctx, (me < 3).then_some(5)), &[0, 1]);
-            is_full(c.split(ctx, Some(u32::from(me > 2))), &[0, 1]);
+            is_full(c.split(ctx, Some(usize::from(me > 2))), &[0, 1]);
             any_call(ctx, &mut c, &mut room, round)?;
             pair.iter_mut().try_for_each(|pair| any_call(ctx, pair, &mut room, round))?;
             // What fits can be made, also by those who had room for what could not be.
@@ -238,7 +238,7 @@ case! {
         drop(pair);
         let three = c.split(ctx, (me < 3).then_some(5))?;
         if let Some(mut three) = three {
-            assert_eq!(three.allreduce_value(ctx, &Sum, u64::from(me))?, 3);
+            assert_eq!(three.allreduce_value(ctx, &Sum, me as u64)?, 3);
         }
         ctx.sync()?;
     }
@@ -254,15 +254,15 @@ case! {
         let mut row = c.split(ctx, Some(me / 2))?.expect("a colour");
         let mut column = c.split(ctx, Some(me % 2))?.expect("a colour");
         for round in 0..12 {
-            for nth in 0..word((me / 2) as usize, 4, round) as usize % 4 {
+            for nth in 0..word(me / 2, 4, round) as usize % 4 {
                 any_call(ctx, &mut row, &mut room, round + 5 * nth)?;
             }
-            for nth in 0..word((me % 2) as usize, 5, round) as usize % 4 {
+            for nth in 0..word(me % 2, 5, round) as usize % 4 {
                 any_call(ctx, &mut column, &mut room, round + 3 * nth)?;
             }
             if round % 4 == 3 {
-                let all = u64::from(ctx.nprocs()) - 1;
-                assert_eq!(c.allreduce_value(ctx, &Max, u64::from(me))?, all);
+                let all = ctx.nprocs() as u64 - 1;
+                assert_eq!(c.allreduce_value(ctx, &Max, me as u64)?, all);
             }
         }
         ctx.sync()?;

@@ -202,10 +202,12 @@ case! {
             assert!(error.is_mitigable(), "{settings:?}: {error}");
         }
         // Some networks have a limit of their own.
-        let too_many = Settings { group_members: u32::MAX, ..usual };
+        let too_many = Settings { group_members: usize::MAX, ..usual };
         let error = Collectives::with(ctx, too_many).expect_err("nobody has room for as many");
         assert!(error.is_misuse() || error.is_mitigable(), "{error}");
         let mut c = Collectives::new(ctx)?;
+        let error = c.split(ctx, Some(usize::MAX)).expect_err("no colour");
+        assert!(error.is_misuse(), "{error}");
         let sum = c.allreduce_value(ctx, &Sum, 1)?;
         assert_eq!(sum, ctx.nprocs());
         ctx.sync()?;

@@ -87,7 +87,7 @@ case! {
     pub fn members_are_told_the_same_whatever_they_do both_ways [1, 2, 3, 5] |ctx| {
         let mut c = world(ctx, 2, 0)?;
         let me = c.me();
-        let mut half = c.split(ctx, Some(me as u32 % 2))?.expect("a colour");
+        let mut half = c.split(ctx, Some(me % 2))?.expect("a colour");
         let mut monitors = [Monitor::new(ctx, &mut c)?, Monitor::new(ctx, &mut c)?];
         let mut part = Monitor::new(ctx, &mut half)?;
         let (x, mut y) = (ctx.local::<u64>(3)?, ctx.local::<u64>(3)?);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lpf_collectives::*;
-use lpf_core::{Context, Lpf, Result};
+use lpf_core::{Context, Lpf, Pid, Result};
 
 use super::calls::{Call, What};
 use super::elements::{Compose, word};
@@ -30,7 +30,7 @@ case! {
     pub fn operands_keep_the_order_of_their_members both_ways [1, 2, 3, 5, 6, 8] |ctx| {
         let mut c = world(ctx, SLOTS, 0)?;
         let last = c.me() + 1 == c.len();
-        let mut some = c.split(ctx, Some(u32::from(c.me() > 0 && !last)))?.expect("a colour");
+        let mut some = c.split(ctx, Some(usize::from(c.me() > 0 && !last)))?.expect("a colour");
         let mut room = Room::<[u64; 2]>::new(ctx, 160)?;
         let mut salt = 0;
         for what in REDUCTIONS.into_iter().chain(BY_ARRIVAL) {
@@ -48,12 +48,12 @@ case! {
             }
         }
         // A single element, and what the first member gets of an exscan.
-        let own = [u64::from(ctx.pid()) + 2, 1];
-        let all = (0..ctx.nprocs()).map(|pid| [u64::from(pid) + 2, 1]);
+        let own = [ctx.pid() as u64 + 2, 1];
+        let all = (0..ctx.nprocs()).map(|pid| [pid as u64 + 2, 1]);
         let composed = all.reduce(|a, b| Compose.combine(a, b)).expect("somebody");
         assert_eq!(c.allreduce_value(ctx, &Compose, own)?, composed);
-        let all = (0..ctx.nprocs()).map(|pid| [u64::from(pid) + 2, 1]);
-        let up_to = |end: u32| all.clone().take(end as usize).fold([1, 0], |a, b| Compose.combine(a, b));
+        let all = (0..ctx.nprocs()).map(|pid| [pid as u64 + 2, 1]);
+        let up_to = |end: Pid| all.clone().take(end).fold([1, 0], |a, b| Compose.combine(a, b));
         assert_eq!(c.scan_value(ctx, &Compose, own)?, up_to(ctx.pid() + 1));
         assert_eq!(c.exscan_value(ctx, &Compose, own)?, up_to(ctx.pid()));
         ctx.sync()?;
@@ -139,13 +139,13 @@ case! {
         let (p, me) = (ctx.nprocs(), ctx.pid());
         let (mut x, mut y) = (ctx.local::<At<i32>>(30)?, ctx.local::<At<i32>>(30)?);
         // Two members have the least value of element `nth`, and others the greatest; positions go down.
-        let own = |me: u32, nth: usize| {
-            let value = match (me + nth as u32) % p.max(3) {
+        let own = |me: Pid, nth: usize| {
+            let value = match (me + nth) % p.max(3) {
                 0 | 1 => -5,
                 2 => 6,
-                _ => 6 * ((me + nth as u32) % 2) as i32,
+                _ => 6 * ((me + nth) % 2) as i32,
             };
-            At::new(value, u64::from(p - me))
+            At::new(value, p - me)
         };
         ctx.write(&mut x).iter_mut().enumerate().for_each(|(nth, x)| *x = own(me, nth));
         for way in Allreduce::ALL {
@@ -161,7 +161,7 @@ case! {
                 assert_eq!(Some(*y), most, "{way}, element {nth}");
             }
         }
-        let own = At::new(2.5, u64::from(p - me));
+        let own = At::new(2.5, p - me);
         assert_eq!(c.allreduce_value(ctx, &MinAt, own)?, At::new(2.5, 1));
         ctx.sync()?;
     }
@@ -201,13 +201,13 @@ case! {
     /// The built-in operators on arrays and pairs, and pairs of operators, nested.
     pub fn arrays_and_pairs_are_combined_element_by_element both_ways [1, 2, 5] |ctx| {
         let mut c = world(ctx, 0, 0)?;
-        let (me, q) = (c.me() as u64, c.len() as u64);
+        let (me, q) = (c.me(), c.len());
         let sum = q * (q - 1) / 2;
         assert_eq!(c.allreduce_value(ctx, &Sum, [me, 1])?, [sum, q]);
         assert_eq!(c.allreduce_value(ctx, &Max, [-(me as f64), me as f64])?, [0.0, (q - 1) as f64]);
         assert_eq!(c.allreduce_value(ctx, &Xor, [[me, me], [0, 7 * me]])?[1][0], 0);
         assert_eq!(c.scan_value(ctx, &Sum, [1, me])?, [me + 1, me * (me + 1) / 2]);
-        let before = if me == 0 { [u64::MAX; 2] } else { [0, 5] };
+        let before = if me == 0 { [usize::MAX; 2] } else { [0, 5] };
         assert_eq!(c.exscan_value(ctx, &Min, [me, 5])?, before);
         let least = c.allreduce_value(ctx, &MinAt, [At::new(1.5, me), At::new(-(me as f64), me)])?;
         assert_eq!(least, [At::new(1.5, 0), At::new(1.0 - q as f64, q - 1)]);

@@ -23,8 +23,8 @@ case! {
     pub fn requests_stay_pending_across_collectives both_ways [2, 4] |ctx| {
         let mut c = world(ctx, SLOTS + 3, 4)?;
         let mut room = Room::<u64>::new(ctx, 40)?;
-        let (mut x, y) = (ctx.area::<u32>(1)?, ctx.area::<u32>(1)?);
-        let z = ctx.local::<u32>(1)?;
+        let (mut x, y) = (ctx.area::<usize>(1)?, ctx.area::<usize>(1)?);
+        let z = ctx.local::<usize>(1)?;
         ctx.sync()?;
         let (me, p) = (ctx.pid(), ctx.nprocs());
         let (next, left) = ((me + 1) % p, (me + p - 1) % p);
@@ -35,7 +35,7 @@ case! {
             ctx.get(next, &x, .., &z, 0)?;
             let superstep = ctx.superstep();
             for nth in 0..3 {
-                call(4 * (3 * round as usize + nth)).make(ctx, &mut c, &mut room)?;
+                call(4 * (3 * round + nth)).make(ctx, &mut c, &mut room)?;
                 assert_eq!((ctx.read(&y)[0], ctx.read(&z)[0]), before, "done too early");
             }
             if round % 5 == 0 {
@@ -58,7 +58,7 @@ case! {
     pub fn requests_stay_pending_when_a_library_calls_collectives both_ways [2, 3] |ctx| {
         let mut c = world(ctx, SLOTS + 3, 4)?;
         let mut room = Room::<u64>::new(ctx, 40)?;
-        let (mut x, y, z) = (ctx.area::<u32>(1)?, ctx.area::<u32>(1)?, ctx.area::<u32>(1)?);
+        let (mut x, y, z) = (ctx.area::<usize>(1)?, ctx.area::<usize>(1)?, ctx.area::<usize>(1)?);
         ctx.sync()?;
         let (me, p) = (ctx.pid(), ctx.nprocs());
         let (next, left) = ((me + 1) % p, (me + p - 1) % p);
@@ -69,7 +69,7 @@ case! {
             ctx.suspended(|ctx| {
                 ctx.put(&x, .., next, &z, 0)?;
                 for nth in 0..3 {
-                    call(4 * (3 * round as usize + nth)).make(ctx, &mut c, &mut room)?;
+                    call(4 * (3 * round + nth)).make(ctx, &mut c, &mut room)?;
                     assert_eq!((ctx.read(&y)[0], ctx.read(&z)[0]), before, "done too early");
                 }
                 ctx.sync()?;
@@ -106,14 +106,14 @@ case! {
             assert!(ctx.open::<u8>(inbox, 0, next, 0).expect_err("not in force").is_misuse());
         }
         ctx.sync()?;
-        ctx.write(&mut x)[0] = u64::from(me);
+        ctx.write(&mut x)[0] = me as u64;
         let _one_more = ctx.local::<u8>(1)?;
         for _ in 0..15 {
             ctx.put(&x, .., next, &late, 0)?;
         }
         call(7).make(ctx, &mut c, &mut room)?;
         ctx.sync()?;
-        assert_eq!(ctx.read(&late), [u64::from((me + p - 1) % p)]);
+        assert_eq!(ctx.read(&late), [((me + p - 1) % p) as u64]);
     }
 }
 
@@ -153,14 +153,14 @@ case! {
     /// message is taken for another call's.
     pub fn thousands_back_to_back_with_a_slow_member both_ways [2, 4, 8] |ctx| {
         let mut c = world(ctx, 1, 0)?;
-        let (p, q) = (u64::from(ctx.nprocs()), c.len());
+        let (p, q) = (ctx.nprocs() as u64, c.len());
         let calls: u64 = match p { 8 => 200, 4 => 1000, _ => 3000 };
         let mut x = ctx.local::<u64>(3)?;
         for call in 0..calls {
             if call % 64 == 9 && ctx.pid() == 1 {
                 std::thread::sleep(Duration::from_micros(500));
             }
-            let own = call * call + u64::from(ctx.pid());
+            let own = call * call + ctx.pid() as u64;
             let sum = c.allreduce_value(ctx, &Sum, own)?;
             assert_eq!(sum, p * call * call + p * (p - 1) / 2, "call {call}");
             let root = (call % p) as usize;

@@ -60,7 +60,7 @@ impl Step {
                 words.extend([1, group as u64, u64::from_le_bytes(colours)]);
             }
             Step::Drop { group } => words.extend([2, group as u64]),
-            Step::Late { process, micros } => words.extend([3, u64::from(process), micros]),
+            Step::Late { process, micros } => words.extend([3, process as u64, micros]),
             Step::Put => words.push(4),
             Step::Sync => words.push(5),
         }
@@ -78,7 +78,7 @@ impl Step {
             }
             1 => Step::Split { group: next(), colours: (next() as u64).to_le_bytes() },
             2 => Step::Drop { group: next() },
-            3 => Step::Late { process: next() as Pid, micros: next() as u64 },
+            3 => Step::Late { process: next(), micros: next() as u64 },
             4 => Step::Put,
             _ => Step::Sync,
         }
@@ -88,7 +88,7 @@ impl Step {
 impl Sequence {
     fn to_bytes(&self) -> Vec<u8> {
         let Sequence { procs, cell_bytes, window, scratch_bytes, ref steps } = *self;
-        let mut words = vec![u64::from(procs), cell_bytes as u64, u64::from(window)];
+        let mut words = vec![procs as u64, cell_bytes as u64, u64::from(window)];
         words.extend([scratch_bytes as u64, steps.len() as u64]);
         steps.iter().for_each(|step| step.words(&mut words));
         to_bytes(&words)
@@ -122,7 +122,7 @@ fn steps() -> impl Strategy<Value = Step> {
         12 => calls(),
         3 => (0usize..16, colours).prop_map(|(group, colours)| Step::Split { group, colours }),
         2 => (0usize..16).prop_map(|group| Step::Drop { group }),
-        1 => (0u32..8, 0u64..2000).prop_map(|(process, micros)| Step::Late { process, micros }),
+        1 => (0..8_usize, 0u64..2000).prop_map(|(process, micros)| Step::Late { process, micros }),
         1 => Just(Step::Put),
         1 => Just(Step::Sync),
     ]
@@ -132,7 +132,7 @@ fn sequences() -> impl Strategy<Value = Sequence> {
     let cells = prop_oneof![Just(64usize), Just(100), Just(512), Just(4096), Just(8192)];
     let scratch = prop_oneof![Just(0usize), Just(1000), Just(1 << 16)];
     let steps = prop::collection::vec(steps(), 0..80);
-    (1u32..9, cells, 2u32..6, scratch, steps).prop_map(
+    (1..9_usize, cells, 2u32..6, scratch, steps).prop_map(
         |(procs, cell_bytes, window, scratch_bytes, steps)| Sequence {
             procs,
             cell_bytes,
@@ -167,17 +167,17 @@ fn random_sequence<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<(
     ctx.resize(ELEMENTS * SLOTS + 2, 2 * sequence.steps.len())?;
     let Sequence { cell_bytes, window, scratch_bytes, .. } = sequence;
     // Blocks of rings may have gaps between them.
-    let group_members = (2 * GROUPS as Pid + 2) * p;
+    let group_members = (2 * GROUPS + 2) * p;
     let settings = Settings { cell_bytes, window, scratch_bytes, group_members };
     let whole = Collectives::with(ctx, settings)?;
-    let most = p as usize * LONGEST;
+    let most = p * LONGEST;
     let mut bytes = Room::<u8>::new(ctx, most)?;
     let mut words = Room::<u64>::new(ctx, most)?;
     let mut maps = Room::<[u64; 2]>::new(ctx, most)?;
     let mut counted = Room::<[u32; 3]>::new(ctx, most)?;
     let (mut own, left) = (ctx.local::<u64>(1)?, ctx.area::<u64>(1)?);
     ctx.sync()?;
-    ctx.write(&mut own)[0] = u64::from(me);
+    ctx.write(&mut own)[0] = me as u64;
     let (mut told, mut pending) = (0, false);
     let mut groups = Groups { all: vec![Some(whole)], is_live: vec![true] };
     for step in sequence.steps {
@@ -209,7 +209,7 @@ fn random_sequence<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<(
             }
             Step::Sync => {
                 ctx.sync()?;
-                told = if pending { u64::from((me + p - 1) % p) } else { told };
+                told = if pending { ((me + p - 1) % p) as u64 } else { told };
             }
         }
         assert_eq!(ctx.read(&left)[0], told, "after {step:?}");
@@ -229,8 +229,8 @@ fn split<'s, L: Lpf>(
     }
     let Some(group) = groups.live(group) else { return Ok(()) };
     let colour = |pid: Pid| {
-        let colour = colours[pid as usize % 8];
-        (colour > 0).then_some(u32::from(colour))
+        let colour = colours[pid % 8];
+        (colour > 0).then_some(usize::from(colour))
     };
     let own = colour(ctx.pid());
     let part = match &mut groups.all[group] {

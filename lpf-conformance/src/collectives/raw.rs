@@ -22,7 +22,7 @@ fn add(left: *const u8, right: *const u8, into: *mut u8, bytes: usize) {
 
 /// What this member has, other bytes in each call.
 fn fill<'s, L: Lpf>(ctx: &mut Context<'s, L>, x: &mut Area<'s, u8>, salt: usize) {
-    let me = ctx.pid() as usize;
+    let me = ctx.pid();
     for (at, byte) in ctx.write(x).iter_mut().enumerate() {
         *byte = (at * 7 + me * 31 + salt * 13) as u8;
     }

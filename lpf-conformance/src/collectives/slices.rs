@@ -104,7 +104,7 @@ case! {
     /// the collectives grows.
     pub fn slices_leave_requests_and_slots_alone both_ways [2, 3] |ctx| {
         let mut c = world(ctx, 3, 2)?;
-        let (mut x, y) = (ctx.area::<u32>(1)?, ctx.area::<u32>(1)?);
+        let (mut x, y) = (ctx.area::<usize>(1)?, ctx.area::<usize>(1)?);
         ctx.sync()?;
         let (me, p) = (ctx.pid(), ctx.nprocs());
         let (next, left) = ((me + 1) % p, (me + p - 1) % p);
@@ -112,11 +112,11 @@ case! {
             ctx.write(&mut x)[0] = 100 * round + me;
             let before = ctx.read(&y)[0];
             ctx.put(&x, .., next, &y, 0)?;
-            let late = ctx.area::<u32>(1)?;
-            slices::<_, u64>(ctx, &mut c, round as usize)?;
-            let parts = vec![vec![me; 3000 * round as usize]; p as usize];
+            let late = ctx.area::<usize>(1)?;
+            slices::<_, u64>(ctx, &mut c, round)?;
+            let parts = vec![vec![me; 3000 * round]; p];
             let received = c.exchange(ctx, &parts)?;
-            assert_eq!(received[left as usize], vec![left; 3000 * round as usize]);
+            assert_eq!(received[left], vec![left; 3000 * round]);
             assert_eq!(ctx.read(&y)[0], before, "done too early");
             assert!(ctx.local::<u8>(1).expect_err("no slot is left").is_misuse());
             assert!(ctx.put(&x, .., next, &late, 0).expect_err("not in force").is_misuse());

@@ -68,7 +68,7 @@ case! {
     /// part, by members that come at any time.
     pub fn trees_that_grow_give_what_a_sequential_program_gives both_ways [1, 2, 3, 5, 8] |ctx| {
         let mut c = world(ctx, 2, 0)?;
-        let mut part = c.split(ctx, Some(u32::from(c.me() % 3 == 1)))?.expect("a colour");
+        let mut part = c.split(ctx, Some(usize::from(c.me() % 3 == 1)))?.expect("a colour");
         let mut both = [arbiters(ctx, &mut c)?, arbiters(ctx, &mut part)?];
         for call in 0..24 {
             let len = [1, 7, 300, 6000, 0][call % 5];
@@ -324,7 +324,7 @@ case! {
     pub fn misuse_of_trees_is_found_at_the_call both_ways [2, 3] |ctx| {
         let mut c = world(ctx, 4, 0)?;
         let q = c.len();
-        let mut alone = c.split(ctx, Some(c.me() as u32))?.expect("a colour");
+        let mut alone = c.split(ctx, Some(c.me()))?.expect("a colour");
         let any = Growth::Any;
         let mut arbiters = [Arbiter::new(ctx, &mut c, any)?, Arbiter::new(ctx, &mut alone, any)?];
         let (x, mut y) = (ctx.local::<u64>(4)?, ctx.local::<u64>(4)?);
@@ -343,10 +343,10 @@ case! {
         let short = (&mut y, ..3);
         let error = c.reduce_as_they_come(ctx, &mut arbiters[0], 0, &Sum, &x, short).err();
         refused(error, "where this call needs exactly 4");
-        let star = (1..=q as u32).map(|member| [member, 0]).collect();
+        let star = (1..=q).map(|member| [member, 0]).collect();
         let large = Pairing::new(any, q + 1, 0, star).expect("a star");
         refused(c.reduce_by_pairing(ctx, &large, &Sum, &x, &mut y).err(), "members");
-        let star = (1..q as u32).map(|member| [member, 0]).collect();
+        let star = (1..q).map(|member| [member, 0]).collect();
         let star = Pairing::new(any, q, 0, star).expect("a star");
         let op = <[u64; 2] as Element>::Op::default();
         refused(c.reduce_by_pairing(ctx, &star, &op, &maps, &mut to).err(), "neighbours");

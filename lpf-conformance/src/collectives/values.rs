@@ -167,9 +167,9 @@ case! {
     pub fn handles_and_ranges_name_the_same_elements both_ways [1, 2, 3] |ctx| {
         use std::ops::Bound::{Excluded, Included};
         let mut c = world(ctx, 4, 0)?;
-        let (mut x, mut y) = (ctx.area::<u32>(12)?, ctx.local::<u32>(12)?);
+        let (mut x, mut y) = (ctx.area::<usize>(12)?, ctx.local::<usize>(12)?);
         ctx.sync()?;
-        let (p, own) = (c.len() as u32, ctx.pid());
+        let (p, own) = (c.len(), ctx.pid());
         // The sum of 3..9 of one handle in 2..8 of the other; anything else stays as it is.
         macro_rules! sums {
             ($($from:expr, $to:expr;)*) => {$(
@@ -189,7 +189,7 @@ case! {
             3..=8, 2..=7;
             (Excluded(2), Excluded(9)), (Excluded(1), Included(7));
         }
-        let whole: Vec<u32> = (0..12).map(|at| p * 100 * at + p * (p - 1) / 2).collect();
+        let whole: Vec<usize> = (0..12).map(|at| p * 100 * at + p * (p - 1) / 2).collect();
         for (to_local, open) in [(false, false), (false, true), (true, false), (true, true)] {
             fill(ctx.write(&mut x), own);
             fill(ctx.write(&mut y), own);
@@ -216,14 +216,14 @@ case! {
     }
 }
 
-fn fill(x: &mut [u32], own: Pid) {
+fn fill(x: &mut [usize], own: Pid) {
     x.iter_mut().zip(0..).for_each(|(x, at)| *x = 100 * at + own);
 }
 
 /// Asserts that a range holds the sums of what is one element further on, and that the rest is as before.
-fn is_sum(y: &[u32], p: Pid, range: std::ops::Range<usize>, before: &[u32]) {
+fn is_sum(y: &[usize], p: Pid, range: std::ops::Range<usize>, before: &[usize]) {
     for (at, &got) in y.iter().enumerate() {
-        let sum = p * 100 * (at as u32 + 1) + p * (p - 1) / 2;
+        let sum = p * 100 * (at + 1) + p * (p - 1) / 2;
         assert_eq!(got, if range.contains(&at) { sum } else { before[at] }, "element {at}");
     }
 }

@@ -23,14 +23,14 @@ case! {
     /// and from each process.
     pub fn areas_of_alloc_are_ready everywhere [1, 2, 4] |ctx| {
         let (me, p) = (ctx.pid(), ctx.nprocs());
-        let (mut own, all) = ctx.alloc((1, p as usize))?;
+        let (mut own, all) = ctx.alloc((1, p))?;
         assert_eq!(ctx.superstep(), 2);
         ctx.write(&mut own)[0] = 7 + me;
         for to in 0..p {
-            ctx.put(&own, .., to, &all, me as usize)?;
+            ctx.put(&own, .., to, &all, me)?;
         }
         ctx.sync()?;
-        let expected: Vec<u32> = (7..7 + p).collect();
+        let expected: Vec<usize> = (7..7 + p).collect();
         assert_eq!(ctx.read(&all), expected);
 
         let [mut x, y]: [Area<'_, u64>; 2] = ctx.alloc([3, 3])?;
@@ -47,13 +47,13 @@ case! {
     pub fn alloc_leaves_pending_what_is_pending everywhere [1, 2, 3] |ctx| {
         room(ctx, 3, 2)?;
         let (me, p) = (ctx.pid(), ctx.nprocs());
-        let (mut x, y) = (ctx.area::<u32>(1)?, ctx.area::<u32>(1)?);
+        let (mut x, y) = (ctx.area::<usize>(1)?, ctx.area::<usize>(1)?);
         ctx.sync()?;
         ctx.write(&mut x)[0] = 10 + me;
         ctx.put(&x, .., (me + 1) % p, &y, 0)?;
-        let late = ctx.area::<u32>(1)?;
+        let late = ctx.area::<usize>(1)?;
         ctx.resize(3, 8)?;
-        let more = ctx.alloc::<u32, _>(1)?;
+        let more = ctx.alloc::<usize, _>(1)?;
         assert_eq!(ctx.read(&y), [0]);
         refused!(ctx.put(&x, .., 0, &late, 0), Misuse, InactiveSlot { .. });
         ctx.sync()?;
@@ -111,7 +111,7 @@ case! {
     /// Lengths that differ are fatal in the call, at every process.
     pub fn alloc_of_different_lengths_is_fatal everywhere [2, 3] |ctx| {
         let (error, _) = failing_rehook(ctx, |inner| {
-            let made: Result<_> = inner.alloc::<u32, _>(5 + (inner.pid() as usize).min(1));
+            let made: Result<_> = inner.alloc::<usize, _>(5 + inner.pid().min(1));
             Ok(refused!(made, Fatal, RegistrationsDiffer { .. } | Cause::Checked(_)))
         });
         assert!(error.expect("every process sees it").is_fatal());

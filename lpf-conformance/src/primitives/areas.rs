@@ -21,8 +21,8 @@ case! {
         let (me, p) = (ctx.pid(), ctx.nprocs());
         let (next, previous) = ((me + 1) % p, (me + p - 1) % p);
         for len in [1, 20_000] {
-            let (mut own, mut put) = (ctx.area::<u32>(len)?, ctx.area::<u32>(len)?);
-            let mut got = ctx.local::<u32>(len)?;
+            let (mut own, mut put) = (ctx.area::<usize>(len)?, ctx.area::<usize>(len)?);
+            let mut got = ctx.local::<usize>(len)?;
             ctx.sync()?;
             ctx.write(&mut own).fill(100 + me);
             ctx.put(&own, .., next, &put, 0)?;
@@ -121,7 +121,7 @@ fn fails_under_fire<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<
             std::panic::resume_unwind(Box::new("under fire"));
         }
         ctx.write(&mut x).fill(round);
-        ctx.put(&x, ..1 << 19, 1, &y, (ctx.pid() as usize) << 10)?;
+        ctx.put(&x, ..1 << 19, 1, &y, ctx.pid() << 10)?;
         ctx.get(1, &x, 1 << 19.., &y, 1 << 19)?;
         if let Err(error) = ctx.sync() {
             std::thread::sleep(Duration::from_millis(1));
@@ -155,8 +155,8 @@ case! {
     /// Slices of distinct areas are alive together between two syncs.
     pub fn several_areas_are_accessed_at_once everywhere [1, 2] |ctx| {
         room(ctx, 3, 8)?;
-        let (mut x, mut y) = (ctx.area::<u32>(3)?, ctx.local::<u32>(3)?);
-        let z = ctx.area::<u32>(3)?;
+        let (mut x, mut y) = (ctx.area::<usize>(3)?, ctx.local::<usize>(3)?);
+        let z = ctx.area::<usize>(3)?;
         ctx.sync()?;
         {
             let (x, y, z) = ctx.access((&mut x, &mut y, &z));

@@ -44,7 +44,7 @@ impl Mesh {
 
     /// The link with `peer`.
     pub(super) fn with(&self, peer: Pid) -> Link {
-        self.links[peer as usize].expect("a process has no link with itself")
+        self.links[peer].expect("a process has no link with itself")
     }
 }
 

@@ -36,7 +36,7 @@ case! {
             assert!(await_version(&board, from, Topic(71), 1).is_empty());
         }
         let all = board.read_all(Topic(70))?;
-        assert_eq!(all.len(), p as usize);
+        assert_eq!(all.len(), p);
         for (from, record) in all.into_iter().enumerate() {
             let record = record.expect("all have written");
             assert_eq!((record.version, record.bytes), (5, vec![5, from as u8]));
@@ -51,7 +51,7 @@ case! {
     /// A record has at most 8p + 64 bytes.
     pub fn a_record_is_bounded everywhere [1, 3] |ctx| {
         let board = board(ctx);
-        let most = 8 * ctx.nprocs() as usize + 64;
+        let most = 8 * ctx.nprocs() + 64;
         assert_eq!(board.max_record(), most);
         board.write(Topic(80), &vec![1; most])?;
         let error = board.write(Topic(80), &vec![2; most + 1]).expect_err("a longer record");
@@ -67,9 +67,9 @@ case! {
     /// Whoever writes the first record closes the agreement; every process fetches it once.
     pub fn the_first_record_of_an_agreement_stands_for_all everywhere [1, 2, 4] |ctx| {
         let board = board(ctx);
-        let p = ctx.nprocs() as usize;
+        let p = ctx.nprocs();
         room(ctx, 2, 2 * p)?;
-        let (mut mine, all) = (ctx.local::<u32>(2)?, ctx.area::<u32>(2 * p)?);
+        let (mut mine, all) = (ctx.local::<usize>(2)?, ctx.area::<usize>(2 * p)?);
         ctx.sync()?;
         for topic in (90..100).map(Topic) {
             if topic.0 == 90 {
@@ -78,16 +78,16 @@ case! {
             }
             let first = board.agree(topic, &ctx.pid().to_le_bytes())?;
             let agreed = wait_for("an agreement", || board.agreed(topic).expect("no failure"));
-            let agreed = u32::from_le_bytes(agreed.try_into().expect("four bytes"));
+            let agreed = Pid::from_le_bytes(agreed.try_into().expect("the bytes of a number"));
             assert_eq!(board.agreed(topic)?, None, "it is fetched once");
-            ctx.write(&mut mine).copy_from_slice(&[u32::from(first), agreed]);
+            ctx.write(&mut mine).copy_from_slice(&[usize::from(first), agreed]);
             for to in 0..ctx.nprocs() {
-                ctx.put(&mine, .., to, &all, 2 * ctx.pid() as usize)?;
+                ctx.put(&mine, .., to, &all, 2 * ctx.pid())?;
             }
             ctx.sync()?;
             let all = ctx.read(&all);
             let winners: Vec<_> = (0..p).filter(|&pid| all[2 * pid] == 1).collect();
-            assert_eq!(winners, [agreed as usize], "one process closes it");
+            assert_eq!(winners, [agreed], "one process closes it");
             assert!((0..p).all(|pid| all[2 * pid + 1] == agreed), "all fetch the same: {all:?}");
             ctx.sync()?;
         }

@@ -93,7 +93,7 @@ case! {
     /// Where processes ask for different queues, the minimum holds everywhere.
     pub fn the_minimum_over_the_processes_holds everywhere [2, 3, 5] |ctx| {
         let last = ctx.nprocs() - 1;
-        let own = if ctx.pid() == last { 6 } else { 100 + ctx.pid() as usize };
+        let own = if ctx.pid() == last { 6 } else { 100 + ctx.pid() };
         room(ctx, 1, own)?;
         let buffer = Buffer::zeroed(8);
         let slot = buffer.global(ctx)?;

@@ -9,7 +9,7 @@ use crate::{Harness, Mode};
 
 /// What process `pid` sends in `round`, `len` bytes: other bytes for every process, round and place.
 fn patterns(pid: Pid, round: usize, len: usize) -> Vec<u8> {
-    let mut word = (u64::from(pid) << 32 | round as u64) + 1;
+    let mut word = ((pid as u64) << 32 | round as u64) + 1;
     let words = std::iter::repeat_with(|| {
         word = word.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ word >> 31;
         word.to_le_bytes()
@@ -23,9 +23,9 @@ case! {
     /// Nothing moves before sync; when sync returns, this process's part is complete.
     pub fn a_put_moves_at_the_sync_and_not_before everywhere [1, 2, 3, 8] |ctx| {
         room(ctx, 2, 4)?;
-        let (mut own, left) = (ctx.area::<u32>(1)?, ctx.area::<u32>(1)?);
+        let (mut own, left) = (ctx.area::<usize>(1)?, ctx.area::<usize>(1)?);
         ctx.sync()?;
-        for round in 1..20u32 {
+        for round in 1..20 {
             let before = ctx.read(&left)[0];
             ctx.write(&mut own)[0] = 1000 * round + ctx.pid();
             let next = (ctx.pid() + 1) % ctx.nprocs();
@@ -44,9 +44,9 @@ case! {
     /// The same for get: it reads what the source holds at the sync.
     pub fn a_get_moves_at_the_sync_and_not_before everywhere [1, 2, 3, 8] |ctx| {
         room(ctx, 2, 4)?;
-        let (mut own, right) = (ctx.area::<u32>(1)?, ctx.local::<u32>(1)?);
+        let (mut own, right) = (ctx.area::<usize>(1)?, ctx.local::<usize>(1)?);
         ctx.sync()?;
-        for round in 1..20u32 {
+        for round in 1..20 {
             let before = ctx.read(&right)[0];
             ctx.write(&mut own)[0] = 1000 * round + ctx.pid();
             let next = (ctx.pid() + 1) % ctx.nprocs();
@@ -64,18 +64,18 @@ case! {
     pub fn small_gets_arrive_whole_whatever_others_do everywhere [1, 2, 3, 5, 8] |ctx| {
         const BYTES: usize = 150;
         let (p, me) = (ctx.nprocs(), ctx.pid());
-        room(ctx, 3, 4 * p as usize)?;
+        room(ctx, 3, 4 * p)?;
         let (mut own, put) = (ctx.area::<u8>(BYTES)?, ctx.area::<u8>(BYTES)?);
-        let mut got = ctx.local::<u8>(BYTES * p as usize)?;
+        let mut got = ctx.local::<u8>(BYTES * p)?;
         ctx.sync()?;
         for round in 0..2 * BYTES {
             // Each process gets another length, some of them nothing.
-            let (length, skipped) = ((round / 2 + 3 * me as usize) % BYTES, round % 7);
+            let (length, skipped) = ((round / 2 + 3 * me) % BYTES, round % 7);
             let length = length - skipped.min(length);
             ctx.write(&mut own).copy_from_slice(&patterns(me, round, BYTES));
             ctx.write(&mut got).fill(0xff);
             for from in 0..p {
-                let at = BYTES * from as usize;
+                let at = BYTES * from;
                 ctx.get(from, &own, skipped..skipped + length, &got, at)?;
             }
             let puts = round % 2 == 1 && me == 0;
@@ -84,7 +84,7 @@ case! {
             }
             ctx.sync()?;
             for (from, got) in ctx.read(&got).chunks(BYTES).enumerate() {
-                let expected = patterns(from as Pid, round, BYTES);
+                let expected = patterns(from, round, BYTES);
                 assert_eq!(got[..length], expected[skipped..skipped + length]);
                 assert!(got[length..].iter().all(|&byte| byte == 0xff), "more arrived");
             }
@@ -168,7 +168,7 @@ case! {
 case! {
     /// A total exchange, by puts and by gets, in blocks of several sizes.
     pub fn every_process_sends_to_every_other everywhere [1, 2, 4, 7, 8] |ctx| {
-        let p = ctx.nprocs() as usize;
+        let p = ctx.nprocs();
         room(ctx, 3, 4 * p)?;
         for block in [1usize, 8, 100, 5000] {
             let me = ctx.pid();
@@ -178,14 +178,14 @@ case! {
             ctx.write(&mut x).copy_from_slice(&patterns(me, block, block * p));
             for i in 0..p {
                 let here = i * block..(i + 1) * block;
-                let mine = me as usize * block;
-                ctx.put(&x, here.clone(), i as Pid, &y, mine)?;
-                ctx.get(i as Pid, &x, mine..mine + block, &z, here.start)?;
+                let mine = me * block;
+                ctx.put(&x, here.clone(), i, &y, mine)?;
+                ctx.get(i, &x, mine..mine + block, &z, here.start)?;
             }
             ctx.sync()?;
             for i in 0..p {
-                let mine = me as usize * block..(me as usize + 1) * block;
-                let expected = &patterns(i as Pid, block, block * p)[mine];
+                let mine = me * block..(me + 1) * block;
+                let expected = &patterns(i, block, block * p)[mine];
                 let here = i * block..(i + 1) * block;
                 assert_eq!(&ctx.read(&y)[here.clone()], expected, "put by process {i}");
                 assert_eq!(&ctx.read(&z)[here], expected, "got from process {i}");
@@ -201,9 +201,9 @@ case! {
     /// Many tiny requests, at a constant stride and scattered, in one superstep.
     pub fn thousands_of_small_requests_arrive everywhere [2, 4] |ctx| {
         const N: usize = 4096;
-        let p = ctx.nprocs() as usize;
+        let p = ctx.nprocs();
         room(ctx, 2, 2 * N * p)?;
-        let me = ctx.pid() as usize;
+        let me = ctx.pid();
         let (mut x, y) = (ctx.local::<u64>(N)?, ctx.area::<u64>(2 * N * p)?);
         ctx.sync()?;
         for round in 0..3u64 {
@@ -215,7 +215,7 @@ case! {
                 for i in 0..N {
                     // Stride 2 in one round, and a permutation without any stride in another.
                     let place = if round == 1 { i * 2053 % N } else { i };
-                    ctx.put(&x, i..i + 1, to as Pid, &y, 2 * (me * N + place))?;
+                    ctx.put(&x, i..i + 1, to, &y, 2 * (me * N + place))?;
                 }
             }
             ctx.sync()?;
@@ -255,7 +255,7 @@ case! {
 case! {
     /// Several requests may read the same memory, puts and gets alike.
     pub fn many_may_read_the_same_memory everywhere [2, 4, 8] |ctx| {
-        let p = ctx.nprocs() as usize;
+        let p = ctx.nprocs();
         room(ctx, 3, 4 * p)?;
         let (mut x, y) = (ctx.area::<u8>(1000)?, ctx.area::<u8>(1000)?);
         let z = ctx.local::<u8>(1000)?;
@@ -265,7 +265,7 @@ case! {
         ctx.get(0, &x, .., &z, 0)?;
         if ctx.pid() == 0 {
             for to in 0..p {
-                ctx.put(&x, .., to as Pid, &y, 0)?;
+                ctx.put(&x, .., to, &y, 0)?;
             }
         }
         ctx.sync()?;
@@ -280,7 +280,7 @@ case! {
     pub fn conflicting_puts_leave_one_of_them_whole everywhere [2, 4, 8] |ctx| {
         let p = ctx.nprocs();
         for bytes in [1usize, 8, 64, 1000, 100_000] {
-            room(ctx, 2, 2 * p as usize)?;
+            room(ctx, 2, 2 * p)?;
             let (mut x, y) = (ctx.local::<u8>(bytes)?, ctx.area::<u8>(bytes)?);
             ctx.sync()?;
             let me = ctx.pid();
@@ -327,7 +327,7 @@ case! {
     /// Gets of one process into the same bytes: one of them is there, whole.
     pub fn conflicting_gets_leave_one_of_them_whole everywhere [2, 4, 8] |ctx| {
         let p = ctx.nprocs();
-        room(ctx, 2, 2 * p as usize)?;
+        room(ctx, 2, 2 * p)?;
         let (mut x, y) = (ctx.area::<u8>(3000)?, ctx.local::<u8>(3000)?);
         ctx.sync()?;
         let me = ctx.pid();
@@ -366,28 +366,28 @@ case! {
         const STEP: usize = 90;
         const BYTES: usize = 150;
         let p = ctx.nprocs();
-        room(ctx, 2, 2 * p as usize)?;
-        let len = STEP * p as usize + BYTES;
+        room(ctx, 2, 2 * p)?;
+        let len = STEP * p + BYTES;
         let (mut x, y) = (ctx.local::<u8>(BYTES)?, ctx.area::<u8>(len)?);
         ctx.sync()?;
         let me = ctx.pid();
         ctx.write(&mut x).fill(1 + me as u8);
         for to in 0..p {
-            ctx.put(&x, .., to, &y, STEP * ctx.pid() as usize)?;
+            ctx.put(&x, .., to, &y, STEP * ctx.pid())?;
         }
         ctx.sync()?;
         let y = ctx.read(&y);
-        for from in 0..p as usize {
+        for from in 0..p {
             let start = STEP * from;
             let own = if from == 0 { start } else { start + BYTES - STEP };
             assert!(y[own..start + STEP].iter().all(|&b| b == 1 + from as u8), "alone");
             let overlap = &y[start + STEP..start + BYTES];
             let first = overlap[0];
             assert!(overlap.iter().all(|&b| b == first), "two writers mixed: {overlap:?}");
-            let last = from + 1 == p as usize;
+            let last = from + 1 == p;
             assert!(first == 1 + from as u8 || !last && first == 2 + from as u8, "{first}");
         }
-        assert!(y[STEP * (p as usize - 1) + BYTES..].iter().all(|&b| b == 0), "outside");
+        assert!(y[STEP * (p - 1) + BYTES..].iter().all(|&b| b == 0), "outside");
     }
 }
 
@@ -398,24 +398,24 @@ case! {
         const LENGTHS: [usize; 3] = [8, 96, 3000];
         const EACH: usize = 8000;
         const GOT: usize = 4000;
-        let p = ctx.nprocs() as usize;
+        let p = ctx.nprocs();
         room(ctx, 2, 4 * p)?;
-        let me = ctx.pid() as usize;
+        let me = ctx.pid();
         let (mut x, mut y) = (ctx.area::<u8>(LENGTHS[2])?, ctx.area::<u8>(EACH * p)?);
         ctx.sync()?;
         for round in 0..9 {
             let (put, got) = (LENGTHS[round % 3], LENGTHS[round / 3]);
-            ctx.write(&mut x).copy_from_slice(&patterns(me as Pid, round, LENGTHS[2]));
+            ctx.write(&mut x).copy_from_slice(&patterns(me, round, LENGTHS[2]));
             ctx.write(&mut y).fill(0);
             ctx.sync()?;
             for to in 0..p {
-                ctx.put(&x, ..put, to as Pid, &y, EACH * me + 1)?;
-                ctx.get(to as Pid, &x, ..got, &y, EACH * to + GOT)?;
+                ctx.put(&x, ..put, to, &y, EACH * me + 1)?;
+                ctx.get(to, &x, ..got, &y, EACH * to + GOT)?;
             }
             ctx.sync_with(SyncAttr::NoConflict)?;
             for from in 0..p {
                 let mut expected = vec![0; EACH];
-                let sent = patterns(from as Pid, round, LENGTHS[2]);
+                let sent = patterns(from, round, LENGTHS[2]);
                 expected[1..1 + put].copy_from_slice(&sent[..put]);
                 expected[GOT..GOT + got].copy_from_slice(&sent[..got]);
                 assert!(ctx.read(&y)[EACH * from..][..EACH] == expected, "{put} put, {got} got");
@@ -429,9 +429,9 @@ case! {
     pub fn later_supersteps_overwrite_earlier_ones everywhere [2, 5] |ctx| {
         let p = ctx.nprocs();
         room(ctx, 2, 4)?;
-        let (mut x, y) = (ctx.local::<u32>(1)?, ctx.area::<u32>(1)?);
+        let (mut x, y) = (ctx.local::<usize>(1)?, ctx.area::<usize>(1)?);
         ctx.sync()?;
-        for round in 0..200u32 {
+        for round in 0..200 {
             ctx.write(&mut x)[0] = round;
             if round % p == ctx.pid() {
                 ctx.put(&x, .., (ctx.pid() + 1) % p, &y, 0)?;
@@ -448,20 +448,20 @@ case! {
     /// Supersteps in which some or all processes have nothing to say.
     pub fn an_idle_process_hinders_nobody everywhere [1, 2, 3, 8] |ctx| {
         let p = ctx.nprocs();
-        room(ctx, 2, 4 * p as usize)?;
-        let (mut x, y) = (ctx.local::<u32>(1)?, ctx.area::<u32>(p as usize)?);
+        room(ctx, 2, 4 * p)?;
+        let (mut x, y) = (ctx.local::<usize>(1)?, ctx.area::<usize>(p)?);
         ctx.sync()?;
-        for round in 0..100u32 {
+        for round in 0..100 {
             let speaks = |pid: Pid| (round * 7 + pid * 3) % 5 < 2;
             ctx.write(&mut x)[0] = round * 10 + ctx.pid();
             if speaks(ctx.pid()) {
                 for to in 0..p {
-                    ctx.put(&x, .., to, &y, ctx.pid() as usize)?;
+                    ctx.put(&x, .., to, &y, ctx.pid())?;
                 }
             }
             ctx.sync()?;
             for from in (0..p).filter(|&pid| speaks(pid)) {
-                assert_eq!(ctx.read(&y)[from as usize], round * 10 + from);
+                assert_eq!(ctx.read(&y)[from], round * 10 + from);
             }
         }
     }

@@ -18,10 +18,10 @@ case! {
         for round in 0..200u64 {
             let (mut x, y) = (ctx.local::<u64>(LEN)?, ctx.area::<u64>(LEN)?);
             ctx.sync()?;
-            ctx.write(&mut x).fill(100 * round + u64::from(me));
+            ctx.write(&mut x).fill(100 * round + me as u64);
             ctx.put(&x, .., (me + 1) % p, &y, 0)?;
             ctx.sync()?;
-            assert_eq!(ctx.read(&y)[LEN - 1], 100 * round + u64::from((me + p - 1) % p));
+            assert_eq!(ctx.read(&y)[LEN - 1], 100 * round + ((me + p - 1) % p) as u64);
             assert!(ctx.area_bytes() <= 4 * BYTES, "round {round}: {} bytes", ctx.area_bytes());
         }
         ctx.sync()?;
@@ -47,9 +47,9 @@ case! {
             let mut own = ctx.area::<u64>(LEN)?;
             ctx.sync()?;
             // In superstep `turn` process `turn` drops all, in an order of its own.
-            areas.rotate_left(me as usize % AREAS);
+            areas.rotate_left(me % AREAS);
             for turn in 0..p {
-                ctx.write(&mut own).fill(round + 10 * u64::from(turn));
+                ctx.write(&mut own).fill(round + 10 * turn as u64);
                 let target = areas.iter().find(|area| area.global_slot().index() == 0);
                 if turn == me {
                     areas.clear();
@@ -67,10 +67,10 @@ case! {
         ctx.sync()?;
         let (mut x, y) = (ctx.area::<u64>(1)?, ctx.area::<u64>(1)?);
         ctx.sync()?;
-        ctx.write(&mut x)[0] = 1 + u64::from(me);
+        ctx.write(&mut x)[0] = 1 + me as u64;
         ctx.put(&x, .., (me + 1) % p, &y, 0)?;
         ctx.sync()?;
-        assert_eq!(ctx.read(&y)[0], 1 + u64::from((me + p - 1) % p));
+        assert_eq!(ctx.read(&y)[0], 1 + ((me + p - 1) % p) as u64);
     }
 }
 
@@ -111,8 +111,8 @@ fn put_and_drop<'s, L: Lpf>(
     result: &Area<'s, u64>,
 ) -> Result<()> {
     let me = ctx.pid();
-    ctx.write(&mut x).fill(round + u64::from(me));
-    ctx.write(&mut y).fill(1000 + round + u64::from(me));
+    ctx.write(&mut x).fill(round + me as u64);
+    ctx.write(&mut y).fill(1000 + round + me as u64);
     let next = (me + 1) % ctx.nprocs();
     ctx.put(&x, ..LEN / 2, next, result, 0)?;
     ctx.put(&y, LEN / 2.., next, result, LEN / 2)
@@ -130,7 +130,7 @@ case! {
             ctx.sync()?;
             put_and_drop(ctx, x, y, round, &result)?;
             ctx.sync()?;
-            let left = u64::from((me + p - 1) % p);
+            let left = ((me + p - 1) % p) as u64;
             assert_eq!(ctx.read(&result)[LEN / 2 - 1], round + left);
             assert_eq!(ctx.read(&result)[LEN / 2], 1000 + round + left);
             assert!(ctx.area_bytes() <= 4 * BYTES);
@@ -163,7 +163,7 @@ case! {
                 ctx.raw().suspended(|raw| raw.sync(SyncAttr::Default))
             })?;
             ctx.sync()?;
-            let left = u64::from((me + p - 1) % p);
+            let left = ((me + p - 1) % p) as u64;
             assert_eq!(ctx.read(&result)[LEN / 2 - 1], round + left);
             assert_eq!(ctx.read(&result)[LEN / 2], 1000 + round + left);
             ctx.sync()?;
@@ -265,17 +265,17 @@ case! {
         let (p, me) = (ctx.nprocs(), ctx.pid());
         let (next, left) = ((me + 1) % p, (me + p - 1) % p);
         let area = ctx.local::<u64>(LEN)?;
-        let from = all[left as usize].as_mut().expect("a channel");
+        let from = all[left].as_mut().expect("a channel");
         let landing = ctx.offer(from, area)?;
         drop(landing);
         for _ in 0..3 {
             ctx.sync()?;
             assert_eq!(ctx.area_bytes(), outbox + BYTES);
         }
-        let to = all[next as usize].as_mut().expect("a channel");
+        let to = all[next].as_mut().expect("a channel");
         let part = parts.pop().expect("one part");
         let _sent = ctx.send_landing(to, part, ..)?;
-        let from = all[left as usize].as_mut().expect("a channel");
+        let from = all[left].as_mut().expect("a channel");
         // It did not come into a cell.
         refused!(ctx.expect([from]), Misuse, Link(_));
         for _ in 0..3 {

@@ -211,7 +211,7 @@ pub fn the_failure_of_a_rehook_that_is_handed_on_names_where_it_began<H: Harness
             let result = watched(case, || harness.exec(mode, procs, story, Args::none()));
             let error = result.expect_err("process 1 has panicked");
             assert!(HANDED_ON.is_told_by(&error), "{procs} processes: {error}");
-            let inputs = vec![Vec::new(); procs as usize];
+            let inputs = vec![Vec::new(); procs];
             let hooked = watched(case, || harness.hook(mode, &inputs, 0, story));
             for process in hooked.iter().flatten() {
                 let text = process.result.as_ref().expect_err("process 1 has panicked");
@@ -351,7 +351,7 @@ struct Hooks<'h, H: Harness> {
 impl<H: Harness> EachEnding<H::Process> for Hooks<'_, H> {
     fn visit(&mut self, number: usize, story: impl Story<H::Process>) -> Result<()> {
         let ending = Ending::of(number, self.procs);
-        let inputs = vec![Vec::new(); self.procs as usize];
+        let inputs = vec![Vec::new(); self.procs];
         let hooked =
             watched(self.case, || self.harness.hook(Mode::default(), &inputs, OUTPUT, story));
         let Some(hooked) = hooked else { return Ok(()) };

@@ -117,9 +117,9 @@ case! {
                 let slot = buffer.global(inner)?;
                 inner.sync()?;
                 // Within the capacity of every origin, but 5 at process 0.
-                let requests = [0, 3, 2].get(inner.pid() as usize).copied().unwrap_or(0);
+                let requests = [0, 3, 2].get(inner.pid()).copied().unwrap_or(0);
                 for i in 0..requests {
-                    let at = 8 * i + 2 * inner.pid() as usize;
+                    let at = 8 * i + 2 * inner.pid();
                     if by_get {
                         inner.raw().get(0, slot, 0, slot, at + 8, 1)?;
                     } else {
@@ -234,12 +234,12 @@ case! {
 /// Every process puts its number to every other and checks what it got: a section that works.
 pub(super) fn fine<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
     let p = ctx.nprocs();
-    room(ctx, 2, 2 * p as usize)?;
-    let (mut x, y) = (ctx.local::<u32>(1)?, ctx.area::<u32>(p as usize)?);
+    room(ctx, 2, 2 * p)?;
+    let (mut x, y) = (ctx.local::<usize>(1)?, ctx.area::<usize>(p)?);
     ctx.sync()?;
     ctx.write(&mut x)[0] = 100 + ctx.pid();
     for to in 0..p {
-        ctx.put(&x, .., to, &y, ctx.pid() as usize)?;
+        ctx.put(&x, .., to, &y, ctx.pid())?;
     }
     ctx.sync()?;
     assert!(ctx.read(&y).iter().copied().eq(100..100 + p));

@@ -13,7 +13,7 @@ case! {
     /// Every process chooses from bitwise equal numbers.
     pub fn parameters_are_bitwise_equal_on_every_process everywhere [1, 2, 4, 8] |ctx| {
         let machine = ctx.probe();
-        let mut own = vec![u64::from(machine.p())];
+        let mut own = vec![machine.p() as u64];
         for p in [1, 2, ctx.nprocs(), machine.p(), 1000] {
             for bytes in SIZES {
                 for attr in [SyncAttr::Default, SyncAttr::NoConflict, SyncAttr::Flush] {
@@ -22,13 +22,13 @@ case! {
                 }
             }
         }
-        let n = ctx.nprocs() as usize;
+        let n = ctx.nprocs();
         room(ctx, 2, 2 * n)?;
         let (mut mine, all) = (ctx.local::<u64>(own.len())?, ctx.area::<u64>(n * own.len())?);
         ctx.sync()?;
         ctx.write(&mut mine).copy_from_slice(&own);
         for to in 0..ctx.nprocs() {
-            ctx.put(&mine, .., to, &all, ctx.pid() as usize * own.len())?;
+            ctx.put(&mine, .., to, &all, ctx.pid() * own.len())?;
         }
         ctx.sync()?;
         for (pid, theirs) in ctx.read(&all).chunks(own.len()).enumerate() {

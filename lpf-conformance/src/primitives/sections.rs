@@ -1,12 +1,15 @@
 //! How sections start and what goes into and out of them: exec, hook, rehook, arguments.
 
-use lpf_core::{Args, Context, Lpf, MAX_P, Result, Symbol};
+use lpf_core::{Args, Context, Lpf, MAX_P, Pid, Result, Symbol};
 
 use crate::memory::{Buffer, bury};
 use crate::primitives::errors::fine;
 use crate::runner::{beside_others, expect_success, watched};
 use crate::verdict::{refused, room};
 use crate::{Harness, Mode};
+
+/// Bytes of a number of processes in an output.
+const COUNT: usize = size_of::<Pid>();
 
 fn modes() -> [Mode; 2] {
     [Mode::default(), Mode { check: true, ..Mode::default() }]
@@ -22,7 +25,7 @@ fn answers<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
     }
     let input: Vec<u8> = args.input.iter().rev().copied().collect();
     args.output[..input.len()].copy_from_slice(&input);
-    args.output[input.len()..][..4].copy_from_slice(&ctx.nprocs().to_le_bytes());
+    args.output[input.len()..][..COUNT].copy_from_slice(&ctx.nprocs().to_le_bytes());
     Ok(())
 }
 
@@ -32,7 +35,7 @@ pub fn exec_hands_input_to_process_0_and_returns_its_output<H: Harness>(harness:
     for mode in modes() {
         for (procs, len) in [(1, 0), (1, 5), (2, 1000), (4, 100_000), (8, 3)] {
             let input: Vec<u8> = (0..len).map(|i| (i * 7 % 251) as u8).collect();
-            let mut output = vec![0xcc; len + 6];
+            let mut output = vec![0xcc; len + COUNT + 2];
             let args = Args::in_out(&input, &mut output);
             let result =
                 beside_others(|| watched(case, || harness.exec(mode, procs, answers, args)));
@@ -49,12 +52,12 @@ pub fn exec_hands_input_to_process_0_and_returns_its_output<H: Harness>(harness:
 pub fn exec_gives_at_most_what_is_available<H: Harness>(harness: &H) {
     let case = "exec_gives_at_most_what_is_available";
     for procs in [MAX_P, harness.procs() + 1, harness.procs()] {
-        let mut output = [0; 4];
+        let mut output = [0; COUNT];
         let args = Args::in_out(&[], &mut output);
         let mode = Mode::default();
         let result = beside_others(|| watched(case, || harness.exec(mode, procs, answers, args)));
         expect_success(case, mode, procs, result);
-        assert_eq!(u32::from_le_bytes(output), harness.procs(), "exec({procs})");
+        assert_eq!(Pid::from_le_bytes(output), harness.procs(), "exec({procs})");
     }
 }
 
@@ -148,12 +151,12 @@ case! {
     /// What the parent queued before a rehook is still pending after it.
     pub fn requests_of_the_parent_stay_pending_across_rehook everywhere [1, 2, 4] |ctx| {
         room(ctx, 3, 8)?;
-        let (mut x, y) = (ctx.area::<u32>(1)?, ctx.area::<u32>(1)?);
-        let z = ctx.local::<u32>(1)?;
+        let (mut x, y) = (ctx.area::<usize>(1)?, ctx.area::<usize>(1)?);
+        let z = ctx.local::<usize>(1)?;
         ctx.sync()?;
         let next = (ctx.pid() + 1) % ctx.nprocs();
         let left = (ctx.pid() + ctx.nprocs() - 1) % ctx.nprocs();
-        for round in 1..4u32 {
+        for round in 1..4 {
             ctx.write(&mut x)[0] = 100 * round + ctx.pid();
             let before = ctx.read(&y)[0];
             ctx.put(&x, .., next, &y, 0)?;
@@ -163,11 +166,11 @@ case! {
                 room(inner, 2, 8)?;
                 let (mut a, b) = (inner.area::<u64>(3)?, inner.area::<u64>(3)?);
                 inner.sync()?;
-                let me = u64::from(inner.pid());
+                let me = inner.pid() as u64;
                 inner.write(&mut a).fill(me);
                 inner.put(&a, .., next, &b, 0)?;
                 inner.sync()?;
-                assert_eq!(inner.read(&b), [u64::from(left); 3]);
+                assert_eq!(inner.read(&b), [left as u64; 3]);
                 inner.sync()
             })?;
             assert_eq!(ctx.superstep(), superstep, "the child's supersteps are its own");
@@ -257,7 +260,7 @@ case! {
 
 /// Leaves its number of processes in the output.
 fn counts<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
-    if let Some(count) = args.output.get_mut(..4) {
+    if let Some(count) = args.output.get_mut(..COUNT) {
         count.copy_from_slice(&ctx.nprocs().to_le_bytes());
     }
     room(ctx, 1, 4)?;
@@ -269,12 +272,12 @@ case! {
     pub fn nested_execs_share_the_processors everywhere [1, 2, 3, 5, 8] |ctx| {
         let machine = ctx.probe();
         let (p, n) = (machine.p(), ctx.nprocs());
-        let share = p / n + u32::from(ctx.pid() < p % n);
+        let share = p / n + usize::from(ctx.pid() < p % n);
         assert_eq!(machine.free_p(), share, "probe's free_p at process {}", ctx.pid());
         for _ in 0..2 {
-            let mut output = [0; 4];
+            let mut output = [0; COUNT];
             ctx.exec(MAX_P, Args::in_out(&[], &mut output), counts)?;
-            assert_eq!(u32::from_le_bytes(output), share, "process {}", ctx.pid());
+            assert_eq!(Pid::from_le_bytes(output), share, "process {}", ctx.pid());
         }
         ctx.exec(1, Args::none(), counts)?;
         ctx.sync()?;
@@ -285,9 +288,10 @@ case! {
     /// An exec from inside a section returns its output there, and the section goes on.
     pub fn an_exec_in_a_section_returns_its_output everywhere [1, 2] |ctx| {
         let input = [1, 2, 3, ctx.pid() as u8];
-        let mut output = [0; 8];
+        let mut output = [0; 4 + COUNT];
         ctx.exec(2, Args::in_out(&input, &mut output), answers)?;
-        assert_eq!(output, [ctx.pid() as u8, 3, 2, 1, 2, 0, 0, 0]);
+        assert_eq!(output[..4], [ctx.pid() as u8, 3, 2, 1]);
+        assert_eq!(output[4..], 2_usize.to_le_bytes());
         ctx.exec(2, Args::none(), fine)?;
         ctx.sync()?;
     }

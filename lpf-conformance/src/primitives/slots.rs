@@ -60,7 +60,7 @@ case! {
         room(ctx, 4, 64)?;
         let me = ctx.pid();
         let own = match me % 3 {
-            0 => Buffer::zeroed(16 * (me as usize + 1)),
+            0 => Buffer::zeroed(16 * (me + 1)),
             1 => Buffer::null(),
             _ => Buffer::zeroed(0),
         };
@@ -76,7 +76,7 @@ case! {
             ctx.raw().get(to, nothing, 0, empty, 0, 0)?;
             if to.is_multiple_of(3) && me <= to {
                 // The last 16 bytes of what the target registered are for process `to` itself.
-                let at = 16 * me as usize;
+                let at = 16 * me;
                 ctx.raw().put(source, 0, to, slot, at, 16)?;
             } else {
                 ctx.raw().put(source, 0, to, slot, 0, 0)?;
@@ -254,7 +254,7 @@ case! {
     pub fn areas_of_different_length_are_fatal_at_the_next_sync everywhere [2, 3] |ctx| {
         let (error, _) = failing_rehook(ctx, |inner| {
             room(inner, 4, 4)?;
-            inner.area::<u32>(5 + (inner.pid() as usize).min(1))?;
+            inner.area::<usize>(5 + inner.pid().min(1))?;
             Ok(sync_until_fatal(inner))
         });
         let error = error.expect("every process sees it at its sync");
@@ -288,8 +288,8 @@ case! {
     pub fn areas_may_be_deregistered_and_made_anew everywhere [1, 2, 4] |ctx| {
         room(ctx, 2, 8)?;
         let next = (ctx.pid() + 1) % ctx.nprocs();
-        for round in 0..20u32 {
-            let (mut x, y) = (ctx.local::<u32>(1)?, ctx.area::<u32>(2)?);
+        for round in 0..20 {
+            let (mut x, y) = (ctx.local::<usize>(1)?, ctx.area::<usize>(2)?);
             ctx.sync()?;
             ctx.write(&mut x)[0] = round + 100 * ctx.pid();
             ctx.put(&x, .., next, &y, 1)?;

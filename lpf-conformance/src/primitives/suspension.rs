@@ -88,8 +88,8 @@ const LEVELS: usize = 4;
 /// has waited, and completes it.
 fn level<'s, L: Lpf>(
     ctx: &mut Context<'s, L>,
-    areas: &mut [(Area<'s, u32>, Area<'s, u32>)],
-    nth: u32,
+    areas: &mut [(Area<'s, usize>, Area<'s, usize>)],
+    nth: usize,
 ) -> Result<()> {
     let Some(((from, to), libraries)) = areas.split_first_mut() else { return Ok(()) };
     let (me, p) = (ctx.pid(), ctx.nprocs());
@@ -114,7 +114,7 @@ case! {
         room(ctx, 2 * LEVELS, 2 * LEVELS)?;
         let mut areas = Vec::new();
         for _ in 0..LEVELS {
-            areas.push((ctx.area::<u32>(1)?, ctx.area::<u32>(1)?));
+            areas.push((ctx.area::<usize>(1)?, ctx.area::<usize>(1)?));
         }
         ctx.sync()?;
         for round in 0..3 {
@@ -140,7 +140,7 @@ case! {
         ctx.sync()?;
         let (me, p) = (ctx.pid(), ctx.nprocs());
         let (next, left) = ((me + 1) % p, (me + p - 1) % p);
-        ctx.write(&mut source).fill(7 + u64::from(me));
+        ctx.write(&mut source).fill(7 + me as u64);
         ctx.put(&source, .., next, &target, 0)?;
         let source = ctx.suspended(|ctx| {
             let (error, source) = ctx.try_deregister(source).expect_err("its caller's put names it");
@@ -148,7 +148,7 @@ case! {
             // The library reads it, too, which makes it not less busy.
             ctx.put(&source, .., next, &library, 0)?;
             ctx.sync()?;
-            assert_eq!(ctx.read(&library)[999], 7 + u64::from(left));
+            assert_eq!(ctx.read(&library)[999], 7 + left as u64);
             let source = ctx.suspended(|ctx| {
                 ctx.sync()?;
                 let (_, source) = ctx.try_deregister(source).expect_err("its caller's caller names it");
@@ -160,7 +160,7 @@ case! {
         })?;
         let (_, source) = ctx.try_deregister(source).expect_err("a put names it");
         ctx.sync()?;
-        assert_eq!(ctx.read(&target)[..], [7 + u64::from(left); 1000]);
+        assert_eq!(ctx.read(&target)[..], [7 + left as u64; 1000]);
         assert!(ctx.deregister(source).is_ok());
     }
 }
@@ -169,7 +169,7 @@ case! {
     /// What is suspended is pending again after a library that fails or panics.
     pub fn errors_and_panics_of_a_library_restore both_ways [1, 2, 3] |ctx| {
         room(ctx, 2, 4)?;
-        let (mut from, to) = (ctx.area::<u32>(1)?, ctx.area::<u32>(1)?);
+        let (mut from, to) = (ctx.area::<usize>(1)?, ctx.area::<usize>(1)?);
         ctx.sync()?;
         let (me, p) = (ctx.pid(), ctx.nprocs());
         let (next, left) = ((me + 1) % p, (me + p - 1) % p);
@@ -204,8 +204,8 @@ case! {
     pub fn a_library_reserves_while_its_caller_is_suspended both_ways [1, 2, 3] |ctx| {
         const MORE: usize = 2000;
         room(ctx, 4, 8)?;
-        let (mut from, to) = (ctx.area::<u32>(4)?, ctx.area::<u32>(4)?);
-        let mut many = ctx.area::<u32>(MORE)?;
+        let (mut from, to) = (ctx.area::<usize>(4)?, ctx.area::<usize>(4)?);
+        let mut many = ctx.area::<usize>(MORE)?;
         ctx.sync()?;
         let (me, p) = (ctx.pid(), ctx.nprocs());
         let (next, left) = ((me + 1) % p, (me + p - 1) % p);

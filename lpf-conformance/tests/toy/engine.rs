@@ -56,12 +56,12 @@ impl Toy {
         let shown = (purpose == Purpose::Sync).then(|| Arc::new(Shown::of(local)));
         let number = self.shared.change(|state| -> Result<u64> {
             state.failure.clone().map_or(Ok(()), Err)?;
-            state.shown[local.pid as usize] = shown;
+            state.shown[local.pid] = shown;
             Ok(state.arrive(local.pid, mine))
         })?;
         let shared = self.shared.clone();
         let missing = || shared.lock().arrived.iter().position(|&at| at < number);
-        let missing = || missing().map(|pid| pid as Pid);
+        let missing = || missing();
         let mut at = ForBarrier { tables, purpose, missing };
         let mut medium = Links { is_at_barrier: true, ..self.links(tables) };
         let waited = wait(&mut medium, &mut at, |_, _| shared.lock().is_complete(number));
@@ -72,12 +72,12 @@ impl Toy {
     fn carry_out(&self, local: &mut LocalState) -> Result<()> {
         let (pid, made) = (local.pid, local.queue.used());
         let shown: Vec<_> = self.shared.lock().shown.iter().flatten().cloned().collect();
-        let checks = |origin: Pid| self.shared.checks[origin as usize].clone();
+        let checks = |origin: Pid| self.shared.checks[origin].clone();
         let mut destination = Destination::new(local, made, &checks);
         // SAFETY: between the two barriers. All processes have shown their requests and slots before the first one.
         unsafe {
-            let slots = |of: Pid| shown[of as usize].slots();
-            destination.carry_out(|_, from| shown[from as usize].aimed(pid), slots)?;
+            let slots = |of: Pid| shown[of].slots();
+            destination.carry_out(|_, from| shown[from].aimed(pid), slots)?;
         }
         destination.check_load()
     }
@@ -186,7 +186,7 @@ unsafe impl Engine for Toy {
         let Tables { local, links } = tables;
         LinkTable::check_shape(local, shape)?;
         // A cell is made when it is filled. What could never be filled is refused here.
-        let cells = shape.rings as usize * shape.window as usize;
+        let cells = shape.rings * shape.window as usize;
         let bytes = cells.saturating_mul(shape.cell_bytes);
         let room = Vec::<u8>::new().try_reserve_exact(bytes);
         room.map_err(|_| local.refused("an inbox", bytes))?;
@@ -211,9 +211,9 @@ unsafe impl Engine for Toy {
         &mut self,
         tables: &mut Tables,
         inbox: InboxSlot,
-        ring: u32,
+        ring: usize,
         peer: Pid,
-        peer_ring: u32,
+        peer_ring: usize,
     ) -> Result<Link> {
         let Tables { local, links } = tables;
         let shape = links.may_open(local, inbox, ring, peer, peer_ring)?;

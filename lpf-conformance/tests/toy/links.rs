@@ -15,7 +15,7 @@ use lpf_core::{Error, Pid, Result, Travel, settings};
 use crate::section::{Shared, State};
 
 /// The owner of a ring, its inbox, and its number there.
-pub(crate) type RingName = (Pid, usize, u32);
+pub(crate) type RingName = (Pid, usize, usize);
 
 /// A link that sends into a ring: the process, and which of its links into this ring it is. Both ends count alike.
 pub(crate) type Sender = (Pid, u64);
@@ -232,7 +232,7 @@ impl Medium for Links<'_> {
     const ASKS: bool = true;
 
     fn process(&self) -> (Pid, Pid) {
-        (self.pid, self.shared.checks.len() as Pid)
+        (self.pid, self.shared.checks.len())
     }
 
     fn patience(&self) -> Patience {
@@ -257,11 +257,11 @@ impl Medium for Links<'_> {
     }
 
     fn publish(&mut self, status: Status) {
-        self.shared.lock().statuses[self.pid as usize] = status;
+        self.shared.lock().statuses[self.pid] = status;
     }
 
     fn statuses(&self) -> impl FnMut(Pid) -> Option<Status> {
-        |of| Some(self.shared.lock().statuses[of as usize].clone())
+        |of| Some(self.shared.lock().statuses[of].clone())
     }
 
     // ANCHOR_END: medium

@@ -118,8 +118,8 @@ impl State {
     /// Process `pid` arrives at its next barrier, whose number is returned.
     pub(crate) fn arrive(&mut self, pid: Pid, mine: Summary) -> u64 {
         self.announced.get_or_insert(mine).merge(&mine);
-        let number = self.arrived[pid as usize] + 1;
-        self.arrived[pid as usize] = number;
+        let number = self.arrived[pid] + 1;
+        self.arrived[pid] = number;
         if self.arrived.iter().all(|&arrived| arrived == number) {
             self.completed = number;
             self.agreed = self.announced.take();
@@ -140,8 +140,8 @@ impl State {
 // ANCHOR: sections
 /// Process `pid` of a section. From now on the others count on it.
 pub(crate) fn enter(shared: &Arc<Shared>, pid: Pid, free: Pid) -> Result<Process<Toy>> {
-    let checks = shared.mode.check.then(|| shared.checks[pid as usize].clone());
-    let local = LocalState::new(pid, shared.checks.len() as Pid, checks)?;
+    let checks = shared.mode.check.then(|| shared.checks[pid].clone());
+    let local = LocalState::new(pid, shared.checks.len(), checks)?;
     let toy = Toy::new(shared.clone(), &local, free);
     Ok(Process::of(local, toy).enter())
 }
@@ -179,7 +179,7 @@ impl Shared {
     pub(crate) fn inner(&self) -> Arc<Shared> {
         let State { inner, completed, .. } = &mut *self.lock();
         if inner.as_ref().is_none_or(|(entered, _)| entered != completed) {
-            *inner = Some((*completed, Shared::new(self.checks.len() as Pid, self.mode)));
+            *inner = Some((*completed, Shared::new(self.checks.len(), self.mode)));
         }
         inner.as_ref().expect("it was made").1.clone()
     }

@@ -54,7 +54,7 @@ impl ControlBoard {
 
 impl Board for ControlBoard {
     fn max_record(&self) -> usize {
-        longest_record(self.processes as usize)
+        longest_record(self.processes)
     }
 
     fn write(&self, topic: Topic, record: &[u8]) -> Result<()> {

@@ -152,9 +152,8 @@ impl Helper {
                 }
             }
             for rank in state.mail.take_closing() {
-                let connection = rank as usize;
-                state.mail.outbox(connection).close();
-                closing.push(connection);
+                state.mail.outbox(rank).close();
+                closing.push(rank);
             }
             let is_deaf = state.hub.is_none() && closing.contains(&0);
             (state.stopped || is_deaf, closing)

@@ -48,8 +48,8 @@ pub(crate) struct Hub {
 impl Hub {
     pub(crate) fn new(size: Rank) -> Self {
         Hub {
-            presence: vec![Presence::Here; size as usize],
-            inside: vec![0; size as usize],
+            presence: vec![Presence::Here; size],
+            inside: vec![0; size],
             sections: BTreeMap::new(),
             fading: VecDeque::new(),
             kept: 0,
@@ -59,11 +59,11 @@ impl Hub {
     }
 
     fn size(&self) -> Rank {
-        self.presence.len() as Rank
+        self.presence.len()
     }
 
     fn is_here(&self, rank: Rank) -> bool {
-        self.presence[rank as usize] == Presence::Here
+        self.presence[rank] == Presence::Here
     }
 
     /// Whether all others have left or died.
@@ -141,11 +141,11 @@ impl Hub {
     /// process may have left this section before it died, so its death alone has not ended the section.
     fn by_death(&self, section: SectionId, error: Error) -> Error {
         let Some(known) = self.sections.get(&section) else { return error };
-        let dead = |rank: Rank| match &self.presence[rank as usize] {
+        let dead = |rank: Rank| match &self.presence[rank] {
             Presence::Dead(reason) => Some(reason),
             _ => None,
         };
-        let named = error.process().and_then(|pid| known.members().get(pid as usize));
+        let named = error.process().and_then(|pid| known.members().get(pid));
         let is_death = matches!(error.cause(), Cause::Died { .. });
         if !is_death || named.is_some_and(|&rank| dead(rank).is_some()) {
             return error;
@@ -204,18 +204,18 @@ impl Hub {
         members: Vec<Rank>,
         mail: &mut Mail,
     ) -> Result<(), Garbled> {
-        if self.inside[from as usize] >= MOST_SECTIONS {
+        if self.inside[from] >= MOST_SECTIONS {
             return Err(format!("it is in {MOST_SECTIONS} sections and entered one more"));
         }
         self.make(from, section, members)?.enter(section, from, mail)?;
-        self.inside[from as usize] += 1;
+        self.inside[from] += 1;
         self.mourn(section, mail);
         Ok(())
     }
 
     fn leave(&mut self, from: Rank, section: SectionId) -> Result<(), Garbled> {
         self.section_of(from, section)?.leave(from);
-        self.inside[from as usize] -= 1;
+        self.inside[from] -= 1;
         self.fade(section);
         Ok(())
     }
@@ -254,7 +254,7 @@ impl Hub {
     ) -> Result<(), Garbled> {
         let known = self.section_of(from, section)?;
         let by = known.pid_of(from).ok_or("it asked in a section of others")?;
-        if of as usize >= known.members().len() {
+        if of >= known.members().len() {
             return Err(format!("it asked for process {of}, which does not exist"));
         }
         match known.inside(of) {

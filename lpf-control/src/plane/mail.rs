@@ -38,7 +38,7 @@ impl Mail {
     pub(crate) fn down(&mut self, to: Rank, word: Down) {
         match to {
             0 => self.local.push_back(word),
-            _ => self.boxes[to as usize].push(word.key(), shared(&word)),
+            _ => self.boxes[to].push(word.key(), shared(&word)),
         }
         self.pending = true;
     }
@@ -53,7 +53,7 @@ impl Mail {
                 continue;
             }
             let frame = frame.get_or_insert_with(|| shared(word));
-            self.boxes[rank as usize].push(word.key(), frame.clone());
+            self.boxes[rank].push(word.key(), frame.clone());
         }
     }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use lpf_core::waits::Status;
-use lpf_core::{Cause, Error, Pid};
+use lpf_core::{Cause, Error};
 use lpf_messages::{Order, Rank, SectionId};
 
 use super::questions::{Next, is_readable};
@@ -144,7 +144,7 @@ impl Member {
             return None;
         }
         let pid = members.iter().position(|&member| member == self.rank);
-        let mut known = Section::new(members.to_vec(), pid.unwrap_or(0) as Pid);
+        let mut known = Section::new(members.to_vec(), pid.unwrap_or(0));
         known.failure = self.obstacle(&known);
         known.told = known.failure.is_none();
         let is_told = known.told;
@@ -370,7 +370,7 @@ impl Member {
     fn take(&mut self, order: Order, says: &mut Vec<Up>) -> Result<(), Garbled> {
         let pid = order.members.iter().position(|&member| member == self.rank);
         let exist = order.members.iter().all(|&member| member < self.size);
-        let fits = order.members.len() <= self.size as usize && order.bytes.len() <= LONGEST_ORDER;
+        let fits = order.members.len() <= self.size && order.bytes.len() <= LONGEST_ORDER;
         let Some(pid) = pid.filter(|&pid| pid > 0 && exist && fits) else {
             return Err("it gave an invalid order".into());
         };
@@ -383,7 +383,7 @@ impl Member {
             what: "orders that it does not serve".into(),
             bytes: ordered + order.bytes.len(),
         };
-        let (section, error) = (order.section, Error::fatal(pid as Pid, 0, cause));
+        let (section, error) = (order.section, Error::fatal(pid, 0, cause));
         says.extend([
             Up::Enter { section, members: order.members },
             Up::Declare { section, error },

@@ -18,9 +18,9 @@ pub(crate) fn weight(bytes: &[u8]) -> usize {
 
 /// What is wrong with a list of members that `from` names.
 pub(crate) fn fault_of(members: &[Rank], from: Rank, size: Rank) -> Option<&'static str> {
-    let mut seen = vec![false; size as usize];
+    let mut seen = vec![false; size];
     for &rank in members {
-        match seen.get_mut(rank as usize) {
+        match seen.get_mut(rank) {
             None => return Some("with a member that does not exist"),
             Some(true) => return Some("with a member twice"),
             Some(seen) => *seen = true,

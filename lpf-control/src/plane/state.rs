@@ -32,7 +32,7 @@ impl State {
         changes: Arc<AtomicU64>,
         now: Instant,
     ) -> Self {
-        let connections = if rank == 0 { size as usize } else { 1 };
+        let connections = if rank == 0 { size } else { 1 };
         let mut pulse = Pulse::new(beats, connections, now);
         if rank == 0 {
             pulse.forget(0);
@@ -98,7 +98,7 @@ impl State {
         match &mut self.hub {
             Some(hub) => {
                 let word: Up = decode(frame).ok_or_else(unreadable)?;
-                hub.hear(connection as Rank, word, &mut self.mail)?;
+                hub.hear(connection, word, &mut self.mail)?;
                 self.deliver(&mut says);
             }
             None => {
@@ -116,7 +116,7 @@ impl State {
         self.note_own();
         match &mut self.hub {
             Some(hub) => {
-                hub.closed(connection as Rank, reason, &mut self.mail);
+                hub.closed(connection, reason, &mut self.mail);
                 self.mail.outbox(connection).close();
                 self.settle();
             }
@@ -143,7 +143,7 @@ impl State {
         self.note_own();
         match &mut self.hub {
             Some(hub) => {
-                hub.died(connection as Rank, reason, &mut self.mail);
+                hub.died(connection, reason, &mut self.mail);
                 self.settle();
             }
             None => {
@@ -158,7 +158,7 @@ impl State {
     pub(crate) fn tick(&mut self, now: Instant) {
         for peer in self.pulse.hurried(now) {
             match self.hub {
-                Some(_) => self.mail.down(peer as Rank, Down::Beat),
+                Some(_) => self.mail.down(peer, Down::Beat),
                 None => self.beat(),
             }
         }

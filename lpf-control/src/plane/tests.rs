@@ -21,14 +21,8 @@ const S: SectionId = SectionId(7);
 impl Job {
     fn new(size: Rank) -> Self {
         let changes: Vec<Arc<AtomicU64>> = (0..size).map(|_| Arc::default()).collect();
-        let state = |rank| {
-            State::new(rank, size, Beats::On, changes[rank as usize].clone(), Instant::now())
-        };
-        Job {
-            states: (0..size).map(state).collect(),
-            connected: vec![true; size as usize],
-            changes,
-        }
+        let state = |rank| State::new(rank, size, Beats::On, changes[rank].clone(), Instant::now());
+        Job { states: (0..size).map(state).collect(), connected: vec![true; size], changes }
     }
 
     /// A job whose processes have all entered section `S`.
@@ -41,7 +35,7 @@ impl Job {
     }
 
     fn at(&mut self, rank: Rank) -> &mut State {
-        &mut self.states[rank as usize]
+        &mut self.states[rank]
     }
 
     fn say(&mut self, rank: Rank, word: Up) {
@@ -96,7 +90,7 @@ impl Job {
             }
         }
         let closing = self.states[0].mail.take_closing();
-        for gone in closing.into_iter().map(|rank| rank as usize) {
+        for gone in closing {
             // What was queued goes ahead of the end.
             self.carry_both_ways(gone);
             self.cut(gone);

@@ -141,7 +141,7 @@ pub(crate) fn reportable(error: Error, pid: Pid) -> Error {
 
 /// Whether a report that came is one that [`reportable`] lets go.
 pub(crate) fn is_report(error: &Error, processes: usize) -> bool {
-    error.is_fatal() && error.process().is_some_and(|process| (process as usize) < processes)
+    error.is_fatal() && error.process().is_some_and(|process| process < processes)
 }
 
 fn shortened(cause: &Cause) -> Cause {

@@ -224,7 +224,7 @@ impl<'a> Guest<'a> {
         }
         // What came behind the welcome is here already.
         let filled = if wire.is_readable() { wire.fill() } else { Filled::All };
-        let most = LONGEST_PLACE * (1 + MOST_ADDRESSES) * self.plan.me.size as usize;
+        let most = LONGEST_PLACE * (1 + MOST_ADDRESSES) * self.plan.me.size;
         let longest = LONGEST_ANSWER + most;
         loop {
             let Some(wire) = &mut self.host else { return Ok(None) };
@@ -242,7 +242,7 @@ impl<'a> Guest<'a> {
                     self.connect(occasion, &places, now)?;
                 }
                 Some(ToGuest::Missing { mut ranks, notes }) => {
-                    ranks.truncate(self.plan.me.size as usize);
+                    ranks.truncate(self.plan.me.size);
                     let (address, time) = (self.plan.address.clone(), self.plan.time);
                     let notes = printable(&notes);
                     return Err(MeetError::Missing { ranks, address, time, notes });
@@ -280,19 +280,18 @@ impl<'a> Guest<'a> {
             self.reception = Some(reception);
         }
         self.reported = Some(Reported { next: now + REPORT, connected: 0, trouble: String::new() });
-        let Some(host) = self.address.filter(|_| places.len() as u32 == me.size - 1) else {
+        let Some(host) = self.address.filter(|_| places.len() == me.size - 1) else {
             let reason = "it did not keep to the protocol".into();
             return Err(MeetError::Ended { rank: 0, reason });
         };
         let others = places.iter();
         let others = others.map(|all| all.iter().map(|&place| address_of(place, host)).collect());
         for (rank, addresses) in std::iter::once(vec![host]).chain(others).enumerate() {
-            let rank = rank as Rank;
             if rank < me.rank {
                 addresses.iter().try_for_each(|&address| may_use(address, me.secret.as_ref()))?;
                 // The token 0 is taken by the control connection; no rank is as great as the size.
                 let token = if rank == 0 { me.size } else { rank };
-                self.calls.push(Call::new(Token(token as usize), rank, addresses, now));
+                self.calls.push(Call::new(Token(token), rank, addresses, now));
             }
         }
         // The next lower ranks first: else all would call process 0 at once, then process 1, and so on.
@@ -319,7 +318,7 @@ impl<'a> Guest<'a> {
                 }
                 Progress::Welcome(mut wire) => {
                     wire.deregister(self.poll.registry()).map_err(MeetError::system)?;
-                    self.streams[call.wanted() as usize] = Some(wire);
+                    self.streams[call.wanted()] = Some(wire);
                 }
             }
         }
@@ -336,7 +335,7 @@ impl<'a> Guest<'a> {
             let Arrival { hello, mut wire } = arrival;
             // A connection that broke in this very moment may come again.
             if wire.deregister(self.poll.registry()).is_ok() {
-                self.streams[hello.rank as usize] = Some(wire);
+                self.streams[hello.rank] = Some(wire);
             }
         }
     }
@@ -344,7 +343,7 @@ impl<'a> Guest<'a> {
     /// Tells process 0 once all connections stand.
     fn report_all(&mut self) {
         let me = &self.plan.me;
-        let stands = |rank: Rank| rank == me.rank || self.streams[rank as usize].is_some();
+        let stands = |rank: Rank| rank == me.rank || self.streams[rank].is_some();
         let all_stand = !me.streams || (0..me.size).all(stands);
         if self.has_roster && !self.ready && all_stand {
             self.ready = true;
@@ -360,7 +359,7 @@ impl<'a> Guest<'a> {
             return;
         }
         let Some(before) = self.reported.take_if(|reported| reported.next <= now) else { return };
-        let connected = self.streams.iter().flatten().count() as Rank;
+        let connected = self.streams.iter().flatten().count();
         let trouble = short(&self.unreached());
         if connected > before.connected {
             self.tell(&ToHost::Connected(connected));
@@ -434,7 +433,7 @@ fn admit(hello: &Hello, rank: Rank, streams: &[Option<Wire>]) -> Result<(), Refu
     if hello.purpose == Purpose::Control || hello.rank < rank {
         return Err("only processes of higher rank call here, for data".into());
     }
-    match taken(&streams[hello.rank as usize]) {
+    match taken(&streams[hello.rank]) {
         Some(wire) => Err(already_there(hello.rank, wire.peer().ok())),
         None => Ok(()),
     }

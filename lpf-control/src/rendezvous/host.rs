@@ -82,7 +82,7 @@ impl<'a> Host<'a> {
             }
             None => Some(names(&plan.address, &poll)?),
         };
-        let size = plan.me.size as usize;
+        let size = plan.me.size;
         Ok(Host {
             patience: plan.patience(),
             news: None,
@@ -194,14 +194,14 @@ impl<'a> Host<'a> {
     }
 
     fn missing(&self) -> Vec<Rank> {
-        self.others().filter(|&rank| self.guests[rank as usize].is_none()).collect()
+        self.others().filter(|&rank| self.guests[rank].is_none()).collect()
     }
 
     /// Who is not connected to all.
     fn unconnected(&self) -> Vec<Rank> {
         let is_ready = |rank: &Rank| {
-            let guest = self.guests[*rank as usize].as_ref();
-            let stream = self.streams[*rank as usize].is_some() || !self.plan.me.streams;
+            let guest = self.guests[*rank].as_ref();
+            let stream = self.streams[*rank].is_some() || !self.plan.me.streams;
             stream && guest.is_some_and(|guest| guest.ready)
         };
         self.others().filter(|rank| !is_ready(rank)).collect()
@@ -212,7 +212,7 @@ impl<'a> Host<'a> {
         if self.complete {
             let ranks = self.unconnected();
             let trouble = |&rank: &Rank| {
-                let trouble = self.guests[rank as usize].as_ref()?.trouble.as_ref()?;
+                let trouble = self.guests[rank].as_ref()?.trouble.as_ref()?;
                 Some(format!("process {rank} did not reach {trouble}"))
             };
             let notes: Vec<_> = ranks.iter().filter_map(trouble).take(3).collect();
@@ -246,7 +246,7 @@ impl<'a> Host<'a> {
 
     fn hear_guests(&mut self) -> Result<(), MeetError> {
         for rank in self.others() {
-            while let Some(guest) = &mut self.guests[rank as usize]
+            while let Some(guest) = &mut self.guests[rank]
                 && let Some(came) = guest.hear()
             {
                 self.heed(rank, came)?;
@@ -258,25 +258,25 @@ impl<'a> Host<'a> {
     fn heed(&mut self, rank: Rank, came: Came) -> Result<(), MeetError> {
         match came {
             Came::Ready => {
-                if let Some(guest) = &mut self.guests[rank as usize] {
+                if let Some(guest) = &mut self.guests[rank] {
                     guest.ready = self.complete;
                 }
             }
             Came::Connected(number) => {
                 let most = self.plan.me.size - 1;
-                if let Some(guest) = self.guests[rank as usize].as_mut().filter(|_| self.complete) {
+                if let Some(guest) = self.guests[rank].as_mut().filter(|_| self.complete) {
                     guest.connected = number.min(most);
                 }
             }
             Came::Trouble(text) => {
-                if let Some(guest) = &mut self.guests[rank as usize] {
+                if let Some(guest) = &mut self.guests[rank] {
                     guest.trouble = Some(text);
                 }
             }
             Came::Who => self.tell(rank, &word_of(&self.late())),
             Came::Left(reason) if self.complete => return Err(MeetError::Ended { rank, reason }),
             Came::Left(reason) => {
-                self.guests[rank as usize] = None;
+                self.guests[rank] = None;
                 self.left.insert(rank, reason);
             }
         }
@@ -299,7 +299,7 @@ impl<'a> Host<'a> {
     }
 
     fn receive(&mut self, Arrival { hello, mut wire }: Arrival) -> std::io::Result<()> {
-        let (rank, registry) = (hello.rank as usize, self.poll.registry());
+        let (rank, registry) = (hello.rank, self.poll.registry());
         match hello.purpose {
             Purpose::Data(_) => {
                 wire.deregister(registry)?;
@@ -325,14 +325,14 @@ impl<'a> Host<'a> {
     }
 
     fn tell(&mut self, rank: Rank, word: &ToGuest) {
-        if let Some(guest) = &mut self.guests[rank as usize] {
+        if let Some(guest) = &mut self.guests[rank] {
             guest.wire.out().extend_from_slice(&encode(word));
         }
     }
 
     fn send_rosters(&mut self) {
         for to in self.others() {
-            let Some(by) = self.guests[to as usize].as_ref().map(|guest| guest.seen) else {
+            let Some(by) = self.guests[to].as_ref().map(|guest| guest.seen) else {
                 continue;
             };
             let places: Vec<Vec<Place>> = self.guests[1..]
@@ -369,7 +369,7 @@ impl<'a> Host<'a> {
         let word = word_of(&error);
         for rank in self.others() {
             self.tell(rank, &word);
-            if let Some(guest) = &mut self.guests[rank as usize] {
+            if let Some(guest) = &mut self.guests[rank] {
                 // A connection that is closed with something unread may lose what was sent last.
                 let _ = (guest.wire.flush(), guest.wire.fill());
             }
@@ -395,13 +395,12 @@ fn admit(
     streams: &[Option<Wire>],
     complete: bool,
 ) -> Result<(), Refusal> {
-    let at = hello.rank as usize;
     let first = match hello.purpose {
-        Purpose::Control => guests[at].as_ref().map(|guest| guest.seen),
+        Purpose::Control => guests[hello.rank].as_ref().map(|guest| guest.seen),
         Purpose::Data(_) if !complete => {
             return Err("pairs are connected when all are there".into());
         }
-        Purpose::Data(_) => taken(&streams[at]).and_then(|wire| wire.peer().ok()),
+        Purpose::Data(_) => taken(&streams[hello.rank]).and_then(|wire| wire.peer().ok()),
     };
     match first {
         Some(first) => Err(already_there(hello.rank, Some(first))),

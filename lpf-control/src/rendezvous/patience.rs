@@ -24,14 +24,14 @@ pub(super) struct Patience {
 
 /// The steps that a process which has arrived contributes: its arrival, its connections, and that it has all.
 pub(super) fn steps(connected: Rank, is_ready: bool) -> u64 {
-    1 + u64::from(connected) + u64::from(is_ready)
+    1 + connected as u64 + u64::from(is_ready)
 }
 
 impl Patience {
     /// Of a process of `size` that began to wait then, and gives up after this time without a step.
     pub(super) fn new(began: Instant, time: Duration, size: Rank) -> Self {
         let others = size.saturating_sub(1);
-        let all = u64::from(others) * steps(others, true);
+        let all = others as u64 * steps(others, true);
         Patience { time, deadline: deadline(began, time), done: 0, all }
     }
 

@@ -505,7 +505,7 @@ fn a_process_calls_at_most_sixteen_others_at_once() {
     };
     let me = Identity { size: SIZE, ..me(0) };
     with_this_host(me, SIZE - 1, Duration::from_secs(20), |mut line, _| {
-        let places = vec![vec![place]; SIZE as usize - 1];
+        let places = vec![vec![place]; SIZE - 1];
         line.write_all(&encode(&ToGuest::Roster(OCCASION, places)));
         let (began, mut called) = (Instant::now(), Vec::new());
         while called.len() < 16 {

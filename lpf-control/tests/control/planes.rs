@@ -42,7 +42,7 @@ fn in_section(size: Rank) -> Vec<ControlPlane> {
 }
 
 fn boards(planes: &[ControlPlane]) -> Vec<ControlBoard> {
-    let processes = planes.len() as Pid;
+    let processes = planes.len();
     planes.iter().zip(0..).map(|(plane, pid)| plane.board(S, pid, processes)).collect()
 }
 
@@ -201,7 +201,7 @@ fn threads_that_write_and_read_at_once_lose_nothing_but_what_is_old() {
                 while last.iter().any(|&n| n <= WRITES - 5) {
                     for topic in 0..5 {
                         let from = (pid + 1) % 3;
-                        let record = board.read(from as Pid, Topic(topic)).unwrap();
+                        let record = board.read(from, Topic(topic)).unwrap();
                         let number = record.map_or(0, |record| {
                             let number = u32::from_le_bytes(record.bytes.try_into().unwrap());
                             assert_eq!(u64::from(number % 5), topic);

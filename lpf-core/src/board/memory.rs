@@ -32,7 +32,7 @@ struct Agreement {
 impl Registers {
     /// Empty ones of `processes` processes.
     pub fn new(processes: Pid) -> Self {
-        Registers { processes: processes as usize, state: Arc::default() }
+        Registers { processes, state: Arc::default() }
     }
 
     /// The handle of process `pid`.
@@ -108,8 +108,8 @@ impl Board for MemoryBoard {
     }
 
     fn read(&self, from: Pid, topic: Topic) -> Result<Option<Record>> {
-        if from as usize >= self.registers.processes {
-            let last = self.registers.processes as Pid - 1;
+        if from >= self.registers.processes {
+            let last = self.registers.processes - 1;
             return Err(Error::misuse(self.pid, 0, Cause::NoSuchProcess { pid: from, last }));
         }
         Ok(self.lock()?.latest.get(&(from, topic)).cloned())
@@ -117,7 +117,7 @@ impl Board for MemoryBoard {
 
     fn read_all(&self, topic: Topic) -> Result<Vec<Option<Record>>> {
         let state = self.lock()?;
-        let processes = 0..self.registers.processes as Pid;
+        let processes = 0..self.registers.processes;
         Ok(processes.map(|from| state.latest.get(&(from, topic)).cloned()).collect())
     }
 
@@ -137,7 +137,7 @@ impl Board for MemoryBoard {
         let Some(agreement) = state.agreements.get_mut(&topic) else {
             return Ok(None);
         };
-        if std::mem::replace(&mut agreement.fetched[self.pid as usize], true) {
+        if std::mem::replace(&mut agreement.fetched[self.pid], true) {
             return Ok(None);
         }
         if agreement.fetched.iter().all(|&fetched| fetched) {

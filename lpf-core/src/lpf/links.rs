@@ -49,7 +49,7 @@ pub trait Links {
     /// # Errors
     /// *Misuse* if inbox, ring or peer do not exist, or the ring is taken here. A message that the
     /// peer never awaited on the ring's former link is *fatal*, as soon as the ring goes to its next one.
-    fn open(&mut self, inbox: InboxSlot, ring: u32, peer: Pid, peer_ring: u32) -> Result<Link>;
+    fn open(&mut self, inbox: InboxSlot, ring: usize, peer: Pid, peer_ring: usize) -> Result<Link>;
 
     /// Closes a link on which everything awaited was released and everything put was flushed. O(W + open
     /// links), and O(p) between processes; informs the peer.

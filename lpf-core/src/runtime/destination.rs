@@ -51,7 +51,7 @@ impl Shown {
 
     /// What it has for process `target`.
     pub fn aimed(&self, target: Pid) -> Aimed {
-        self.aimed[target as usize]
+        self.aimed[target]
     }
 
     /// Its global slots.

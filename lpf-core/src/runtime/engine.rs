@@ -253,9 +253,9 @@ pub unsafe trait Engine: Send + Sized {
         &mut self,
         tables: &mut Tables,
         inbox: InboxSlot,
-        ring: u32,
+        ring: usize,
         peer: Pid,
-        peer_ring: u32,
+        peer_ring: usize,
     ) -> Result<Link>;
 
     /// Carries out a call on the links of this process: `call.run` with what waits and carries here.

@@ -93,11 +93,14 @@ impl LinkTable {
     /// # Errors
     /// *Misuse* if not.
     pub fn check_shape(local: &LocalState, shape: InboxShape) -> Result<()> {
-        if shape.window > 0 && shape.window <= MAX_WINDOW {
+        let InboxShape { rings, window, .. } = shape;
+        let text = if window == 0 || window > MAX_WINDOW {
+            format!("an inbox's window is 1 to {MAX_WINDOW} cells, not {window}")
+        } else if u32::try_from(rings).is_err() {
+            format!("an inbox has at most {} rings, not {rings}", u32::MAX)
+        } else {
             return Ok(());
-        }
-        let window = shape.window;
-        let text = format!("an inbox's window is 1 to {MAX_WINDOW} cells, not {window}");
+        };
         Err(local.link_misuse(text))
     }
 
@@ -138,9 +141,9 @@ impl LinkTable {
         &self,
         local: &LocalState,
         inbox: InboxSlot,
-        ring: u32,
+        ring: usize,
         peer: Pid,
-        peer_ring: u32,
+        peer_ring: usize,
     ) -> Result<InboxShape> {
         if peer >= local.nprocs {
             return Err(local.no_such_process(peer));
@@ -162,7 +165,7 @@ impl LinkTable {
 
     /// The error of a ring that has a link already.
     #[cold]
-    pub fn ring_is_taken(local: &LocalState, inbox: InboxSlot, ring: u32) -> Error {
+    pub fn ring_is_taken(local: &LocalState, inbox: InboxSlot, ring: usize) -> Error {
         let number = inbox.number();
         let text = format!("ring {ring} of inbox {number} carries a link already");
         local.link_misuse(text)
@@ -174,9 +177,9 @@ impl LinkTable {
         &mut self,
         shape: InboxShape,
         inbox: InboxSlot,
-        ring: u32,
+        ring: usize,
         peer: Pid,
-        peer_ring: u32,
+        peer_ring: usize,
         has_granted: bool,
     ) -> (Link, &mut OpenLink) {
         let sent = &mut self.known.on_mut(Stream::new(self.pid, peer, inbox, peer_ring)).sent;

@@ -382,7 +382,7 @@ impl<E: Engine> Links for Process<E> {
         self.engine.remove_inbox(&mut self.tables, inbox)
     }
 
-    fn open(&mut self, inbox: InboxSlot, ring: u32, peer: Pid, peer_ring: u32) -> Result<Link> {
+    fn open(&mut self, inbox: InboxSlot, ring: usize, peer: Pid, peer_ring: usize) -> Result<Link> {
         self.alive()?;
         let opened = self.engine.open(&mut self.tables, inbox, ring, peer, peer_ring);
         let opened = self.ended(opened)?;

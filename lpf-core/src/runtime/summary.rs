@@ -10,7 +10,7 @@ use crate::error::Result;
 /// however often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// By the number of each purpose, the lowest process that has arrived for it; [`Pid::MAX`] if there is none.
+    /// By the number of each purpose, the lowest process that has arrived for it; [`NO_PROCESS`](Self::NO_PROCESS) if there is none.
     pub arrived: [Pid; 4],
     /// The kinds of announcements, but [`Announced::ABANDONED`].
     pub kinds: Announced,
@@ -25,6 +25,9 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Stands for no process. A protocol may write it in 32 bits.
+    pub const NO_PROCESS: Pid = u32::MAX as Pid;
+
     /// What one process announces.
     pub fn of(local: &LocalState, purpose: Purpose) -> Self {
         let kind = |is_so, kind| if is_so { kind } else { 0 };
@@ -32,7 +35,8 @@ impl Summary {
             | kind(local.changes.resized, Announced::RESIZED);
         let registrations = local.registrations();
         Summary {
-            arrived: Purpose::ALL.map(|each| if each == purpose { local.pid } else { Pid::MAX }),
+            arrived: Purpose::ALL
+                .map(|each| if each == purpose { local.pid } else { Self::NO_PROCESS }),
             kinds: Announced(kinds),
             requests: local.wanted_requests() as u64,
             lowest: registrations,
@@ -68,10 +72,11 @@ impl Summary {
     /// *Fatal*, as [`mismatch`].
     #[inline]
     pub fn agree_on_purpose(&self, superstep: u64) -> Result<()> {
-        if self.arrived.iter().filter(|&&pid| pid != Pid::MAX).count() <= 1 {
+        if self.arrived.iter().filter(|&&pid| pid != Self::NO_PROCESS).count() <= 1 {
             return Ok(());
         }
-        let first = |purpose| Some(self.arrived[purpose as usize]).filter(|&pid| pid != Pid::MAX);
+        let first =
+            |purpose| Some(self.arrived[purpose as usize]).filter(|&pid| pid != Self::NO_PROCESS);
         Err(mismatch(superstep, first))
     }
 
@@ -104,13 +109,13 @@ mod tests {
         let mut all: Vec<Summary> = (0..5)
             .map(|pid| {
                 let local = LocalState::new(pid, 5, None).unwrap();
-                let registered = Registrations { hash: u64::from(pid) % 3, calls: 2, pid };
+                let registered = Registrations { hash: (pid as u64) % 3, calls: 2, pid };
                 Summary {
                     lowest: registered,
                     highest: registered,
-                    requests: 10 + u64::from(pid),
-                    abandoned: [3 + u64::from(pid); 2],
-                    ..Summary::of(&local, Purpose::ALL[pid as usize % 2])
+                    requests: 10 + (pid as u64),
+                    abandoned: [3 + (pid as u64); 2],
+                    ..Summary::of(&local, Purpose::ALL[pid % 2])
                 }
             })
             .collect();
@@ -122,7 +127,10 @@ mod tests {
         let first = merged(&all);
         all.reverse();
         assert_eq!(merged(&all), first);
-        assert_eq!((first.arrived, first.requests), ([0, 1, Pid::MAX, Pid::MAX], 10));
+        assert_eq!(
+            (first.arrived, first.requests),
+            ([0, 1, Summary::NO_PROCESS, Summary::NO_PROCESS], 10)
+        );
         assert!(first.agree_on_purpose(0).is_err() && all[0].agree_on_purpose(0).is_ok());
         assert_eq!((first.lowest.pid, first.highest.pid), (0, 2));
         assert!(first.abandoned == [3, 7] && !first.agrees_on_abandoned());

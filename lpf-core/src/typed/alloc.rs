@@ -190,7 +190,7 @@ impl<'s, L: Lpf> Context<'s, L> {
         let needed = ctx.heap.occupied_room() + count;
         let more = needed.saturating_sub(ctx.alloc_room);
         if more > 0 {
-            let requests = 2 * ctx.nprocs() as usize * more;
+            let requests = 2 * ctx.nprocs() * more;
             ctx.raw.reserve(more, requests)?;
             ctx.alloc_room = needed;
             ctx.sync()?;

@@ -60,9 +60,9 @@ impl<'s, L: Lpf> Context<'s, L> {
     pub fn open<T: Element>(
         &mut self,
         inbox: InboxSlot,
-        ring: u32,
+        ring: usize,
         peer: Pid,
-        peer_ring: u32,
+        peer_ring: usize,
     ) -> Result<Channel<'s, T>> {
         // Cells are aligned to half a cache line at the least.
         const { assert!(align_of::<T>() <= 32, "elements of messages are aligned to at most 32") };

@@ -59,7 +59,7 @@ fn made(status: Status, from: Pid, to: Pid, made: u64) -> Status {
 
 /// What process 0 says in one round where process q has status `all[q]`.
 fn round(suspicion: &mut Suspicion, all: &[Status]) -> Option<String> {
-    let fault = suspicion.diagnose(0, &all[0], |pid| Some(all[pid as usize].clone()))?;
+    let fault = suspicion.diagnose(0, &all[0], |pid| Some(all[pid].clone()))?;
     Some(format!("process {}: {}", fault.process, fault.cause))
 }
 
@@ -390,11 +390,11 @@ fn nobody_is_asked_twice_in_a_round() {
             waiting(&others.map(|other| message(other, pid, 1)).collect::<Vec<_>>())
         })
         .collect();
-    let mut asked = vec![0; p as usize];
+    let mut asked = vec![0; p];
     let mut suspicion = Suspicion::default();
     suspicion.diagnose(0, &all[0], |pid| {
-        asked[pid as usize] += 1;
-        Some(all[pid as usize].clone())
+        asked[pid] += 1;
+        Some(all[pid].clone())
     });
     assert!(asked[0] == 0 && asked[1..].iter().all(|&n| n == 1));
 }
@@ -529,7 +529,7 @@ fn a_member_that_comes_to_another_call_lets_no_member_wait_for_ever() {
 
 /// The end of the chain of waits that begins at process 0, where process q has status `all[q]`.
 fn last(all: &[Status]) -> Option<Pid> {
-    last_of_chain(0, &all[0], all.len() as Pid, |pid| Some(all[pid as usize].clone()))
+    last_of_chain(0, &all[0], all.len(), |pid| Some(all[pid].clone()))
 }
 
 #[test]

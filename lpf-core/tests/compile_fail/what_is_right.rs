@@ -35,7 +35,7 @@ fn waits<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
     ctx.sync()
 }
 
-fn sections<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<Vec<u32>> {
+fn sections<L: Lpf>(ctx: &mut Context<'_, L>) -> Result<Vec<usize>> {
     ctx.exec(2, Args::none(), waits)?;
     ctx.exec(2, Args::none(), |ctx, _args| Ok(vec![ctx.pid()]))
 }

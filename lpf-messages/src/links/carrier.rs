@@ -4,7 +4,6 @@ use super::super::meeting::nonsense;
 use super::super::transport::Transport;
 use super::super::watch::{OnNetwork, Stop};
 use super::{OnNet, Rings};
-use lpf_core::Pid;
 use lpf_core::arrivals::Queued;
 use lpf_core::error::{Cause, Error};
 use lpf_core::runtime::links::{LinkTable, OpenLink};
@@ -21,7 +20,7 @@ impl<T: Transport> Carrier for OnNet<'_, T> {
             Stop::Broken(broken) => {
                 let members = &self.rings.members;
                 let peer = broken.peer.and_then(|rank| members.iter().position(|&one| one == rank));
-                let pid = peer.map_or(local.pid, |pid| pid as Pid);
+                let pid = peer.unwrap_or(local.pid);
                 Error::fatal(pid, local.superstep, Cause::Died { reason: broken.reason })
             }
         }
@@ -52,7 +51,7 @@ impl<T: Transport> Carrier for OnNet<'_, T> {
         let Some(grant) = end.grant else { return Ok(()) };
         if grant > 0 {
             let inbox = inboxes[link.inbox].as_ref();
-            let owner = members[link.peer as usize];
+            let owner = members[link.peer];
             end.there = inbox.and_then(|inbox| inbox.at(self.net, owner, grant - 1));
             if end.there.is_none() {
                 return Err(Stop::Fatal(nonsense(link.peer)));
@@ -97,7 +96,7 @@ impl<T: Transport> Carrier for OnNet<'_, T> {
     #[inline]
     fn has_sent(&mut self, link: &OpenLink) {
         if self.rings.ends.of(link).there.is_some() {
-            self.net.wake(self.rings.members[link.peer as usize]);
+            self.net.wake(self.rings.members[link.peer]);
         }
     }
 

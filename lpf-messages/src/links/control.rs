@@ -114,12 +114,12 @@ impl<T: Transport> OnNet<'_, T> {
                 let mut reader = Reader(unsafe { memory.bytes(place) });
                 let mut word = || {
                     let kind = Word::ALL.get(reader.u32()? as usize).copied()?;
-                    Some((kind, reader.u32()?, reader.u32()?, reader.u32()?, reader.u64()?))
+                    let (inbox, ring) = (reader.u32()? as usize, reader.u32()? as usize);
+                    Some((kind, inbox, ring, reader.u32()?, reader.u64()?))
                 };
                 let Some((kind, inbox, ring, opening, number)) = word() else {
-                    return Err(Stop::Fatal(nonsense(from as Pid)));
+                    return Err(Stop::Fatal(nonsense(from)));
                 };
-                let (from, inbox) = (from as Pid, inbox as usize);
                 self.rings.take_word(table, from, kind, inbox, ring, opening, number);
             }
         }
@@ -137,7 +137,7 @@ impl Rings {
         from: Pid,
         kind: Word,
         inbox: usize,
-        ring: u32,
+        ring: usize,
         opening: u32,
         number: u64,
     ) {
@@ -185,13 +185,13 @@ impl Rings {
             Word::Closed => (link.peer_ring, link.sent_before.opened),
             _ => (link.ring, link.received_before.opened),
         };
-        let words = [word as u32, link.inbox as u32, ring, opening as u32];
+        let words = [word as u32, link.inbox as u32, ring as u32, opening as u32];
         let mut bytes = [0; BYTES];
         for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
         bytes[16..].copy_from_slice(&number.to_le_bytes());
-        let rank = self.members[link.peer as usize];
+        let rank = self.members[link.peer];
         Ok(net.send_copy(rank, tags::link_control(self.context), &bytes)?)
     }
 
@@ -214,11 +214,11 @@ impl Rings {
             return Err(Stop::Fatal(Error::fatal(self.pid, local.superstep, cause)));
         }
         if let Some(inbox) = &mut self.inboxes[link.inbox] {
-            inbox.senders[link.ring as usize] = Some((link.peer, link.received_before.opened));
+            inbox.senders[link.ring] = Some((link.peer, link.received_before.opened));
         }
         link.has_granted = true;
         let inbox = self.inboxes[link.inbox].as_ref();
-        let sender = self.members[link.peer as usize];
+        let sender = self.members[link.peer];
         let Some((ring, place)) = inbox.and_then(|inbox| inbox.near(net, link.ring, sender)) else {
             self.post_cells(net, link)?;
             return self.tell(net, link, Word::Granted, 0);
@@ -245,7 +245,7 @@ impl Rings {
     /// The stream that had the ring of a link last, and by which of its openings.
     fn last_into(&self, link: &OpenLink) -> Option<(Stream, u64)> {
         let inbox = self.inboxes[link.inbox].as_ref()?;
-        let (from, opening) = inbox.senders[link.ring as usize]?;
+        let (from, opening) = inbox.senders[link.ring]?;
         Some((Stream { from, to: self.pid, inbox: link.inbox, ring: link.ring }, opening))
     }
 
@@ -257,7 +257,7 @@ impl Rings {
     fn post_cells<T: Transport>(&mut self, net: &mut T, link: &mut OpenLink) -> Result<(), Stop> {
         let Some(inbox) = &self.inboxes[link.inbox] else { return Ok(()) };
         let end = self.ends.of_mut(link);
-        let rank = self.members[link.peer as usize];
+        let rank = self.members[link.peer];
         let tag = tags::cells(self.context, inbox.first_ring + link.ring);
         while end.posted < link.incoming.released + u64::from(link.shape.window) {
             let pieces = inbox.cell(link.ring, end.posted);
@@ -282,7 +282,7 @@ impl Rings {
         link.incoming.reported = link.incoming.released;
         if let Some(ring) = &self.ends.of(link).here {
             ring.release(link.incoming.released);
-            net.wake(self.members[link.peer as usize]);
+            net.wake(self.members[link.peer]);
             return Ok(());
         }
         self.post_cells(net, link)?;

@@ -53,7 +53,7 @@ pub(super) struct Inbox {
     memory: Memory,
     layout: Layout,
     /// The number of its ring 0 among those of the context.
-    pub(super) first_ring: u32,
+    pub(super) first_ring: usize,
     /// By ring, who was given it last, and for which of its links.
     pub(super) senders: Vec<Option<(Pid, u64)>>,
 }
@@ -63,23 +63,23 @@ impl Inbox {
     fn new<T: Transport>(
         net: &mut T,
         shape: InboxShape,
-        first_ring: u32,
+        first_ring: usize,
     ) -> std::result::Result<Self, usize> {
         let layout = Layout::of(shape).ok_or(usize::MAX)?;
-        let bytes = layout.ring.checked_mul(shape.rings as usize).ok_or(usize::MAX)?;
+        let bytes = layout.ring.checked_mul(shape.rings).ok_or(usize::MAX)?;
         let memory = match net.share(bytes).and_then(Memory::shared) {
             Some(memory) => memory,
             None => Memory::new(bytes)?,
         };
-        let senders = vec![None; shape.rings as usize];
+        let senders = vec![None; shape.rings];
         Ok(Inbox { shape, memory, layout, first_ring, senders })
     }
 
-    fn ring_at(&self, ring: u32) -> usize {
-        ring as usize * self.layout.ring
+    fn ring_at(&self, ring: usize) -> usize {
+        ring * self.layout.ring
     }
 
-    fn cell_at(&self, ring: u32, message: u64) -> usize {
+    fn cell_at(&self, ring: usize, message: u64) -> usize {
         self.ring_at(ring) + self.layout.cell(message)
     }
 
@@ -87,7 +87,7 @@ impl Inbox {
     pub(super) fn near<T: Transport>(
         &self,
         net: &T,
-        ring: u32,
+        ring: usize,
         sender: Rank,
     ) -> Option<(NearRing, u64)> {
         let at = self.ring_at(ring);
@@ -112,14 +112,14 @@ impl Inbox {
     }
 
     /// Where the head and the bytes of message `message` of a ring go.
-    pub(super) fn cell(&self, ring: u32, message: u64) -> [Piece; 2] {
+    pub(super) fn cell(&self, ring: usize, message: u64) -> [Piece; 2] {
         let at = self.cell_at(ring, message);
         let data = at + Layout::DATA;
         [self.memory.piece(at..at + HEAD), self.memory.piece(data..data + self.shape.cell_bytes)]
     }
 
     /// The head of a message that has come.
-    pub(super) fn head(&self, ring: u32, message: u64) -> &[u8] {
+    pub(super) fn head(&self, ring: usize, message: u64) -> &[u8] {
         let at = self.cell_at(ring, message);
         // SAFETY: its receive is finished, and posted again only when it is released.
         unsafe { self.memory.bytes(at..at + HEAD) }
@@ -155,9 +155,9 @@ impl<T: Transport> Messages<T> {
         &mut self,
         tables: &mut Tables,
         inbox: InboxSlot,
-        ring: u32,
+        ring: usize,
         peer: Pid,
-        peer_ring: u32,
+        peer_ring: usize,
     ) -> Result<Link> {
         let Messages { network, rings, .. } = self;
         let Tables { local, links: table } = &mut *tables;
@@ -168,7 +168,7 @@ impl<T: Transport> Messages<T> {
         let window = shape.window as usize;
         let heads = Memory::new(window * HEAD);
         let heads = heads.map_err(|bytes| local.refused("a link", bytes))?;
-        let is_near = network.lock().net.reach(rings.members[peer as usize], 0, 0).is_some();
+        let is_near = network.lock().net.reach(rings.members[peer], 0, 0).is_some();
         let (link, open) = table.add(shape, inbox, ring, peer, peer_ring, false);
         open.in_flight.reserve(window);
         let end = End {

@@ -100,7 +100,7 @@ impl<T: Transport> OnNet<'_, T> {
         let OnNet { rings, net } = self;
         let inbox = rings.inboxes[open.inbox].as_ref();
         let ring = inbox.map_or(0, |inbox| inbox.first_ring + open.ring);
-        let rank = rings.members[open.peer as usize];
+        let rank = rings.members[open.peer];
         let tag = tags::landings(rings.context, ring);
         // SAFETY: the caller's promise; a fatal error cancels the receive.
         let ticket = unsafe { net.receive(rank, tag, &[Piece { base: address, bytes }]) }?;

@@ -45,7 +45,7 @@ impl<T: Transport> OnNet<'_, T> {
         let OnNet { rings, net } = self;
         let Some(inbox) = &rings.inboxes[link.inbox] else { return Ok(true) };
         let end = rings.ends.of_mut(link);
-        let rank = rings.members[link.peer as usize];
+        let rank = rings.members[link.peer];
         let ring = inbox.first_ring + link.peer_ring;
         let cells = tags::cells(rings.context, ring);
         let number = link.outgoing.sent;

@@ -30,7 +30,7 @@ impl Links<'_> {
         awaited.fill(0);
         sent.fill(0);
         let mut add = |to: Pid, made: u64, from: Pid, read: u64| {
-            let (to, from) = (&mut sent[to as usize], &mut awaited[from as usize]);
+            let (to, from) = (&mut sent[to], &mut awaited[from]);
             *to = to.wrapping_add(made as u32) & 0xffff;
             *from = from.wrapping_add(read as u16);
         };

@@ -29,9 +29,9 @@ use super::super::control::Control;
 use super::super::memory::Memory;
 use super::super::superstep::InMeeting;
 use super::super::tags;
-use super::super::transport::{Broken, Piece, Ticket, Transport};
+use super::super::transport::{Broken, Piece, Rank, Ticket, Transport};
 use super::super::watch::{Stop, Watch};
-use super::super::wire::{Head, Reader, Summary};
+use super::super::wire::{Head, Reader, Summary, write_pid};
 use super::{Allowed, COPIED, Refused, Room, nonsense};
 use lpf_core::Pid;
 use lpf_core::error::{Cause, Error, Result};
@@ -115,14 +115,14 @@ impl Due {
 
     fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.bytes.to_le_bytes());
-        for word in [self.requests, self.origin, self.most] {
-            out.extend_from_slice(&word.to_le_bytes());
-        }
+        out.extend_from_slice(&self.requests.to_le_bytes());
+        write_pid(out, self.origin);
+        out.extend_from_slice(&self.most.to_le_bytes());
     }
 
     fn read(from: &mut Reader<'_>) -> Option<Self> {
         let bytes = from.u64()?;
-        let (requests, origin, most) = (from.u32()?, from.u32()?, from.u32()?);
+        let (requests, origin, most) = (from.u32()?, from.pid()?, from.u32()?);
         Some(Due { bytes, requests, origin, most })
     }
 }
@@ -145,7 +145,7 @@ impl<'a> Chunk<'a> {
     fn split(from: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let mut reader = Reader(from);
         let (to, via, origin, length) =
-            (reader.u32()?, reader.u32()?, reader.u32()?, reader.u32()?);
+            (reader.pid()?, reader.pid()?, reader.pid()?, reader.u32()?);
         let (offset, total) = (reader.u64()?, reader.u64()?);
         let length = length as usize;
         let end = CHUNK_HEAD + length.next_multiple_of(8);
@@ -157,10 +157,11 @@ impl<'a> Chunk<'a> {
         Some((Chunk { whole, to, via, origin, offset, total, bytes }, rest))
     }
 
-    fn write(out: &mut Vec<u8>, head: [u32; 3], offset: u64, total: u64, bytes: &[u8]) {
-        for word in head.into_iter().chain([bytes.len() as u32]) {
-            out.extend_from_slice(&word.to_le_bytes());
+    fn write(out: &mut Vec<u8>, head: [Pid; 3], offset: u64, total: u64, bytes: &[u8]) {
+        for pid in head {
+            write_pid(out, pid);
         }
+        out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
         out.extend_from_slice(&offset.to_le_bytes());
         out.extend_from_slice(&total.to_le_bytes());
         out.extend_from_slice(bytes);
@@ -209,7 +210,7 @@ impl Bruck {
         Ok(Bruck {
             context,
             pid: watch.pid,
-            nprocs: nprocs as Pid,
+            nprocs,
             steps,
             inbox: Memory::new(parts * EAGER).map_err(Refused::Memory)?,
             posted: (0..parts).map(|_| None).collect(),
@@ -223,7 +224,7 @@ impl Bruck {
             places: vec![0..0; nprocs],
             gathered: 0,
             gathered_end: 0,
-            chance: (u64::from(watch.pid) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            chance: (watch.pid as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
         })
     }
 
@@ -233,7 +234,7 @@ impl Bruck {
 
     /// The processes that this one sends to and receives from in a step.
     fn neighbours(&self, step: u32) -> (usize, usize) {
-        let (p, pid, hop) = (self.nprocs as usize, self.pid as usize, 1 << step);
+        let (p, pid, hop) = (self.nprocs, self.pid, 1 << step);
         ((pid + hop) % p, (pid + p - hop % p) % p)
     }
 
@@ -266,7 +267,7 @@ impl Bruck {
         self.chance ^= self.chance << 13;
         self.chance ^= self.chance >> 7;
         self.chance ^= self.chance << 17;
-        (((self.chance >> 32) * u64::from(self.nprocs)) >> 32) as Pid
+        (((self.chance >> 32) * self.nprocs as u64) >> 32) as Pid
     }
 
     pub(super) fn meet<T: Transport>(
@@ -290,7 +291,7 @@ impl Bruck {
             }
             Allowed::Requests(_) => {}
             Allowed::Messages(awaited) => {
-                let sent = u64::from(due.requests) + u64::from(room.requests[self.pid as usize]);
+                let sent = u64::from(due.requests) + u64::from(room.requests[self.pid]);
                 let awaited = awaited.iter().map(|&n| u64::from(n)).sum::<u64>();
                 if sent != awaited {
                     let left = sent.wrapping_sub(awaited) as u16;
@@ -324,9 +325,8 @@ impl Bruck {
         for distance in 1..self.nprocs {
             let to = (self.pid + distance) % self.nprocs;
             let Head { requests, units: total } = room.head(to);
-            self.due[distance as usize] =
-                Due { bytes: total, requests, origin: self.pid, most: requests };
-            let units = room.places[to as usize].clone();
+            self.due[distance] = Due { bytes: total, requests, origin: self.pid, most: requests };
+            let units = room.places[to].clone();
             for (nth, bytes) in room.out[units].chunks(CHUNK).enumerate() {
                 let via = self.random();
                 let offset = (nth * CHUNK) as u64;
@@ -351,7 +351,7 @@ impl Bruck {
         let part = self.part((self.number % 2) as usize, phase, step);
         // The message before is in the same place.
         let (previous, _) = self.neighbours((step + self.steps - 1) % self.steps);
-        what.missing = previous as Pid;
+        what.missing = previous;
         watch.wait(net, what, |what, net| {
             let left = self.have_left(net)?;
             if !left {
@@ -363,7 +363,7 @@ impl Bruck {
         let sent = self.send(net, watch.members[to], &room.transit.out, part);
         sent.map_err(|broken| watch.broken(net.control(), what.superstep(), broken))?;
         let mut first = 0;
-        what.missing = from as Pid;
+        what.missing = from;
         watch.wait(net, what, |what, net| {
             let Some(ticket) = &self.posted[part] else { return Ok(true) };
             match net.test(ticket)? {
@@ -381,7 +381,7 @@ impl Bruck {
         // SAFETY: its receive is finished, and posted again by `finish`.
         let message = unsafe { self.inbox.bytes(part * EAGER..part * EAGER + first) };
         let length = Reader(message).u64().and_then(|length| usize::try_from(length).ok());
-        let bad = |net: &T| net.control().declare(watch.section, nonsense(from as Pid));
+        let bad = |net: &T| net.control().declare(watch.section, nonsense(from));
         let Some(length) = length.filter(|&n| n >= first && n - first <= room.transit.limit) else {
             return Err(bad(net));
         };
@@ -411,7 +411,7 @@ impl Bruck {
         let message = unsafe { self.inbox.bytes(part * EAGER..part * EAGER + first) };
         let mut reader = Reader(&message[8..]);
         let (Some(_), Some(summary)) = (reader.u64(), Summary::read(&mut reader)) else {
-            return Err(net.control().declare(watch.section, nonsense(from as Pid)));
+            return Err(net.control().declare(watch.section, nonsense(from)));
         };
         all.merge(&summary);
         let transit = &mut room.transit;
@@ -426,7 +426,7 @@ impl Bruck {
         // SAFETY: its receive is finished.
         transit.here.extend_from_slice(unsafe { transit.rest.bytes(0..rest) });
         if phase == Phase::A && !self.take_due(transit, at, step) {
-            return Err(net.control().declare(watch.section, nonsense(from as Pid)));
+            return Err(net.control().declare(watch.section, nonsense(from)));
         }
         Ok(())
     }
@@ -434,7 +434,7 @@ impl Bruck {
     /// What is due at distances that this step halves.
     fn halved(&self, step: u32) -> impl Iterator<Item = usize> + use<> {
         let hop = 1usize << step;
-        (hop..self.nprocs as usize).step_by(2 * hop)
+        (hop..self.nprocs).step_by(2 * hop)
     }
 
     /// Moves the chunks that go on in this step into the message.
@@ -483,7 +483,7 @@ impl Bruck {
     fn send<T: Transport>(
         &mut self,
         net: &mut T,
-        rank: u32,
+        rank: Rank,
         message: &[u8],
         part: usize,
     ) -> std::result::Result<(), Broken> {
@@ -527,7 +527,7 @@ impl Bruck {
     }
 
     fn place(&mut self, rest: &Memory, chunk: &Chunk<'_>) -> bool {
-        let Some(place) = self.places.get_mut(chunk.origin as usize) else { return false };
+        let Some(place) = self.places.get_mut(chunk.origin) else { return false };
         let (Ok(total), Ok(offset)) = (usize::try_from(chunk.total), usize::try_from(chunk.offset))
         else {
             return false;
@@ -562,7 +562,7 @@ impl Bruck {
     ) -> Result<()> {
         let mut rest = &room.transit.here[..];
         while let Some((chunk, behind)) = Chunk::split(rest) {
-            let Some(&rank) = watch.members.get(chunk.to as usize) else { break };
+            let Some(&rank) = watch.members.get(chunk.to) else { break };
             self.sent += 1;
             let sent = net.send_copy(rank, tags::leftover(self.context), chunk.whole);
             sent.map_err(|broken| watch.broken(net.control(), what.superstep(), broken))?;
@@ -595,7 +595,7 @@ impl Bruck {
         }
         watch.wait(net, what, |what, net| {
             what.links.progress(net, what.local)?;
-            let own = self.pid as usize;
+            let own = self.pid;
             for from in (0..members.len()).filter(|&from| from != own) {
                 let Some(memory) = &self.late_memory else { return Ok(true) };
                 let Some(ticket) = &self.late[from] else {
@@ -615,7 +615,7 @@ impl Bruck {
                     chunk.to == self.pid && self.place(&room.rest, &chunk)
                 });
                 if !placed {
-                    return Err(Stop::Fatal(nonsense(from as Pid)));
+                    return Err(Stop::Fatal(nonsense(from)));
                 }
             }
             Ok(self.gathered >= due)
@@ -629,13 +629,13 @@ impl Bruck {
             return room.units(from);
         }
         // SAFETY: nothing is received into it; chunks are placed in `meet` alone.
-        unsafe { room.rest.bytes(self.places[from as usize].clone()) }
+        unsafe { room.rest.bytes(self.places[from].clone()) }
     }
 
     /// The message of the last step is the last one to leave.
     pub(super) fn leaves_to(&self) -> Option<Pid> {
         let step = self.steps.checked_sub(1)?;
-        self.sending.is_some().then(|| self.neighbours(step).0 as Pid)
+        self.sending.is_some().then(|| self.neighbours(step).0)
     }
 
     pub(super) fn have_left<T: Transport>(

@@ -110,7 +110,7 @@ impl Direct {
     ) -> std::result::Result<(), Broken> {
         let tag = tags::meeting(self.context, parity);
         for (from, &rank) in members.iter().enumerate() {
-            if from == self.pid as usize || self.posted[from][parity].is_some() {
+            if from == self.pid || self.posted[from][parity].is_some() {
                 continue;
             }
             let piece = self.inbox.piece(self.first_part(from, parity));
@@ -142,7 +142,7 @@ impl Direct {
         sent.map_err(|broken| watch.broken(net.control(), what.superstep(), broken))?;
         let parity = (self.number % 2) as usize;
         self.come.fill(false);
-        self.come[self.pid as usize] = true;
+        self.come[self.pid] = true;
         (self.requests, self.parts) = (0, 0);
         let mut missing = self.come.len() - 1;
         watch.wait(net, what, |what, net| {
@@ -153,7 +153,7 @@ impl Direct {
             }
             Ok(missing == 0)
         })?;
-        self.heads[self.pid as usize] = room.head(self.pid);
+        self.heads[self.pid] = room.head(self.pid);
         match allowed {
             Allowed::Requests(free) if self.requests > free => {
                 return Err(self.overrun(watch, net, what));
@@ -163,7 +163,7 @@ impl Direct {
                 let differs = |from: &usize| self.heads[*from].requests as u16 != awaited[*from];
                 if let Some(from) = (0..awaited.len()).find(differs) {
                     let left = (self.heads[from].requests as u16).wrapping_sub(awaited[from]);
-                    let error = what.left_unread(left, Some(from as Pid));
+                    let error = what.left_unread(left, Some(from));
                     return Err(net.control().declare(watch.section, error));
                 }
             }
@@ -188,8 +188,8 @@ impl Direct {
         self.rests = 0;
         // Each begins with another, so that not all send to the same.
         for step in 1..nprocs {
-            let to = (self.pid as usize + step) % nprocs;
-            let message = room.message(to as Pid, opening, self.eager);
+            let to = (self.pid + step) % nprocs;
+            let message = room.message(to, opening, self.eager);
             let (first, rest) = message.split_at(message.len().min(self.eager));
             let rank = watch.members[to];
             self.sent += 1 + u64::from(!rest.is_empty());
@@ -199,14 +199,14 @@ impl Direct {
             }
             // SAFETY: `out` is left alone until `have_left` has seen these sends end.
             let ticket = unsafe { net.send(rank, tag, &[Piece::of(first)]) }?;
-            self.sending.push(to as Pid, ticket);
+            self.sending.push(to, ticket);
             match rest.len() {
                 0 => {}
                 1..=LONG_REST => {
                     let tag = tags::meeting_rest(self.context);
                     // SAFETY: as above.
                     let ticket = unsafe { net.send(rank, tag, &[Piece::of(rest)]) }?;
-                    self.sending.push(to as Pid, ticket);
+                    self.sending.push(to, ticket);
                 }
                 _ => self.rests += 1,
             }
@@ -234,9 +234,8 @@ impl Direct {
             let part = part.start..part.start + bytes.min(self.eager);
             // SAFETY: its receive is finished, and is posted again in the next meeting.
             let mut reader = Reader(unsafe { self.inbox.bytes(part.clone()) });
-            let Some(head) = Opening::read(all, from as Pid, &mut self.heard[from], &mut reader)
-            else {
-                return Err(Stop::Fatal(nonsense(from as Pid)));
+            let Some(head) = Opening::read(all, from, &mut self.heard[from], &mut reader) else {
+                return Err(Stop::Fatal(nonsense(from)));
             };
             let units = part.end - reader.0.len();
             let is_whole = head.units <= reader.0.len() as u64;
@@ -254,8 +253,8 @@ impl Direct {
     /// A process may be subject to as many requests as it has room for.
     #[cold]
     fn overrun<T: Transport>(&self, watch: &Watch, net: &T, what: &InMeeting<'_>) -> Error {
-        let others = (0..self.heads.len()).filter(|&from| from != self.pid as usize);
-        let origin = others.max_by_key(|&from| self.heads[from].requests).unwrap_or(0) as Pid;
+        let others = (0..self.heads.len()).filter(|&from| from != self.pid);
+        let origin = others.max_by_key(|&from| self.heads[from].requests).unwrap_or(0);
         net.control().declare(watch.section, what.overrun(origin, self.requests))
     }
 
@@ -274,7 +273,7 @@ impl Direct {
             let place = room.place(to, opening, *eager);
             &room.out[(place.start + *eager).min(place.end)..place.end]
         };
-        let nprocs = watch.members.len() as Pid;
+        let nprocs = watch.members.len();
         for to in (1..nprocs).map(|distance| (*pid + distance) % nprocs) {
             if rest(to).len() > LONG_REST {
                 turns.plan(to, rest(to).len());
@@ -286,7 +285,7 @@ impl Direct {
             let members = what.links.members();
             let begun = turns.go_on(net, |net, to| {
                 // SAFETY: `out` is left alone until `have_left` has seen these sends end.
-                unsafe { net.send(members[to as usize], tag, &[Piece::of(rest(to))]) }
+                unsafe { net.send(members[to], tag, &[Piece::of(rest(to))]) }
             })?;
             Ok(receiving.have_ended(net)? && begun)
         })
@@ -305,14 +304,14 @@ impl Direct {
             let Place::Inbox(first) = self.units[from].clone() else { continue };
             let here = first.len();
             let Ok(units) = usize::try_from(self.heads[from].units) else {
-                return Err(net.control().declare(watch.section, nonsense(from as Pid)));
+                return Err(net.control().declare(watch.section, nonsense(from)));
             };
             if units <= here {
                 continue;
             }
             let end = at.checked_add(units).filter(|&end| end <= room.rest.len());
             let Some(end) = end else {
-                return Err(net.control().declare(watch.section, nonsense(from as Pid)));
+                return Err(net.control().declare(watch.section, nonsense(from)));
             };
             let (copy, rest) = (room.rest.piece(at..at + here), room.rest.piece(at + here..end));
             // SAFETY: both are initialised, apart, and nobody else touches them now.
@@ -322,7 +321,7 @@ impl Direct {
             // SAFETY: the room lives until the meeting is closed, and this part of it is not looked
             // at before its receive is finished.
             match unsafe { net.receive(rank, tag, &[rest]) } {
-                Ok(ticket) => self.receiving.push(from as Pid, ticket),
+                Ok(ticket) => self.receiving.push(from, ticket),
                 Err(broken) => {
                     return Err(watch.broken(net.control(), what.superstep(), broken));
                 }
@@ -335,7 +334,7 @@ impl Direct {
 
     /// The units that process `from` has for this one.
     pub(super) fn units<'a>(&'a self, from: Pid, room: &'a Room) -> &'a [u8] {
-        match &self.units[from as usize] {
+        match &self.units[from] {
             Place::Own => room.units(from),
             // SAFETY: its receive is finished, and posted again in the next meeting.
             Place::Inbox(range) => unsafe { self.inbox.bytes(range.clone()) },
@@ -358,7 +357,7 @@ impl Direct {
 
     /// A process that has not come to the meeting under way.
     fn missing(&self) -> Pid {
-        self.come.iter().position(|&come| !come).map_or(self.pid, |pid| pid as Pid)
+        self.come.iter().position(|&come| !come).unwrap_or(self.pid)
     }
 
     /// Keeps its memory for ever.

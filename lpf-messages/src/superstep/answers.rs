@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use super::super::memory::Memory;
 use super::super::tickets::Tickets;
-use super::super::transport::{Ticket, Transport};
+use super::super::transport::{Rank, Ticket, Transport};
 use super::super::watch::Stop;
 use super::super::wire::SHORT;
 use lpf_core::Pid;
@@ -68,7 +68,7 @@ impl Answers {
         &mut self,
         net: &mut T,
         from: Pid,
-        rank: u32,
+        rank: Rank,
         tag: super::super::transport::Tag,
         bytes: usize,
     ) -> Result<(), Stop> {
@@ -78,7 +78,7 @@ impl Answers {
         // SAFETY: the inbox lives until this is closed, and this part of it is not looked at before
         // the receive is finished.
         let ticket = unsafe { net.receive(rank, tag, &[piece]) }?;
-        self.places[from as usize] = range;
+        self.places[from] = range;
         self.posted.push((from, ticket));
         Ok(())
     }
@@ -88,7 +88,7 @@ impl Answers {
         &mut self,
         net: &mut T,
         to: Pid,
-        rank: u32,
+        rank: Rank,
         tag: super::super::transport::Tag,
         range: Range<usize>,
     ) -> Result<(), Stop> {
@@ -108,7 +108,7 @@ impl Answers {
         for at in 0..self.posted.len() {
             if let Some(bytes) = net.test(&self.posted[at].1)? {
                 let (from, _) = self.posted.swap_remove(at);
-                let place = &mut self.places[from as usize];
+                let place = &mut self.places[from];
                 place.end = place.start + bytes.min(place.len());
                 return Ok(Some(from));
             }
@@ -129,7 +129,7 @@ impl Answers {
     /// The answer of a process: nothing where none was awaited.
     pub(super) fn of(&self, from: Pid) -> &[u8] {
         // SAFETY: asked for once its receive is finished, or nothing was posted.
-        unsafe { self.inbox.bytes(self.places[from as usize].clone()) }
+        unsafe { self.inbox.bytes(self.places[from].clone()) }
     }
 
     pub(super) fn have_left<T: Transport>(&mut self, net: &mut T) -> Result<bool, Stop> {

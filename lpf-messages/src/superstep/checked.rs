@@ -11,7 +11,6 @@ use super::super::tags;
 use super::super::transport::Transport;
 use super::super::watch::Stop;
 use super::InMeeting;
-use lpf_core::Pid;
 use lpf_core::check::{Registration, Tracked};
 use lpf_core::error::Result;
 use lpf_core::runtime::{Purpose, Tables};
@@ -39,7 +38,7 @@ impl<T: Transport> Messages<T> {
         let Messages { network, rings, watch, context, .. } = self;
         let net = &mut network.lock().net;
         let local = &tables.local;
-        let pid = local.pid as usize;
+        let pid = local.pid;
         let own = local.checks().map(|checks| {
             let checks = checks.lock();
             Told {
@@ -69,7 +68,7 @@ impl<T: Transport> Messages<T> {
                 for (one, from) in coming.iter_mut().zip(others.clone()) {
                     done &= one.has_come(net).map_err(|bad| match bad {
                         Bad::Stopped(stop) => stop,
-                        Bad::TooLong => Stop::Fatal(nonsense(from as Pid)),
+                        Bad::TooLong => Stop::Fatal(nonsense(from)),
                     })?;
                 }
                 Ok(done & out.has_left(net)?)
@@ -83,7 +82,7 @@ impl<T: Transport> Messages<T> {
         let mut all: Vec<Told> = (0..members.len()).map(|_| Told::default()).collect();
         for (one, from) in coming.into_iter().zip(others) {
             all[from] = postcard::from_bytes(&one.into_bytes())
-                .map_err(|_| net.control().declare(watch.section, nonsense(from as Pid)))?;
+                .map_err(|_| net.control().declare(watch.section, nonsense(from)))?;
         }
         all[pid] = own;
         Ok(all)

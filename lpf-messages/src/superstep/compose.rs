@@ -53,9 +53,9 @@ impl<T: Transport> Messages<T> {
             debug_assert!(packed.is_ok());
             let Packer { short_in, is_long, .. } = packer;
             is_all &= gets.requests == 0 && !is_long;
-            scratch.lists[to as usize] = Lists { puts, gets, short_in, is_long };
-            room.places[to as usize] = start + Opening::LONGEST..room.out.len();
-            room.requests[to as usize] = puts.requests + gets.requests;
+            scratch.lists[to] = Lists { puts, gets, short_in, is_long };
+            room.places[to] = start + Opening::LONGEST..room.out.len();
+            room.requests[to] = puts.requests + gets.requests;
         }
         is_all
     }

@@ -93,7 +93,7 @@ impl Long {
     }
 
     fn outgoing_to(&self, other: Pid) -> usize {
-        let outgoing = self.pairs[other as usize].outgoing.clone();
+        let outgoing = self.pairs[other].outgoing.clone();
         self.outgoing[outgoing].iter().map(|piece| piece.bytes).sum()
     }
 
@@ -181,7 +181,7 @@ impl Named<'_> {
         let remote = Remote { target, slot: unit.slot, offset, bytes: unit.bytes };
         let cause = remote.out_of_range(self.from, entry);
         let error = Error::fatal(self.from, self.local.superstep, cause);
-        let told = self.told.get(self.from as usize);
+        let told = self.told.get(self.from);
         let tracked =
             told.and_then(|told| told.requests.iter().rfind(|tracked| remote.is_of(tracked)));
         error.at_known(tracked.map(|tracked| tracked.place.clone()))
@@ -208,7 +208,7 @@ impl<T: Transport> Messages<T> {
         answers.begin();
         for step in 1..local.nprocs {
             let other = (local.pid + step) % local.nprocs;
-            let rank = watch.members[other as usize];
+            let rank = watch.members[other];
             if let Err(stop) = pairs.begin(net, other, rank, answers, long) {
                 return Err(watch.stopped(net.control(), superstep, stop));
             }
@@ -252,7 +252,7 @@ impl<T: Transport> Messages<T> {
         long.pairs.clear();
         long.sent = 0;
         for other in 0..local.nprocs {
-            let lists = scratch.lists[other as usize];
+            let lists = scratch.lists[other];
             let (incoming, outgoing) = (long.incoming.len(), long.outgoing.len());
             let mut pair = Pair::default();
             let named = Named { local, told: &scratch.told, from: other };
@@ -343,11 +343,11 @@ impl Pairs<'_> {
         &self,
         net: &mut T,
         other: Pid,
-        rank: u32,
+        rank: Rank,
         answers: &mut Answers,
         long: &mut Long,
     ) -> std::result::Result<(), Stop> {
-        let pair = long.pairs[other as usize].clone();
+        let pair = long.pairs[other].clone();
         let bytes = long.outgoing_to(other);
         long.sending.plan(other, bytes);
         Long::gather(&mut long.message, &long.incoming[pair.incoming.clone()]);
@@ -405,7 +405,7 @@ impl Pairs<'_> {
         answers: &Answers,
         long: &mut Long,
     ) -> std::result::Result<(), Stop> {
-        let pair = long.pairs[from as usize].clone();
+        let pair = long.pairs[from].clone();
         let answer = answers.of(from);
         if answer.len() != pair.answer_in(self.resolve) {
             return Err(Stop::Fatal(nonsense(from)));
@@ -435,18 +435,18 @@ impl Pairs<'_> {
     ) -> std::result::Result<bool, Stop> {
         let Long { outgoing, pairs, message, sending, sent, .. } = long;
         let begun = sending.go_on(net, |net, to| {
-            Long::gather(message, &outgoing[pairs[to as usize].outgoing.clone()]);
+            Long::gather(message, &outgoing[pairs[to].outgoing.clone()]);
             *sent += 1;
             // SAFETY: the pieces lie in memory registered here, named by requests of this superstep:
             // nobody writes to it before the sync returns.
-            unsafe { net.send(members[to as usize], tags::data(self.context), message) }
+            unsafe { net.send(members[to], tags::data(self.context), message) }
         });
         Ok(begun?)
     }
 
     /// What this process sends to itself.
     fn copy_own(&self, long: &mut Long) {
-        let pair = long.pairs[self.local.pid as usize].clone();
+        let pair = long.pairs[self.local.pid].clone();
         let (incoming, outgoing) =
             (&long.incoming[pair.incoming], &mut long.outgoing[pair.outgoing]);
         for (to, from) in incoming.iter().zip(outgoing) {
@@ -475,8 +475,8 @@ impl Pairs<'_> {
 
     /// Applies short puts, and short gets' bytes, which came with the answers.
     fn apply_short(&self, lists: &[Lists], answers: &Answers, long: &Long) -> Result<()> {
-        for other in 0..self.local.nprocs {
-            let pair = &long.pairs[other as usize];
+        for (other, &list) in lists.iter().enumerate() {
+            let pair = &long.pairs[other];
             if pair.short_puts {
                 let named = Named { local: self.local, told: self.told, from: other };
                 named.apply(self.meeting.units(other, self.room))?;
@@ -486,13 +486,13 @@ impl Pairs<'_> {
             }
             let own = self.room.units(other);
             if other == self.local.pid {
-                self.apply_own_gets(own, lists[other as usize]);
+                self.apply_own_gets(own, list);
                 continue;
             }
             let mut bytes = answers.of(other);
             // SAFETY: composed and finished for this superstep.
             unsafe {
-                own_runs(own, lists[other as usize], |unit, run| {
+                own_runs(own, list, |unit, run| {
                     if !(unit.is_get() && unit.is_inline()) {
                         return;
                     }

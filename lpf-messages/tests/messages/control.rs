@@ -63,7 +63,7 @@ impl MemoryControl {
     pub(crate) fn next_order(&self) -> Option<Order> {
         let mut state = self.state.0.lock().unwrap();
         loop {
-            if let Some(order) = state.orders[self.rank as usize].pop_front() {
+            if let Some(order) = state.orders[self.rank].pop_front() {
                 return Some(order);
             }
             if state.finished {
@@ -91,11 +91,11 @@ impl MemoryControl {
                         let statuses = &section.statuses;
                         let members = &section.members;
                         let fetch = |pid: Pid| {
-                            let status = statuses.get(&members[pid as usize]);
+                            let status = statuses.get(&members[pid]);
                             Some(status.map(|(status, _)| status.clone()).unwrap_or_default())
                         };
                         let (suspicion, _) = section.suspicions.entry(rank).or_default();
-                        if let Some(fault) = suspicion.diagnose(pid as Pid, &own, fetch) {
+                        if let Some(fault) = suspicion.diagnose(pid, &own, fetch) {
                             failed.push((
                                 id,
                                 Error::fatal(fault.process, own.superstep, fault.cause),
@@ -166,7 +166,7 @@ impl Control for MemoryControl {
     fn order(&self, order: Order) -> Result<()> {
         self.with(|state| {
             for &member in &order.members[1..] {
-                state.orders[member as usize].push_back(order.clone());
+                state.orders[member].push_back(order.clone());
             }
         });
         self.state.1.notify_all();
@@ -213,7 +213,7 @@ impl MemoryBoard {
 
 impl Board for MemoryBoard {
     fn max_record(&self) -> usize {
-        8 * self.processes as usize + 64
+        8 * self.processes + 64
     }
 
     fn write(&self, topic: Topic, record: &[u8]) -> Result<()> {

@@ -37,7 +37,7 @@ fn environment(mode: Mode, exchange: Exchange) -> Environment {
 
 fn host() -> Host {
     let cores = lpf_core::settings::cores();
-    Host { processes: PROCS as usize, cores, is_agreed: false, world: PROCS }
+    Host { processes: PROCS, cores, is_agreed: false, world: PROCS }
 }
 
 impl Harness for InMemory {
@@ -50,8 +50,8 @@ impl Harness for InMemory {
         story: impl Story<Self::Process>,
         args: Args<'_>,
     ) -> Result<()> {
-        let world = World::new(PROCS as usize, self.lets_go);
-        let control = MemoryControl::new(PROCS as usize);
+        let world = World::new(PROCS, self.lets_go);
+        let control = MemoryControl::new(PROCS);
         std::thread::scope(|scope| {
             for rank in 1..PROCS {
                 let network = Network::new(world.transport(rank, control.at(rank)));
@@ -91,7 +91,7 @@ impl Harness for InMemory {
         let world = World::new(inputs.len(), self.lets_go);
         let control = MemoryControl::new(inputs.len());
         let one = |rank: usize| {
-            let network = Network::new(world.transport(rank as Rank, control.at(rank as Rank)));
+            let network = Network::new(world.transport(rank, control.at(rank)));
             let mut output = vec![0; output_bytes];
             let args = Args::in_out(&inputs[rank], &mut output);
             let result = lpf_messages::hook(

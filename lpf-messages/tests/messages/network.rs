@@ -63,7 +63,7 @@ impl World {
     /// One that does not let go of what it may write to where `lets_go` is false.
     pub(crate) fn new(size: usize, lets_go: bool) -> Self {
         let mail = (0..size).map(|_| Mutex::default()).collect();
-        World { mail: Arc::new(mail), size: size as Rank, lets_go }
+        World { mail: Arc::new(mail), size, lets_go }
     }
 
     pub(crate) fn transport(&self, rank: Rank, control: MemoryControl) -> MemoryTransport {
@@ -73,7 +73,7 @@ impl World {
             control,
             open: BTreeMap::new(),
             next: 0,
-            chance: u64::from(rank) + 1,
+            chance: rank as u64 + 1,
             messages: 0,
             held: Vec::new(),
         }
@@ -115,7 +115,7 @@ impl MemoryTransport {
         let ready = Instant::now() + self.delay();
         let taken = Arc::new(Mutex::new(false));
         let message = Message { bytes, ready, taken: taken.clone() };
-        let mut mail = self.world.mail[to as usize].lock().unwrap();
+        let mut mail = self.world.mail[to].lock().unwrap();
         mail.0.entry((self.rank, tag)).or_default().push_back(message);
         self.messages += 1;
         taken
@@ -179,7 +179,7 @@ unsafe impl Transport for MemoryTransport {
     }
 
     fn progress(&mut self) -> Outcome<()> {
-        let mut mail = self.world.mail[self.rank as usize].lock().unwrap();
+        let mut mail = self.world.mail[self.rank].lock().unwrap();
         if mail.0.is_empty() {
             return Ok(());
         }
@@ -238,7 +238,7 @@ unsafe impl Transport for MemoryTransport {
     }
 
     fn forget(&mut self, context: u32) {
-        let mut mail = self.world.mail[self.rank as usize].lock().unwrap();
+        let mut mail = self.world.mail[self.rank].lock().unwrap();
         mail.0.retain(|&(_, tag), _| tag.context != context);
     }
 

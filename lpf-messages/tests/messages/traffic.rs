@@ -10,7 +10,7 @@ use super::harness::InMemory;
 fn counted<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
     ctx.resize(2, 2)?;
     ctx.sync()?;
-    let p = u64::from(ctx.nprocs());
+    let p = ctx.nprocs() as u64;
     let begin = ctx.raw().traffic().expect("there is a network");
     let rounds = u64::from(ctx.nprocs().next_power_of_two().trailing_zeros());
     let meeting = if begin.exchange == Exchange::Direct { p - 1 } else { 2 * rounds };

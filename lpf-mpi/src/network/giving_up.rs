@@ -91,7 +91,7 @@ impl Network {
             Coming::Mpi(body) => body,
         };
         let Network { sinks, library, peers, .. } = self;
-        if let Err(reason) = sinks.add(library, from, peers[from as usize].cut(), body) {
+        if let Err(reason) = sinks.add(library, from, peers[from].cut(), body) {
             self.break_off(from, reason);
         }
     }

@@ -50,7 +50,7 @@ pub(crate) fn hook<S: Story<MpiProcess>>(
     let symbols = [Symbol::new(hook_here::<S> as Call)];
     let mut all = vec![0; ROOM * procs];
     let args = Args { input: &told, output: &mut all, symbols: &symbols };
-    let asked = Asked::exec(environment, procs as u32, hook_together, &args);
+    let asked = Asked::exec(environment, procs, hook_together, &args);
     machine::ask(&asked, args.output).expect("the section that tells of a hook");
     let hooked = all.chunks_exact(ROOM).map(|bytes| {
         let Got { error, output } = read(bytes);
@@ -70,7 +70,7 @@ fn hook_here<S: Story<MpiProcess>>(told: &[u8], got: &mut [u8]) {
     let world = unsafe { World::hook(comm, PATIENCE) }.expect("MPI");
     let mut job = join(world, By::Member, Beats::On, PATIENCE).expect("the others come");
     let mut output = vec![0; output_bytes];
-    let args = Args::in_out(&inputs[job.rank() as usize], &mut output);
+    let args = Args::in_out(&inputs[job.rank()], &mut output);
     let result = job.hook(environment, |process| run_section(process, |ctx| story(ctx, args)));
     job.leave();
     // SAFETY: nobody uses it any more.
@@ -112,7 +112,7 @@ fn read(bytes: &[u8]) -> Got {
 /// The section that tells of a hook: process 0's input goes to everybody, who calls the symbol; what they
 /// got is process 0's output.
 fn hook_together<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
-    let processes = ctx.nprocs() as usize;
+    let processes = ctx.nprocs();
     let call: Call = args.symbols[0].get().expect("its signature");
     ctx.resize(4, 2 * processes)?;
     ctx.sync()?;
@@ -138,7 +138,7 @@ fn hook_together<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()>
     ctx.sync()?;
     let told = ctx.read(&told).to_vec();
     call(&told, ctx.write(&mut got));
-    ctx.put(&got, .., 0, &all, ROOM * ctx.pid() as usize)?;
+    ctx.put(&got, .., 0, &all, ROOM * ctx.pid())?;
     ctx.sync()?;
     if ctx.pid() == 0 {
         args.output.copy_from_slice(ctx.read(&all));

@@ -173,7 +173,7 @@ pub(crate) fn is_apart() -> bool {
 
 fn launcher() -> Command {
     if !is_apart() {
-        return launch::launcher(PROCS as usize);
+        return launch::launcher(PROCS);
     }
     let words = std::env::var(LAUNCHER).expect("text");
     let mut words = words.split_whitespace();

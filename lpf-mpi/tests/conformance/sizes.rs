@@ -13,30 +13,29 @@ const LENGTHS: [usize; 4] = [8, 600, 4_000, 100_000];
 
 /// What a process puts to another.
 fn byte(from: Pid, to: Pid, at: usize) -> u8 {
-    (at as u32 * 7 + from * 31 + to * 57) as u8
+    (at * 7 + from * 31 + to * 57) as u8
 }
 
 /// Total exchanges of every length, then messages round a ring of channels.
 fn exchange_and_ring<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
     let (me, p) = (ctx.pid(), ctx.nprocs());
-    ctx.resize(3, 2 * p as usize)?;
+    ctx.resize(3, 2 * p)?;
     ctx.sync()?;
     for bytes in LENGTHS {
-        let (mut out, into) =
-            (ctx.area::<u8>(bytes * p as usize)?, ctx.area::<u8>(bytes * p as usize)?);
+        let (mut out, into) = (ctx.area::<u8>(bytes * p)?, ctx.area::<u8>(bytes * p)?);
         ctx.sync()?;
         let source = ctx.write(&mut out);
         for to in 0..p {
-            let part = &mut source[bytes * to as usize..][..bytes];
+            let part = &mut source[bytes * to..][..bytes];
             part.iter_mut().enumerate().for_each(|(at, own)| *own = byte(me, to, at));
         }
         for to in 0..p {
-            let start = bytes * to as usize;
-            ctx.put(&out, start..start + bytes, to, &into, bytes * me as usize)?;
+            let start = bytes * to;
+            ctx.put(&out, start..start + bytes, to, &into, bytes * me)?;
         }
         ctx.sync()?;
         for from in 0..p {
-            let part = &ctx.read(&into)[bytes * from as usize..][..bytes];
+            let part = &ctx.read(&into)[bytes * from..][..bytes];
             let is_right = |(at, &got): (usize, &u8)| got == byte(from, me, at);
             assert!(part.iter().enumerate().all(is_right), "{bytes} bytes from process {from}");
         }
@@ -58,11 +57,11 @@ fn exchange_and_ring<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Resul
     let mut to = to.transpose()?;
     for round in 0..ROUNDS {
         let mut part = parts.pop().expect("the one part");
-        part[0] = round * 100 + u64::from(me);
+        part[0] = round * 100 + me as u64;
         let right = to.as_mut().unwrap_or(&mut from);
         let sent = ctx.send(right, part, ..1)?;
         let [message] = ctx.expect([&mut from])?;
-        assert_eq!(message[0], round * 100 + u64::from(left));
+        assert_eq!(message[0], round * 100 + left as u64);
         let flushed = ctx.flush()?;
         parts.push(sent.part(&flushed).expect("flushed since"));
     }

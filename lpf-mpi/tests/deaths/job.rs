@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use super::launch;
 use super::roles::{MEET, ROLE, SIZE, Scene, VICTIM, now};
 use lpf_conformance::allowed;
+use lpf_core::Pid;
 
 /// Longer than anything takes on a machine that does much else.
 const GENEROUS: Duration = Duration::from_secs(60);
@@ -29,7 +30,7 @@ pub(crate) enum Death {
 /// What a process has learned of a failure.
 pub(crate) struct Learned {
     pub(crate) at: u128,
-    pub(crate) process: Option<u32>,
+    pub(crate) process: Option<Pid>,
     pub(crate) superstep: Option<u64>,
     pub(crate) text: String,
 }
@@ -67,7 +68,7 @@ pub(crate) struct Job {
     launcher: Child,
     /// By rank.
     members: Vec<Member>,
-    victim: u32,
+    victim: Pid,
     scene: Scene,
     folder: PathBuf,
     /// Exit statuses are noted.
@@ -98,7 +99,7 @@ fn folder() -> PathBuf {
     folder
 }
 
-fn launched(mut launcher: Command, scene: Scene, victim: u32, folder: &Path) -> Child {
+fn launched(mut launcher: Command, scene: Scene, victim: Pid, folder: &Path) -> Child {
     launcher
         .arg(std::env::current_exe().expect("this program"))
         .args(["--exact", "member", "--nocapture", "--test-threads=1"])
@@ -113,25 +114,25 @@ fn launched(mut launcher: Command, scene: Scene, victim: u32, folder: &Path) -> 
 
 impl Job {
     /// Starts a job whose survivors live on, each behind a shell that notes its exit status.
-    pub(crate) fn start(scene: Scene, victim: u32) -> Job {
-        let mut launcher = launch::launcher(SIZE as usize);
+    pub(crate) fn start(scene: Scene, victim: Pid) -> Job {
+        let mut launcher = launch::launcher(SIZE);
         launch::keep_going(&mut launcher);
         Self::meet(launcher, scene, victim, true)
     }
 
     /// The same without that shell.
-    pub(crate) fn start_bare(scene: Scene, victim: u32) -> Job {
-        let mut launcher = launch::launcher(SIZE as usize);
+    pub(crate) fn start_bare(scene: Scene, victim: Pid) -> Job {
+        let mut launcher = launch::launcher(SIZE);
         launch::keep_going(&mut launcher);
         Self::meet(launcher, scene, victim, false)
     }
 
     /// Starts a job as it is usually started.
     pub(crate) fn start_plain(scene: Scene) -> Job {
-        Self::meet(launch::launcher(SIZE as usize), scene, SIZE, false)
+        Self::meet(launch::launcher(SIZE), scene, SIZE, false)
     }
 
-    fn meet(mut launcher: Command, scene: Scene, victim: u32, notes: bool) -> Job {
+    fn meet(mut launcher: Command, scene: Scene, victim: Pid, notes: bool) -> Job {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = folder();
         let listener = UnixListener::bind(folder.join("meet")).expect("a socket in the folder");
@@ -148,7 +149,7 @@ impl Job {
             Job { launcher, members: Vec::new(), victim, scene, folder, notes, _alone: alone };
         let begin = Instant::now();
         let mut came = Vec::new();
-        while came.len() < SIZE as usize {
+        while came.len() < SIZE {
             match listener.accept() {
                 Ok((stream, _)) => came.push(first_word(stream)),
                 Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock, "{error}"),
@@ -172,7 +173,7 @@ impl Job {
 
     /// The time from which on the victim was not there any more.
     pub(crate) fn let_die(&mut self, death: Death) -> u128 {
-        let victim = &mut self.members[self.victim as usize];
+        let victim = &mut self.members[self.victim];
         let since = now();
         match death {
             Death::Killed => victim.signal(libc::SIGKILL),
@@ -183,30 +184,30 @@ impl Job {
     }
 
     pub(crate) fn wake(&mut self) {
-        let victim = &mut self.members[self.victim as usize];
+        let victim = &mut self.members[self.victim];
         victim.signal(libc::SIGCONT);
         victim.tell("on");
     }
 
-    pub(crate) fn hear_of_failure(&mut self, rank: u32) -> Learned {
-        let text = self.members[rank as usize].hear("failed");
+    pub(crate) fn hear_of_failure(&mut self, rank: Pid) -> Learned {
+        let text = self.members[rank].hear("failed");
         let mut words = text.splitn(4, ' ');
         let mut number = || words.next().expect("a number").parse::<u128>().ok();
         let (at, process, superstep) = (number(), number(), number());
         Learned {
             at: at.expect("a time"),
-            process: process.map(|rank| rank as u32),
+            process: process.map(|rank| rank as Pid),
             superstep: superstep.map(|superstep| superstep as u64),
             text: words.next().unwrap_or_default().into(),
         }
     }
 
     /// Lets those who live end, and gives their exit statuses.
-    pub(crate) fn end(mut self, death: Death) -> Vec<(u32, i32)> {
+    pub(crate) fn end(mut self, death: Death) -> Vec<(Pid, i32)> {
         let dies = death != Death::Stopped;
-        let living: Vec<u32> = (0..SIZE).filter(|&rank| !dies || rank != self.victim).collect();
+        let living: Vec<Pid> = (0..SIZE).filter(|&rank| !dies || rank != self.victim).collect();
         for &rank in &living {
-            let said = self.members[rank as usize].hear("left");
+            let said = self.members[rank].hear("left");
             assert_eq!(said, "", "{:?}, process {rank}: MPI was called", self.scene);
         }
         self.end_all(&living)
@@ -214,22 +215,22 @@ impl Job {
 
     /// Waits until all have left the job, lets them end, and gives what each has called in between.
     pub(crate) fn let_leave(mut self) -> Vec<String> {
-        let all: Vec<u32> = (0..SIZE).collect();
-        let called = all.iter().map(|&rank| self.members[rank as usize].hear("left")).collect();
+        let all: Vec<Pid> = (0..SIZE).collect();
+        let called = all.iter().map(|&rank| self.members[rank].hear("left")).collect();
         self.end_all(&all);
         called
     }
 
-    fn end_all(&mut self, living: &[u32]) -> Vec<(u32, i32)> {
+    fn end_all(&mut self, living: &[Pid]) -> Vec<(Pid, i32)> {
         for &rank in living {
-            self.members[rank as usize].tell("end");
-            self.members[rank as usize].hear("ends");
+            self.members[rank].tell("end");
+            self.members[rank].hear("ends");
         }
         self.launcher_ends();
         if !self.notes {
             return Vec::new();
         }
-        let status = |rank: u32| {
+        let status = |rank: Pid| {
             let noted = std::fs::read_to_string(self.folder.join(rank.to_string()));
             let noted = noted.unwrap_or_else(|error| panic!("process {rank} did not end: {error}"));
             noted.trim().parse().expect("a number")
@@ -255,7 +256,7 @@ impl Job {
 }
 
 /// Who has come.
-fn first_word(stream: UnixStream) -> (u32, Member) {
+fn first_word(stream: UnixStream) -> (Pid, Member) {
     stream.set_nonblocking(false).expect("plain");
     stream.set_read_timeout(Some(GENEROUS)).expect("plain");
     let mut member = Member { pid: 0, line: BufReader::new(stream) };

@@ -13,6 +13,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use lpf_conformance::allowed;
+use lpf_core::Pid;
 
 use job::{Death, Job, Learned};
 use roles::{SIZE, Scene, now, status_of};
@@ -25,7 +26,7 @@ const SILENCE: Duration = Duration::from_secs(3);
 const TRIES: u32 = 3;
 
 /// A death in a scene, and what everybody makes of it.
-fn story(scene: Scene, victim: u32, death: Death) {
+fn story(scene: Scene, victim: Pid, death: Death) {
     let bound = if death == Death::Stopped { SILENCE } else { DEATH };
     for tries in 1.. {
         let latest = play(scene, victim, death);
@@ -38,11 +39,11 @@ fn story(scene: Scene, victim: u32, death: Death) {
 }
 
 /// How long it took until the last one knew.
-fn play(scene: Scene, victim: u32, death: Death) -> Duration {
+fn play(scene: Scene, victim: Pid, death: Death) -> Duration {
     play_on(Job::start(scene, victim), scene, victim, death)
 }
 
-fn play_on(mut job: Job, scene: Scene, victim: u32, death: Death) -> Duration {
+fn play_on(mut job: Job, scene: Scene, victim: Pid, death: Death) -> Duration {
     job.wait_until_there();
     let since = job.let_die(death);
     let mut latest = 0;
@@ -64,7 +65,7 @@ fn play_on(mut job: Job, scene: Scene, victim: u32, death: Death) -> Duration {
     Duration::from_nanos(latest as u64)
 }
 
-fn judge(learned: &Learned, scene: Scene, victim: u32, death: Death) {
+fn judge(learned: &Learned, scene: Scene, victim: Pid, death: Death) {
     let Learned { process, superstep, text, .. } = learned;
     assert_eq!(*process, Some(victim), "{text}");
     assert!(text.contains("fatal") && text.contains("it was lost"), "{text}");

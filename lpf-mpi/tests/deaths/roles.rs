@@ -11,13 +11,13 @@ use lpf_control::plane::Beats;
 use lpf_control::rendezvous::By;
 use lpf_core::machine::{Growth, Parameters};
 use lpf_core::runtime::section;
-use lpf_core::{Args, Context, Error, Expect, InboxShape, Lpf, Result, SyncAttr, run_section};
+use lpf_core::{Args, Context, Error, Expect, InboxShape, Lpf, Pid, Result, SyncAttr, run_section};
 use lpf_messages::Environment;
 use lpf_mpi::{MpiJob, MpiProcess, World, join};
 
 use super::calls;
 
-pub(crate) const SIZE: u32 = 4;
+pub(crate) const SIZE: Pid = 4;
 
 /// The environment of the processes.
 pub(crate) const ROLE: &str = "LPF_TEST_ROLE";
@@ -69,13 +69,13 @@ pub(crate) fn now() -> u128 {
 }
 
 /// The exit status that a process chooses.
-pub(crate) fn status_of(rank: u32) -> i32 {
+pub(crate) fn status_of(rank: Pid) -> i32 {
     40 + rank as i32
 }
 
 /// This process's line to the story, and what it has seen.
 struct Here {
-    victim: u32,
+    victim: Pid,
     line: Mutex<UnixStream>,
     /// The story lets the victim go on.
     on: AtomicBool,
@@ -87,7 +87,7 @@ struct Here {
 static HERE: Mutex<Option<Arc<Here>>> = Mutex::new(None);
 
 impl Here {
-    fn come(rank: u32) -> Arc<Here> {
+    fn come(rank: Pid) -> Arc<Here> {
         let folder: PathBuf = std::env::var_os(MEET).expect("the story says where").into();
         let line = UnixStream::connect(folder.join("meet")).expect("the story listens");
         let heard = BufReader::new(line.try_clone().expect("a second handle"));
@@ -121,7 +121,7 @@ impl Here {
     }
 
     /// At its place: the victim stays there.
-    fn there(&self, rank: u32) {
+    fn there(&self, rank: Pid) {
         self.tell("there");
         while rank == self.victim && !self.on.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(1));
@@ -166,7 +166,8 @@ pub(crate) fn play_if_asked() {
     here.saw(&error);
     let (at, first) = here.seen.lock().unwrap().clone().expect("it is there");
     let number = |number: Option<u64>| number.map_or("-".into(), |number| number.to_string());
-    let (process, superstep) = (number(first.process().map(u64::from)), number(first.superstep()));
+    let (process, superstep) =
+        (number(first.process().map(|pid| pid as u64)), number(first.superstep()));
     here.tell(&format!("failed {at} {process} {superstep} {first}"));
     // It stays that way.
     if rank != here.victim || scene != Scene::Hook {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use lpf_core::Pid;
 use lpf_messages::{Piece, Ticket, Transport};
 
 use crate::support::*;
@@ -23,8 +24,8 @@ impl Chance {
 }
 
 struct Message {
-    from: u32,
-    to: u32,
+    from: Pid,
+    to: Pid,
     channel: u32,
     bytes: usize,
     copied: bool,
@@ -33,7 +34,7 @@ struct Message {
     room: usize,
 }
 
-fn message(chance: &mut Chance, size: u32) -> Message {
+fn message(chance: &mut Chance, size: Pid) -> Message {
     let bytes = match chance.below(10) {
         0 => 0,
         1..5 => 1 + chance.below(64),
@@ -42,8 +43,8 @@ fn message(chance: &mut Chance, size: u32) -> Message {
     };
     let cuts = [1 + chance.below(60), 4_096, 700, usize::MAX];
     Message {
-        from: chance.below(size as usize) as u32,
-        to: chance.below(size as usize) as u32,
+        from: chance.below(size),
+        to: chance.below(size),
         channel: chance.below(3) as u32,
         bytes,
         copied: bytes < 10_000 && chance.below(2) == 0,
@@ -58,14 +59,14 @@ pub(crate) fn random_traffic_arrives_exactly(net: &mut Net) {
     for round in 1..=ROUNDS {
         let mut chance = Chance(round * 0x9e37_79b9);
         let messages: Vec<Message> = (0..MESSAGES).map(|_| message(&mut chance, size)).collect();
-        let mut own = Chance(round * 1_000_003 + u64::from(rank) + 1);
+        let mut own = Chance(round * 1_000_003 + rank as u64 + 1);
         play(net, &messages, &mut own);
     }
 }
 
 /// This process's sends and receives, in an order of its own but for those of equal names.
-fn shuffled(messages: &[Message], rank: u32, chance: &mut Chance) -> Vec<(usize, bool)> {
-    let mut latest: HashMap<(u32, u32, bool), usize> = HashMap::new();
+fn shuffled(messages: &[Message], rank: Pid, chance: &mut Chance) -> Vec<(usize, bool)> {
+    let mut latest: HashMap<(Pid, u32, bool), usize> = HashMap::new();
     let mut todo = Vec::new();
     for (nth, message) in messages.iter().enumerate() {
         for (mine, sends) in [(message.from == rank, true), (message.to == rank, false)] {

@@ -41,7 +41,7 @@ pub(crate) fn equal_tags_arrive_in_order(net: &mut Net) {
 
 pub(crate) fn what_comes_early_waits(net: &mut Net) {
     let (to, from) = neighbours(net);
-    let own = |seed: u64, rank: Rank, bytes| pattern(seed + 100 * u64::from(rank), bytes);
+    let own = |seed: u64, rank: Rank, bytes| pattern(seed + 100 * rank as u64, bytes);
     let rank = net.rank();
     let (short, long) = (own(1, rank, 100), own(2, rank, 100_000));
     net.send_copy(to, tag(1), &short).unwrap();
@@ -152,7 +152,7 @@ fn spread(memory: &mut [u8], cuts: &[usize]) -> Vec<Piece> {
 
 pub(crate) fn many_pieces_cut_in_other_places(net: &mut Net) {
     let (to, from) = neighbours(net);
-    let rank = u64::from(net.rank());
+    let rank = net.rank() as u64;
     // Bytes, and mean lengths of the pieces there and here: packed, by type, and whole, in all pairs.
     let shapes: Vec<(usize, usize, usize)> = [20, 400, 3_000, 1 << 20]
         .into_iter()
@@ -162,7 +162,7 @@ pub(crate) fn many_pieces_cut_in_other_places(net: &mut Net) {
     for (nth, (bytes, there, here)) in shapes.into_iter().enumerate() {
         let seed = 1 + nth as u64;
         let (out, expected) =
-            (pattern(seed + 1_000 * rank, bytes), pattern(seed + 1_000 * u64::from(from), bytes));
+            (pattern(seed + 1_000 * rank, bytes), pattern(seed + 1_000 * from as u64, bytes));
         let (cuts_out, cuts_in) = (cuts(seed, bytes, there), cuts(seed + 7, bytes, here));
         let mut source = vec![0; bytes + 3 * cuts_out.len()];
         let mut target = vec![0xee; bytes + 3 * cuts_in.len()];
@@ -203,8 +203,8 @@ pub(crate) fn many_pieces_of_one_length(net: &mut Net) {
                 let start = nth * distance + if varied { nth * nth % (piece / 2) } else { 0 };
                 start..start + piece
             };
-            let source = pattern(9 + u64::from(net.rank()), (PIECES + 1) * 2 * piece);
-            let theirs = pattern(9 + u64::from(from), (PIECES + 1) * 2 * piece);
+            let source = pattern(9 + net.rank() as u64, (PIECES + 1) * 2 * piece);
+            let theirs = pattern(9 + from as u64, (PIECES + 1) * 2 * piece);
             let mut target = vec![0xee; (PIECES + 1) * 3 * piece];
             let sources: Vec<Piece> =
                 (0..PIECES).map(|nth| Piece::of(&source[at(nth, 2 * piece)])).collect();
@@ -231,12 +231,12 @@ pub(crate) fn many_pieces_of_one_length(net: &mut Net) {
 pub(crate) fn large_both_ways_at_once(net: &mut Net) {
     let (to, from) = neighbours(net);
     const BYTES: usize = 64 << 20;
-    let out = pattern(1 + u64::from(net.rank()), BYTES);
+    let out = pattern(1 + net.rank() as u64, BYTES);
     let mut target = vec![0; BYTES];
     let received = receive(net, from, 1, &mut target);
     let sent = send(net, to, 1, &out);
     assert_eq!((finish(net, &sent), finish(net, &received)), (BYTES, BYTES));
-    assert!(target == pattern(1 + u64::from(from), BYTES));
+    assert!(target == pattern(1 + from as u64, BYTES));
 }
 
 pub(crate) fn to_oneself(net: &mut Net) {

@@ -74,8 +74,8 @@ pub(crate) fn processes_of_a_host_are_counted(world: &mut World) {
     // These all run on this one.
     let size = world.size();
     let hosts = world.hosts(PATIENCE).unwrap();
-    assert_eq!(hosts.numbers, vec![0; size as usize]);
-    assert_eq!((hosts.own.processes, hosts.own.world), (size as usize, size));
+    assert_eq!(hosts.numbers, vec![0; size]);
+    assert_eq!((hosts.own.processes, hosts.own.world), (size, size));
     assert!((1..=cores_of_this_machine()).contains(&hosts.own.cores), "{hosts:?}");
 }
 

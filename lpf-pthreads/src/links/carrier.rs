@@ -42,13 +42,13 @@ impl Carrier for Links<'_> {
 
     #[inline]
     fn has_sent(&mut self, link: &OpenLink) {
-        self.comm.peers[link.peer as usize].ring();
+        self.comm.peers[link.peer].ring();
     }
 
     #[inline]
     fn report(&mut self, link: &mut OpenLink) -> Result<()> {
         self.ends.of(link).report(&mut link.incoming);
-        self.comm.peers[link.peer as usize].ring();
+        self.comm.peers[link.peer].ring();
         Ok(())
     }
 
@@ -88,7 +88,7 @@ impl Carrier for Links<'_> {
         bytes: usize,
     ) -> Result<()> {
         self.ends.of(link).show_offer(link, number, address, bytes);
-        self.comm.peers[link.peer as usize].ring();
+        self.comm.peers[link.peer].ring();
         Ok(())
     }
 

@@ -26,14 +26,14 @@ impl ThreadEngine {
         &mut self,
         tables: &mut Tables,
         inbox: InboxSlot,
-        ring: u32,
+        ring: usize,
         peer: Pid,
-        peer_ring: u32,
+        peer_ring: usize,
     ) -> Result<Link> {
         let Tables { local, links } = tables;
         let shape = links.may_open(local, inbox, ring, peer, peer_ring)?;
         let number = inbox.number();
-        let find = |who: Pid| self.comm.peers[who as usize].inbox(number);
+        let find = |who: Pid| self.comm.peers[who].inbox(number);
         let (Some(own), Some(theirs)) = (find(local.pid), find(peer)) else {
             let text = format!("inbox {number} was deregistered");
             return Err(local.link_misuse(text));
@@ -67,7 +67,7 @@ impl ThreadEngine {
             borrowed: 0,
         };
         self.ends.add(open, end);
-        self.comm.peers[peer as usize].ring();
+        self.comm.peers[peer].ring();
         Ok(link)
     }
 }
@@ -81,7 +81,7 @@ impl Links<'_> {
             theirs.sender(open.peer_ring).claim.store(FREE, Ordering::Release);
             let next = theirs.owner(open.peer_ring).granted.load(Ordering::Relaxed);
             let (next, _) = process_of(next);
-            if let Some(next) = self.comm.peers.get(next as usize) {
+            if let Some(next) = self.comm.peers.get(next) {
                 next.ring();
             }
         }

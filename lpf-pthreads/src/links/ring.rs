@@ -63,7 +63,7 @@ pub(crate) const FREE: u64 = 0;
 
 /// A sender's end of a link: the `opened`-th link, from 1, of process `from` into a ring.
 pub(crate) fn end(from: Pid, opened: u64) -> u64 {
-    (u64::from(from) + 1) << 32 | u64::from(opened as u32)
+    (from as u64 + 1) << 32 | u64::from(opened as u32)
 }
 
 /// The process of an [`end`] and which of its links it is.
@@ -85,14 +85,14 @@ pub(crate) struct OwnerLine {
 
 /// The count of what was released in a ring, as a message carries it: with the ring's number, since who
 /// receives the message may send into another ring, and without the bits that its receiver knows.
-pub(crate) fn credit(ring: u32, released: u64) -> u64 {
-    u64::from(ring) << 32 | u64::from(released as u32)
+pub(crate) fn credit(ring: usize, released: u64) -> u64 {
+    (ring as u64) << 32 | u64::from(released as u32)
 }
 
 /// The count of a [`credit`], if it is of this ring and more than what is known.
-pub(crate) fn more_credit(credit: u64, ring: u32, known: u64) -> Option<u64> {
+pub(crate) fn more_credit(credit: u64, ring: usize, known: u64) -> Option<u64> {
     let more = (credit as u32).wrapping_sub(known as u32);
-    ((credit >> 32) as u32 == ring && more.cast_signed() > 0).then(|| known + u64::from(more))
+    ((credit >> 32) as usize == ring && more.cast_signed() > 0).then(|| known + u64::from(more))
 }
 
 /// Where the owner wants a landing.

@@ -60,7 +60,7 @@ fn find_unread(
 }
 
 /// How many messages of which process were sent into a ring beyond the `awaited` ones.
-fn left_in(inbox: &InboxMemory, ring: u32, awaited: u64) -> Option<(u64, Pid)> {
+fn left_in(inbox: &InboxMemory, ring: usize, awaited: u64) -> Option<(u64, Pid)> {
     let sender = inbox.sender(ring);
     let left = sender.sent.load(Ordering::Relaxed).saturating_sub(awaited);
     let (from, _) = process_of(sender.served.load(Ordering::Relaxed));

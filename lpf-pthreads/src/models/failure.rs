@@ -35,7 +35,7 @@ fn superstep(process: &mut Threads, memory: &Memory) -> Result<()> {
     });
     let (tables, engine) = process.parts();
     engine.epoch = engine.epoch.wrapping_add(1);
-    let (pid, epoch) = (tables.local.pid as usize, engine.epoch);
+    let (pid, epoch) = (tables.local.pid, engine.epoch);
     let met = engine.comm.barrier.meet(pid, epoch, 0, Watch::Bound, &mut || {});
     assert_eq!(met.ok(), Some(0));
     Ok(())

@@ -3,7 +3,7 @@
 use lpf_core::arrivals::{Expect, InboxShape, InboxSlot, Link, Travel};
 use lpf_core::runtime::{Tables, progress};
 use lpf_core::slot::Registrant;
-use lpf_core::{Awaited, Cause, Error, GlobalSlot, Links, Lpf, Runtime, Slot};
+use lpf_core::{Awaited, Cause, Error, GlobalSlot, Links, Lpf, Pid, Runtime, Slot};
 
 use super::explore;
 use super::section::{run, section};
@@ -36,7 +36,7 @@ fn between_two(
 
 /// Explores `procs` processes with an inbox of one ring.
 fn among(
-    procs: u32,
+    procs: Pid,
     window: u32,
     preemptions: usize,
     process: impl Fn(&mut Threads) + Clone + Send + Sync + 'static,
@@ -60,7 +60,7 @@ fn among(
 }
 
 /// Opens the link with `peer` in the one ring of the inbox.
-fn open(threads: &mut Threads, peer: u32) -> Link {
+fn open(threads: &mut Threads, peer: Pid) -> Link {
     threads.open(InboxSlot::new(0), 0, peer, 0).unwrap()
 }
 
@@ -377,7 +377,7 @@ fn a_ring_goes_from_sender_to_sender() {
             }
         } else {
             let end = End { link: open(process, 0), slot: register(process) };
-            end.put(process, process.pid() as usize, Travel::Cell);
+            end.put(process, process.pid(), Travel::Cell);
             if process.pid() == 1 {
                 end.flush(process);
                 process.close(end.link).unwrap();

@@ -21,7 +21,7 @@ pub(super) fn section(processes: Pid, shape: &Shape, timeout: Option<Duration>) 
     let config = Config::new().procs(processes).topology(Some(vec![1])).timeout(timeout);
     let comm = Comm::new(processes, &config.environment(processes), &Pin::None).unwrap();
     let mut comm = Arc::into_inner(comm).unwrap();
-    comm.barrier = Barrier::new(processes as usize, shape, [SLEEPING; 2]);
+    comm.barrier = Barrier::new(processes, shape, [SLEEPING; 2]);
     Arc::new(comm)
 }
 
@@ -37,7 +37,7 @@ pub(super) fn run<R: 'static>(
             process(&mut threads::process(comm.clone(), pid, 1).unwrap())
         }
     };
-    let others: Vec<_> = (1..comm.processes() as Pid)
+    let others: Vec<_> = (1..comm.processes())
         .map(|pid| {
             let one = one.clone();
             thread::spawn(move || one(pid))
@@ -65,12 +65,12 @@ impl Memory {
     /// What its owner does with it outside a superstep: writes it, frees it.
     pub(super) fn write(&self, owner: Pid, value: u64) {
         // SAFETY: a word of this vector.
-        self.0[owner as usize].with_mut(|place| unsafe { *place = value });
+        self.0[owner].with_mut(|place| unsafe { *place = value });
     }
 
     /// What another process does with it inside a superstep.
     pub(super) fn read(&self, owner: Pid) -> u64 {
         // SAFETY: a word of this vector.
-        self.0[owner as usize].with(|place| unsafe { *place })
+        self.0[owner].with(|place| unsafe { *place })
     }
 }

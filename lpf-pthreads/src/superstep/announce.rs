@@ -46,7 +46,7 @@ impl ThreadEngine {
                 return mine | bits::PUTS;
             }
         }
-        if local.nprocs as usize <= ROWS_IN_LINE {
+        if local.nprocs <= ROWS_IN_LINE {
             self.write_rows_in_line(local);
         } else {
             self.write_rows(local);
@@ -59,8 +59,8 @@ impl ThreadEngine {
         for other in 0..local.nprocs {
             let gets = local.queue.count(Way::Get, other);
             let row = Aimed { puts: local.queue.finish(Way::Put, other), gets };
-            let line = self.comm.barrier.line(local.pid as usize, epoch);
-            let at = 2 * other as usize;
+            let line = self.comm.barrier.line(local.pid, epoch);
+            let at = 2 * other;
             for (place, word) in line.payload[at..at + 2].iter().zip(row_to_words(row)) {
                 place.store(word, Relaxed);
             }
@@ -84,18 +84,18 @@ impl ThreadEngine {
 
     /// What process `from` has for this one, in the meeting that opened this sync.
     pub(super) fn read_row(&self, local: &LocalState, from: Pid) -> Aimed {
-        let line = self.comm.barrier.line(from as usize, self.epoch);
+        let line = self.comm.barrier.line(from, self.epoch);
         if bits::have(line.bits(), bits::GETS) {
             return Aimed { gets: gets_from(line, local.pid), ..Aimed::EMPTY };
         }
         if !bits::have(line.bits(), bits::ROWS) {
             return Aimed::EMPTY;
         }
-        if local.nprocs as usize > ROWS_IN_LINE {
+        if local.nprocs > ROWS_IN_LINE {
             // SAFETY: between the two meetings.
-            return unsafe { self.comm.peers[from as usize].row(local.pid, self.meeting) };
+            return unsafe { self.comm.peers[from].row(local.pid, self.meeting) };
         }
-        let at = 2 * local.pid as usize;
+        let at = 2 * local.pid;
         row_from_words([0, 1].map(|word| line.payload[at + word].load(Relaxed)))
     }
 }

@@ -11,7 +11,7 @@ impl ThreadEngine {
     #[inline]
     pub(super) fn execute(&self, local: &mut LocalState) -> Result<()> {
         let made = if self.mine & bits::PUTS != 0 { 0 } else { local.queue.used() };
-        let checks = |origin: Pid| self.comm.peers[origin as usize].checks.clone();
+        let checks = |origin: Pid| self.comm.peers[origin].checks.clone();
         let mut destination = Destination::new(local, made, &checks);
         if self.all & bits::PUTS != 0 {
             self.execute_small_puts(&mut destination)?;
@@ -20,7 +20,7 @@ impl ThreadEngine {
             // SAFETY: between the two meetings. Each process has shown its lists and its table before the first, and changes
             // neither before the second.
             unsafe {
-                let slots = |of: Pid| self.comm.peers[of as usize].table();
+                let slots = |of: Pid| self.comm.peers[of].table();
                 destination.carry_out(|local, from| self.read_row(local, from), slots)?;
             }
         } else if bits::have(self.all, bits::GETS) {

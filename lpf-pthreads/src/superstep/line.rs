@@ -62,7 +62,7 @@ impl Words {
             return Err(TooLarge);
         }
         let [head, place] = self.take(HEAD)? else { return Err(TooLarge) };
-        *head = u64::from(to) << 32 | bytes as u64;
+        *head = (to as u64) << 32 | bytes as u64;
         *place = offset as u64 | (slot as u64) << 40;
         Ok(())
     }

@@ -24,7 +24,7 @@ use crate::threads::ThreadEngine;
 impl ThreadEngine {
     /// Describes all gets in this process's line, if their bytes fit into the lines of their sources.
     pub(super) fn write_gets(&self, local: &mut LocalState) -> bool {
-        let share = PAYLOAD / local.nprocs as usize;
+        let share = PAYLOAD / local.nprocs;
         let (mut source, mut used) = (local.pid, 0);
         let words = Words::of(local, Way::Get, |words, from, get| {
             // The gets from a process follow each other.
@@ -33,16 +33,16 @@ impl ThreadEngine {
             if used > share { Err(TooLarge) } else { words.describe(from, get) }
         });
         let Ok(words) = words else { return false };
-        words.write(self.comm.barrier.line(local.pid as usize, self.epoch.wrapping_add(1)));
+        words.write(self.comm.barrier.line(local.pid, self.epoch.wrapping_add(1)));
         true
     }
 
     /// Writes what others get from this process into its line of the second meeting.
     pub(super) fn answer_gets(&self, destination: &mut Destination<'_>) -> Result<()> {
         let (pid, nprocs) = destination.process();
-        let answers = self.comm.barrier.line(pid as usize, self.epoch.wrapping_add(1));
+        let answers = self.comm.barrier.line(pid, self.epoch.wrapping_add(1));
         for from in 0..nprocs {
-            let line = self.comm.barrier.line(from as usize, self.epoch);
+            let line = self.comm.barrier.line(from, self.epoch);
             if !bits::have(line.bits(), bits::GETS) {
                 continue;
             }
@@ -71,7 +71,7 @@ impl ThreadEngine {
         for place in 0..local.queue.places() {
             let Some((Way::Get, from)) = local.queue.list_at(place) else { continue };
             let gets = local.queue.finish(Way::Get, from);
-            let answers = self.comm.barrier.line(from as usize, self.epoch);
+            let answers = self.comm.barrier.line(from, self.epoch);
             let mut share = Share::of(local.pid, local.nprocs, answers);
             // SAFETY: the list is this process's own, which the meetings have not changed.
             let Ok(()) = unsafe {
@@ -102,7 +102,7 @@ struct Share<'a> {
 
 impl<'a> Share<'a> {
     fn of(pid: Pid, nprocs: Pid, line: &'a Line) -> Self {
-        Share { line, next: pid as usize, step: nprocs as usize }
+        Share { line, next: pid, step: nprocs }
     }
 
     fn next(&mut self) -> &'a AtomicU64 {

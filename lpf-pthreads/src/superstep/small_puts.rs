@@ -20,7 +20,7 @@ impl ThreadEngine {
             Ok(())
         });
         let Ok(words) = words else { return false };
-        words.write(self.comm.barrier.line(local.pid as usize, self.epoch.wrapping_add(1)));
+        words.write(self.comm.barrier.line(local.pid, self.epoch.wrapping_add(1)));
         true
     }
 
@@ -28,7 +28,7 @@ impl ThreadEngine {
     pub(super) fn execute_small_puts(&self, destination: &mut Destination<'_>) -> Result<()> {
         let (pid, nprocs) = destination.process();
         for from in 0..nprocs {
-            let line = self.comm.barrier.line(from as usize, self.epoch);
+            let line = self.comm.barrier.line(from, self.epoch);
             if line.bits() & bits::PUTS == 0 {
                 continue;
             }

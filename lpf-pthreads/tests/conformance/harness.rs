@@ -40,7 +40,7 @@ impl Harness for Threads {
         output_bytes: usize,
         story: impl Story<Self::Process>,
     ) -> Option<Vec<Hooked>> {
-        let team = self.config(mode).team(inputs.len() as Pid).expect("a team");
+        let team = self.config(mode).team(inputs.len()).expect("a team");
         let one = |pid: Pid, input: &[u8]| {
             let mut output = vec![0; output_bytes];
             let args = Args::in_out(input, &mut output);

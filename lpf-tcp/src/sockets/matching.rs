@@ -132,7 +132,7 @@ impl Kept {
     /// A buffer for so much of a message of one sender as is kept here, and its charge, or why there is
     /// none.
     fn admit(&mut self, from: Rank, bytes: usize) -> Result<(Vec<u8>, usize), String> {
-        let room = (UNEXPECTED - OVERHEAD).checked_sub(self.held[from as usize]);
+        let room = (UNEXPECTED - OVERHEAD).checked_sub(self.held[from]);
         let kept = room.map(|room| bytes.min(room)).filter(|&kept| kept >= bytes.min(LONG));
         let Some(kept) = kept else {
             return Err(format!(
@@ -145,7 +145,7 @@ impl Kept {
         buffer.try_reserve_exact(kept).map_err(|error| {
             format!("{kept} bytes of a message from process {from} cannot be kept: {error}")
         })?;
-        self.held[from as usize] += charge;
+        self.held[from] += charge;
         Ok((buffer, charge))
     }
 
@@ -153,7 +153,7 @@ impl Kept {
     pub(super) fn release(&mut self, from: Rank, message: u32) {
         let mut gone = std::mem::take(&mut self.slab[message]);
         self.slab.give_back(message);
-        self.held[from as usize] -= gone.charge;
+        self.held[from] -= gone.charge;
         if (1..=SPARE.1).contains(&gone.arrived.capacity()) && self.spare.len() < SPARE.0 {
             gone.arrived.clear();
             self.spare.push(gone.arrived);

@@ -40,7 +40,7 @@ impl Network {
     pub(super) fn new(rank: Rank, streams: Vec<Option<Stream>>) -> io::Result<Self> {
         let size = streams.len();
         let expected = |(peer, stream): (Rank, &Option<_>)| stream.is_some() == (peer != rank);
-        if size <= rank as usize || !(0..).zip(&streams).all(expected) {
+        if size <= rank || !(0..).zip(&streams).all(expected) {
             let text = format!("process {rank} of {size} needs one stream to each of the others");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
@@ -66,7 +66,7 @@ impl Network {
 
     pub(super) fn connection(&mut self, peer: Rank) -> Outcome<&mut Connection> {
         let size = self.connections.len();
-        self.connections.get_mut(peer as usize).ok_or_else(|| Broken {
+        self.connections.get_mut(peer).ok_or_else(|| Broken {
             peer: Some(peer),
             reason: format!("process {peer} is not one of {size}"),
         })
@@ -103,11 +103,11 @@ impl Network {
         if to == self.rank {
             return self.send_copy_to_oneself(tag, bytes);
         }
-        let connection = &mut self.connections[to as usize];
+        let connection = &mut self.connections[to];
         let header = Header { tag, bytes: bytes.len(), kind: Kind::Plain };
         connection.send_copy(header, bytes, &mut self.scratch);
         self.wrote(to)?;
-        self.connections[to as usize].can_send()
+        self.connections[to].can_send()
     }
 
     /// # Safety
@@ -124,7 +124,7 @@ impl Network {
         let kind = if send.bytes > LONG { Kind::Ended } else { Kind::Plain };
         send.header = Header { tag, bytes: send.bytes, kind }.encode();
         let ticket = self.ticket(place);
-        let connection = &mut self.connections[to as usize];
+        let connection = &mut self.connections[to];
         let first = connection.outgoing.is_empty();
         connection.outgoing.push(place);
         if first {
@@ -150,7 +150,7 @@ impl Network {
         let place = self.operation(false, from, tag, pieces)?;
         let outcome = match self.matching.take_message(from, tag) {
             Some(message) => self.deliver(from, message, place),
-            None => self.connections[from as usize].can_receive(),
+            None => self.connections[from].can_receive(),
         };
         if let Err(broken) = outcome {
             self.end(place);
@@ -164,7 +164,7 @@ impl Network {
 
     /// Gives a message that waited, and is in no queue any more, to its receive.
     fn deliver(&mut self, from: Rank, message: u32, receive: u32) -> Outcome<()> {
-        let connection = &mut self.connections[from as usize];
+        let connection = &mut self.connections[from];
         let arriving = connection.incoming.met(message, receive);
         let fits = self.matching.fits(receive, self.matching.kept[message].bytes);
         match (&fits, self.matching.kept[message].sender) {
@@ -182,17 +182,17 @@ impl Network {
             if arriving { Stage::Moving } else { Stage::Finished };
         if arriving {
             // It may have been held back, and what has come since was told of once.
-            self.connections[from as usize].readable = true;
+            self.connections[from].readable = true;
             self.wrote(from)?;
         }
         fits.or_else(|reason| {
             self.break_off(from, reason);
-            self.connections[from as usize].can_receive()
+            self.connections[from].can_receive()
         })
     }
 
     pub(super) fn break_off(&mut self, peer: Rank, reason: String) {
-        self.connections[peer as usize].break_off(reason, &mut self.matching);
+        self.connections[peer].break_off(reason, &mut self.matching);
     }
 
     pub(super) fn test(&mut self, ticket: &Ticket) -> Outcome<Option<usize>> {
@@ -205,7 +205,7 @@ impl Network {
             }
             let operation = &self.matching.operations[place];
             if operation.stage != Stage::Finished {
-                let connection = &self.connections[operation.peer as usize];
+                let connection = &self.connections[operation.peer];
                 let possible =
                     if operation.sends { connection.can_send() } else { connection.can_receive() };
                 return possible.map(|()| None);
@@ -219,7 +219,7 @@ impl Network {
     pub(super) fn cancel(&mut self, ticket: &Ticket) {
         let Some(place) = self.matching.operations.find(ticket.0) else { return };
         let operation = &self.matching.operations[place];
-        let (peer, own) = (operation.peer as usize, operation.peer == self.rank);
+        let (peer, own) = (operation.peer, operation.peer == self.rank);
         match (operation.stage, operation.sends) {
             (Stage::Finished, _) => {}
             (Stage::Waiting, true) if own => {
@@ -242,7 +242,7 @@ impl Network {
                 // It may have been held back, and what has come since was told of once.
                 connection.readable = true;
                 // What is wrong with waiting for events the next look tells.
-                let _ = self.wrote(peer as Rank);
+                let _ = self.wrote(peer);
             }
         }
         self.matching.forget(context);
@@ -277,9 +277,9 @@ impl Network {
     }
 
     fn wrote(&mut self, to: Rank) -> Outcome<()> {
-        let connection = &mut self.connections[to as usize];
+        let connection = &mut self.connections[to];
         match &mut self.readiness {
-            Some(readiness) => readiness.wrote(to as usize, connection).map_err(own_side),
+            Some(readiness) => readiness.wrote(to, connection).map_err(own_side),
             None => Ok(()),
         }
     }
@@ -322,7 +322,7 @@ impl Network {
                     "nothing that is sent to process {peer} arrives: for {:.1} s its host has acknowledged nothing; is there a firewall between the hosts, or a link down?",
                     time.as_secs_f64()
                 );
-                self.break_off(peer as Rank, text);
+                self.break_off(peer, text);
             } else {
                 socket.shrink();
                 self.prove(peer);
@@ -337,7 +337,7 @@ impl Network {
             && socket.prove().is_ok()
         {
             // What is wrong with waiting for events the next look tells.
-            let _ = self.wrote(peer as Rank);
+            let _ = self.wrote(peer);
         }
     }
 }

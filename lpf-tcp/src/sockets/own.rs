@@ -16,7 +16,7 @@ impl Network {
         };
         if let Err(reason) = self.matching.fits(receive, bytes.len()) {
             self.break_off(self.rank, reason);
-            return self.connections[self.rank as usize].can_send();
+            return self.connections[self.rank].can_send();
         }
         let operation = &mut self.matching.operations[receive];
         // SAFETY: the receive is neither finished nor cancelled: its memory is valid by the promise

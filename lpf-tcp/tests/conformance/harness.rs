@@ -53,7 +53,7 @@ impl Harness for Tcp {
         story: impl Story<Self::Process>,
     ) -> Option<Vec<Hooked>> {
         let role = Role::hook(mode.between_processes(self.0), inputs, output_bytes, story);
-        let (team, mut job) = Team::start(inputs.len() as Pid, role, self.is_sealed());
+        let (team, mut job) = Team::start(inputs.len(), role, self.is_sealed());
         let own =
             hook_here(&mut job, mode.between_processes(self.0), &inputs[0], output_bytes, story);
         Some(std::iter::once(own).chain(team.outcomes(job)).collect())

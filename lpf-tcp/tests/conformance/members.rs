@@ -42,7 +42,7 @@ fn program(rank: Pid) -> Command {
     let on_host = told(ON_HOST).expect("what runs a command on a host");
     let mut words = on_host.split_whitespace();
     let mut command = Command::new(words.next().expect("a command"));
-    command.args(words).arg(hosts[rank as usize % hosts.len()]).arg(program);
+    command.args(words).arg(hosts[rank % hosts.len()]).arg(program);
     command
 }
 
@@ -182,7 +182,7 @@ fn member(asked: Asked, role: &Role) -> (Child, PathBuf) {
         Role::Hook { call, environment, inputs, output_bytes } => Some(AskedHook {
             call: call.clone(),
             environment: environment.clone(),
-            input: inputs[rank as usize].clone(),
+            input: inputs[rank].clone(),
             output_bytes: *output_bytes,
             answer: answer.clone(),
         }),

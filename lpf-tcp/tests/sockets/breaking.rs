@@ -155,8 +155,8 @@ fn calls_that_cannot_be_answered_are_refused() {
     let mut bytes = [0; 1];
     assert_eq!(nets[0].send_copy(2, tag(1), b"").unwrap_err().peer, Some(2));
     assert_eq!(
-        try_receive(&mut nets[0], u32::MAX, tag(1), &mut bytes).unwrap_err().peer,
-        Some(u32::MAX)
+        try_receive(&mut nets[0], u32::MAX as usize, tag(1), &mut bytes).unwrap_err().peer,
+        Some(u32::MAX as usize)
     );
     let ticket = receive(&mut nets[0], 1, tag(1), &mut bytes);
     let copy = Ticket(ticket.0);

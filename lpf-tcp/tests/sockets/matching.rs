@@ -4,7 +4,7 @@ use lpf_messages::{Tag, Transport};
 
 use crate::support::*;
 
-fn others(net: &Net) -> impl Iterator<Item = u32> + use<> {
+fn others(net: &Net) -> impl Iterator<Item = usize> + use<> {
     let own = net.rank();
     (0..net.size()).filter(move |other| *other != own)
 }
@@ -18,13 +18,13 @@ fn messages_of_one_tag_arrive_in_the_order_they_were_sent() {
                 scope.spawn(move || {
                     for nth in 0..200_usize {
                         for to in others(&net) {
-                            let seed = nth * 100 + net.rank() as usize * 10 + to as usize;
+                            let seed = nth * 100 + net.rank() * 10 + to;
                             net.send_copy(to, tag(3), &pattern(seed, nth * 7)).unwrap();
                         }
                     }
                     for nth in 0..200_usize {
                         for from in others(&net) {
-                            let seed = nth * 100 + from as usize * 10 + net.rank() as usize;
+                            let seed = nth * 100 + from * 10 + net.rank();
                             receives(&mut net, from, tag(3), &pattern(seed, nth * 7));
                         }
                     }

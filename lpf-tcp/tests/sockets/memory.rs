@@ -83,7 +83,7 @@ fn round(nets: &mut [Net], number: u32, sources: &[Vec<u8>], targets: &mut [Vec<
             let (low, high) = target.split_at_mut(100);
             let pieces = [Piece::of_mut(low), Piece::of_mut(high)];
             // SAFETY: sources and targets live, and are left alone until the end of the round.
-            let ticket = unsafe { nets[at].receive(other as u32, tag(1), &pieces) }.unwrap();
+            let ticket = unsafe { nets[at].receive(other, tag(1), &pieces) }.unwrap();
             *free.next().unwrap() = Some((at, ticket));
         }
     }
@@ -91,10 +91,10 @@ fn round(nets: &mut [Net], number: u32, sources: &[Vec<u8>], targets: &mut [Vec<
         for other in 0..p {
             let pieces = [Piece::of(&sources[at])];
             // SAFETY: as above.
-            let ticket = unsafe { nets[at].send(other as u32, tag(1), &pieces) }.unwrap();
+            let ticket = unsafe { nets[at].send(other, tag(1), &pieces) }.unwrap();
             *free.next().unwrap() = Some((at, ticket));
             // Comes before its receive.
-            nets[at].send_copy(other as u32, tag(2), &sources[at][..50]).unwrap();
+            nets[at].send_copy(other, tag(2), &sources[at][..50]).unwrap();
         }
     }
     for entry in &mut tickets {
@@ -106,7 +106,7 @@ fn round(nets: &mut [Net], number: u32, sources: &[Vec<u8>], targets: &mut [Vec<
     for net in nets {
         for other in 0..p {
             let mut bytes = [0; 50];
-            let ticket = receive(net, other as u32, tag(2), &mut bytes);
+            let ticket = receive(net, other, tag(2), &mut bytes);
             while net.test(&ticket).unwrap().is_none() {}
         }
         net.forget(number);

@@ -5,7 +5,7 @@ use lpf_messages::{Piece, Transport};
 use crate::support::*;
 
 /// This process alone, and among others.
-fn alone_and_not() -> [(super::support::Net, u32); 2] {
+fn alone_and_not() -> [(super::support::Net, usize); 2] {
     let mut others = networks(3);
     [(networks(1).remove(0), 0), (others.remove(1), 1)]
 }

@@ -77,12 +77,12 @@ impl Process {
             if !sends {
                 let pieces: Vec<Piece> =
                     targets[nth].chunks_mut(cut_to).map(Piece::of_mut).collect();
-                self.net.receive(from as u32, tag(channel), &pieces).unwrap()
+                self.net.receive(from, tag(channel), &pieces).unwrap()
             } else if copied {
-                return self.net.send_copy(to as u32, tag(channel), &sources[nth]).unwrap();
+                return self.net.send_copy(to, tag(channel), &sources[nth]).unwrap();
             } else {
                 let pieces: Vec<Piece> = sources[nth].chunks(cut_from).map(Piece::of).collect();
-                self.net.send(to as u32, tag(channel), &pieces).unwrap()
+                self.net.send(to, tag(channel), &pieces).unwrap()
             }
         };
         self.pending.push((ticket, messages[nth].bytes));

@@ -63,7 +63,7 @@ impl Side {
     }
 
     fn exchange(&mut self) {
-        let other = u32::from(self.first);
+        let other = usize::from(self.first);
         let ticket = receive(&mut self.net, other, tag(1), &mut self.target);
         self.net.send_copy(other, tag(1), &self.source).unwrap();
         finish(&mut self.net, &ticket, false);
@@ -98,7 +98,7 @@ impl Side {
     }
 
     fn network_one_way(&mut self, sleeps: bool) {
-        let other = u32::from(self.first);
+        let other = usize::from(self.first);
         let mut done = [0];
         if self.first {
             let end = receive(&mut self.net, other, tag(2), &mut done);
@@ -182,7 +182,7 @@ fn measure_calls(bytes: usize, p: usize) {
                 }
             } else {
                 let tickets = [&mut *one, &mut *other].map(|side| {
-                    let peer = u32::from(side.first);
+                    let peer = usize::from(side.first);
                     let ticket = receive(&mut side.net, peer, tag(1), &mut side.target);
                     side.net.send_copy(peer, tag(1), &side.source).unwrap();
                     ticket

@@ -64,9 +64,9 @@ fn sealed(p: usize) -> Vec<Vec<Option<Stream>>> {
     let listener = bind_first("127.0.0.1").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let mut listener = Some(listener);
-    let joining: Vec<_> = (0..p as Rank)
+    let joining: Vec<_> = (0..p)
         .map(|rank| {
-            let mut meeting = Meeting::new(&address, rank, p as Rank);
+            let mut meeting = Meeting::new(&address, rank, p);
             meeting.secret = Some(Secret::new("a secret of these tests").unwrap());
             meeting.listener = listener.take();
             std::thread::spawn(|| meeting.join().unwrap())

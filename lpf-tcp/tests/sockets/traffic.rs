@@ -16,13 +16,13 @@ fn a_hundred_mebibytes_each_way_at_once() {
                 scope.spawn(move || {
                     let (rank, p) = (net.rank(), net.size());
                     let (to, from) = ((rank + 1) % p, (rank + p - 1) % p);
-                    let message = pattern(rank as usize, bytes);
+                    let message = pattern(rank, bytes);
                     let mut arrived = vec![0; bytes];
                     let sending = send(&mut net, to, tag(1), &message);
                     let receiving = receive(&mut net, from, tag(1), &mut arrived);
                     assert_eq!(wait(&mut net, &sending), bytes);
                     assert_eq!(wait(&mut net, &receiving), bytes);
-                    assert!(arrived == pattern(from as usize, bytes));
+                    assert!(arrived == pattern(from, bytes));
                 });
             }
         });
@@ -175,7 +175,7 @@ fn idle_ends_when_something_comes_and_not_much_later_than_asked() {
             std::thread::scope(|scope| {
                 scope.spawn(|| {
                     std::thread::sleep(Duration::from_millis(50));
-                    nets[0].send_copy(p as u32 - 1, tag(1), b"wake").unwrap();
+                    nets[0].send_copy(p - 1, tag(1), b"wake").unwrap();
                 });
                 while sleeper.test(&ticket).unwrap().is_none() {
                     sleeper.idle(PATIENCE);

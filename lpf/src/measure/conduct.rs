@@ -90,7 +90,7 @@ struct Room<'s> {
 impl<'s> Room<'s> {
     /// Room for orders, and for areas in which many small supersteps work side by side.
     fn new<L: Lpf>(ctx: &mut Context<'s, L>) -> Result<Self> {
-        let (bytes, requests) = (1 << 20, ctx.nprocs() as usize + 1);
+        let (bytes, requests) = (1 << 20, ctx.nprocs() + 1);
         ctx.resize(4, requests)?;
         ctx.sync()?;
         let orders = Orders::new(ctx)?;

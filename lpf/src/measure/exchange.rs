@@ -25,7 +25,7 @@ impl TotalExchange {
     /// The exchange of an h-relation of about `bytes` bytes: at least one word to each process,
     /// unless `bytes` is 0.
     pub fn new(processes: Pid, word: usize, bytes: usize) -> Self {
-        let round = word * processes as usize;
+        let round = word * processes;
         let per_target = if bytes == 0 { 0 } else { (bytes / round).max(1) };
         TotalExchange { processes, word, per_target, scatter: scatter(per_target), by_get: false }
     }
@@ -37,7 +37,7 @@ impl TotalExchange {
 
     /// h: the bytes that each process sends and receives.
     pub fn h_bytes(&self) -> usize {
-        self.word * self.per_target * self.processes as usize
+        self.word * self.per_target * self.processes
     }
 }
 
@@ -57,13 +57,13 @@ impl<L: Lpf> Pattern<L> for TotalExchange {
     }
 
     fn requests(&self) -> usize {
-        2 * self.per_target * self.processes as usize
+        2 * self.per_target * self.processes
     }
 
     fn queue<'s>(&self, ctx: &mut Context<'s, L>, areas: &Areas<'s>, base: usize) -> Result<()> {
         let (own, p, w) = (ctx.pid(), self.processes, self.word);
         // Block d of the sources is for process d; block s of the destinations is from process s.
-        let block = |process: Pid| process as usize * self.per_target;
+        let block = |process: Pid| process * self.per_target;
         let mut place = 0;
         for _ in 0..self.per_target {
             for step in 0..p {

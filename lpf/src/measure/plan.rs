@@ -89,12 +89,12 @@ impl Word {
         let cache = (4.0 * host.last_cache_bytes as f64 / touched) as usize;
         // Each word is a request at the origin and one at the target.
         let reserved = 2.0 + 2.0 * request_bytes(growth) as f64 / word as f64;
-        let own = host.memory_bytes as f64 / f64::from(p);
+        let own = host.memory_bytes as f64 / p as f64;
         let memory = (own / 8.0 / reserved) as usize;
         let (largest, bound) =
             if cache <= memory { (cache, Bound::Cache) } else { (memory, Bound::Memory) };
         // g needs more than the 2p words of the smaller exchange, l is better off with more.
-        let round = word * p as usize;
+        let round = word * p;
         let largest = largest.max((16 * round).min(memory)).max(4 * round);
         let fits = (largest as f64) * reserved <= own / 2.0;
         let largest = TotalExchange::new(p, word, largest).h_bytes();
@@ -144,7 +144,7 @@ mod tests {
     fn words_that_do_not_fit_the_memory_are_left_out() {
         let words = |memory, p| {
             let plan = Plan::for_host(&host(memory, 1 << 20), p, THREADS, Duration::ZERO, true);
-            assert!(plan.words.iter().all(|w| w.largest > 2 * p as usize * w.bytes));
+            assert!(plan.words.iter().all(|w| w.largest > 2 * p * w.bytes));
             plan.words.iter().map(|w| w.bytes).collect::<Vec<_>>()
         };
         assert_eq!(words(24 << 30, 2), WORDS);

@@ -87,7 +87,7 @@ pub(super) fn sizes(plan: &Plan) -> Vec<Size> {
     let mut all = vec![Size { word: 0, bytes: 0, by_get: false }];
     let (puts, gets) = octaves(plan);
     for (place, word) in plan.words.iter().enumerate() {
-        let round = word.bytes * plan.p as usize;
+        let round = word.bytes * plan.p;
         let size = |bytes: usize, by_get| {
             // What is larger than the largest is never used: see `latency`.
             Size { word: place, bytes: bytes.min(word.largest), by_get }
@@ -102,7 +102,7 @@ pub(super) fn sizes(plan: &Plan) -> Vec<Size> {
 /// h of the larger exchanges of a word size, from the smallest to the largest: g is measured at the largest that the
 /// time allows.
 fn rungs(p: Pid, word: &Word) -> Vec<usize> {
-    let first = FIRST_RUNG.max(4 * word.bytes * p as usize);
+    let first = FIRST_RUNG.max(4 * word.bytes * p);
     let mut all: Vec<usize> = std::iter::successors(Some(word.largest), |h| Some(h / 2))
         .take_while(|&h| h >= first)
         .collect();
@@ -256,7 +256,7 @@ impl<'a> Rounds<'a> {
         let (puts, _) = octaves(self.plan);
         let octave = if place < puts { place } else { place - puts };
         let Word { bytes, largest, .. } = self.plan.words[word];
-        OCTAVES[octave.max(TWO_P)] * bytes * self.plan.p as usize <= largest
+        OCTAVES[octave.max(TWO_P)] * bytes * self.plan.p <= largest
     }
 
     fn samples_of(&self, word: usize, which: usize) -> &Samples {
@@ -285,7 +285,7 @@ impl<'a> Rounds<'a> {
         let two = self.samples_of(word, TWO_P);
         let top = self.top(word);
         let (large, largest) = (self.rung(word, top), self.h_of(word, top));
-        let between = (largest - 2 * bytes * self.plan.p as usize) as f64;
+        let between = (largest - 2 * bytes * self.plan.p) as f64;
         let slope = (large.median() - two.median()) / between;
         // On a busy machine in a short time the small exchange may seem to take longer than the
         // largest. Then all that is known is that g is at most what the largest took per byte.

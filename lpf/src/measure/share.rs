@@ -12,7 +12,7 @@ pub fn from_first<L: Lpf>(ctx: &mut Context<'_, L>, bytes: &[u8]) -> Result<Vec<
 }
 
 fn share<L: Lpf>(ctx: &mut Context<'_, L>, bytes: &[u8]) -> Result<Vec<u8>> {
-    ctx.resize(4, ctx.nprocs() as usize + 1)?;
+    ctx.resize(4, ctx.nprocs() + 1)?;
     ctx.sync()?;
     let (mut spoken, heard) = (ctx.local::<u64>(1)?, ctx.area::<u64>(1)?);
     ctx.sync()?;
@@ -49,7 +49,7 @@ mod tests {
             let config = Config::new().procs(3);
             config
                 .exec(3, Args::none(), |ctx, _args| {
-                    let bytes = vec![7 + ctx.pid() as u8; length + ctx.pid() as usize];
+                    let bytes = vec![7 + ctx.pid() as u8; length + ctx.pid()];
                     assert_eq!(from_first(ctx, &bytes)?, vec![7; length]);
                     Ok(())
                 })

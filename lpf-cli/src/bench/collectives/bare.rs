@@ -68,7 +68,7 @@ fn of_all<L: Lpf, N: Network>(
         ctx.resize(Line::SLOTS, Line::requests(ctx))?;
         ctx.sync()?;
         let line = Line::new(ctx)?;
-        let p = ctx.nprocs() as usize;
+        let p = ctx.nprocs();
         let longest = order.lengths.iter().copied().max().unwrap_or(0);
         let (out, into) = (vec![Words::default(); p], vec![Words::default(); p]);
         let (sources, destinations) = (vec![1; longest], vec![1; longest]);
@@ -120,7 +120,7 @@ impl<L: Lpf, N: Network> Side for Bytewise<'_, '_, L, N> {
             let met = self.network.meet(&self.words.0, &mut self.words.1);
             return met.map_err(|error| broken(self.ctx, error));
         }
-        let (me, p) = (self.ctx.pid() as usize, self.ctx.nprocs() as usize);
+        let (me, p) = (self.ctx.pid(), self.ctx.nprocs());
         let (sends, receives) = (self.all || me == 0, self.all || me == 1);
         let sources = self.sources[..self.bytes].chunks(self.piece);
         let destinations = self.destinations[..self.bytes].chunks_mut(self.piece);

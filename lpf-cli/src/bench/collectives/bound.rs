@@ -192,7 +192,7 @@ impl Bound {
     }
 
     fn measure_messages(&mut self, place: &mut Place) -> Result<()> {
-        let oversubscribed = self.p as usize > lpf::settings::cores();
+        let oversubscribed = self.p > lpf::settings::cores();
         let sockets = |idle, piece| (Bare::Sockets(idle), piece);
         let networks = match (place.backend, oversubscribed) {
             ("mpi", _) => vec![(Bare::Mpi, WHOLE)],

@@ -72,7 +72,7 @@ pub(crate) fn run(options: &BenchCollectives) -> Result<()> {
     remarks.extend(left_out);
     remarks.extend(interrupt::remark(&end, [points.len(), all], "points"));
     remarks.extend(rival.missing());
-    let is_oversubscribed = points.iter().any(|point| point.p as usize > cores());
+    let is_oversubscribed = points.iter().any(|point| point.p > cores());
     remarks.extend((is_oversubscribed && rival_name == Some("mpich")).then(|| SPINS.to_string()));
     let sides = Sides { backend: place.backend, rival: rival_name };
     let printed = print(options, sides, &points, &bounds, &remarks);
@@ -141,7 +141,7 @@ impl Window {
     const GROWTH: u64 = 4;
 
     fn new(place: &Place, p: Pid) -> Self {
-        let oversubscribed = p as usize > cores();
+        let oversubscribed = p > cores();
         let least = [place.backend, "mpi"].map(|backend| least_window(backend, oversubscribed));
         Window { least, now: least }
     }
@@ -166,8 +166,8 @@ impl Bench {
         processes.dedup();
         let shapes = |p| points.iter().filter(move |point| point.p == p).map(|point| point.shape);
         let at_once = |p: Pid| match place.backend {
-            "threads" => cores().min(p as usize),
-            _ => p as usize,
+            "threads" => cores().min(p),
+            _ => p,
         };
         let bounds = processes.iter().map(|&p| Bound::new(p, at_once(p), shapes(p))).collect();
         let windows = processes.iter().map(|&p| (p, Window::new(place, p))).collect();
@@ -327,7 +327,7 @@ impl Bench {
 
 /// How a cell is timed in its next turn.
 fn pacing(point: &Point, cell: &Cell, window_ns: u64) -> Pacing {
-    let oversubscribed = point.p as usize > cores();
+    let oversubscribed = point.p > cores();
     let is_short = point.shape.bytes() <= 256 << 10;
     // Pages, code and lines that were another algorithm's are there after a few.
     let warm_up = if is_short { 4 } else { 0 };

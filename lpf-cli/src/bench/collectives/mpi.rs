@@ -34,7 +34,7 @@ pub(crate) fn answer_orders() -> Result<()> {
     let world = World::new().map_err(refused)?;
     if let Ok(address) = std::env::var(launcher::WHERE) {
         // It has met the others, by MPI. Who started it and is gone does not want to know.
-        let rank = world.rank as lpf::Pid;
+        let rank = world.rank;
         drop(launcher::send(&address, launcher::Report::Joined { rank }));
     }
     if world.rank > 0 {

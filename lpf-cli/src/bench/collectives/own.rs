@@ -58,14 +58,14 @@ impl Measurement for Ours {
 }
 
 fn in_turn<L: Lpf>(ctx: &mut Context<'_, L>, order: &[Wanted]) -> Result<Vec<Found>> {
-    let me = ctx.pid() as usize;
+    let me = ctx.pid();
     let lengths = || order.iter().map(|wanted| wanted.shape.lengths(me));
     let (x, y) = (lengths().map(|l| l.0).max(), lengths().map(|l| l.1).max());
     ctx.resize(2 + Line::SLOTS, Line::requests(ctx))?;
     let collectives = Collectives::new(ctx)?;
     let line = Line::new(ctx)?;
     let (x, y) = (ctx.local(x.unwrap_or(0))?, ctx.local(y.unwrap_or(0))?);
-    let shape = Shape::new(Collective::Broadcast, ctx.nprocs() as usize, 0);
+    let shape = Shape::new(Collective::Broadcast, ctx.nprocs(), 0);
     let mut own = Own { ctx, collectives, line, x, y, shape };
     own.settle();
     order.iter().map(|wanted| own.time(wanted)).collect()
@@ -85,7 +85,7 @@ impl<'s> Line<'s> {
 
     /// Requests to be reserved.
     pub(in crate::bench) fn requests<L: Lpf>(ctx: &Context<'s, L>) -> usize {
-        2 * ctx.nprocs() as usize
+        2 * ctx.nprocs()
     }
 
     /// Collective; one sync, after which no process waits for one of another host.
@@ -93,7 +93,7 @@ impl<'s> Line<'s> {
     /// # Errors
     /// *Mitigable* if there are several hosts: their clocks are none of each other's.
     pub(in crate::bench) fn new<L: Lpf>(ctx: &mut Context<'s, L>) -> Result<Self> {
-        let notes = NOTED * ctx.nprocs() as usize;
+        let notes = NOTED * ctx.nprocs();
         let (spoken, heard) = (ctx.local(1)?, ctx.area(1)?);
         let (noted, notes) = (ctx.local(NOTED)?, ctx.area(notes)?);
         ctx.sync()?;
@@ -130,7 +130,7 @@ impl<'s> Line<'s> {
         own: &[u64],
     ) -> Result<Vec<u64>> {
         ctx.write(&mut self.noted).copy_from_slice(own);
-        ctx.put(&self.noted, .., 0, &self.notes, NOTED * ctx.pid() as usize)?;
+        ctx.put(&self.noted, .., 0, &self.notes, NOTED * ctx.pid())?;
         ctx.sync()?;
         Ok(ctx.read(&self.notes).to_vec())
     }
@@ -175,7 +175,7 @@ impl<L: Lpf> Own<'_, '_, L> {
 
 impl<L: Lpf> Side for Own<'_, '_, L> {
     fn touch(&mut self, value: f64) {
-        let (x, y) = self.shape.lengths(self.ctx.pid() as usize);
+        let (x, y) = self.shape.lengths(self.ctx.pid());
         let (sources, destinations) = self.ctx.access((&mut self.x, &self.y));
         harness::touch(&mut sources[..x], &destinations[..y], value);
     }
@@ -190,7 +190,7 @@ impl<L: Lpf> Side for Own<'_, '_, L> {
 
     fn act(&mut self) -> Result<()> {
         let Own { ctx, collectives: all, x, y, shape, .. } = self;
-        let me = ctx.pid() as usize;
+        let me = ctx.pid();
         let (from, to) = shape.lengths(me);
         match shape.collective() {
             Collective::Broadcast if me == 0 => all.broadcast(ctx, 0, (&mut *x, ..from)),

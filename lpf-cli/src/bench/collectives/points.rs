@@ -173,7 +173,7 @@ pub(super) fn select(
     let (mut points, mut left_out): (Vec<Point>, Vec<String>) = Default::default();
     for &p in &processes {
         for &collective in &collectives {
-            let shapes = sizes.iter().map(|&bytes| Shape::new(collective, p as usize, bytes));
+            let shapes = sizes.iter().map(|&bytes| Shape::new(collective, p, bytes));
             let mut shapes: Vec<Shape> = shapes.collect();
             shapes.dedup();
             for shape in shapes {

@@ -63,7 +63,7 @@ fn batches_of<L: Lpf, N: Network>(
     ctx: &mut Context<'_, L>,
     batches: usize,
 ) -> lpf::Result<Vec<f64>> {
-    ctx.resize(2, ctx.nprocs() as usize + 1)?;
+    ctx.resize(2, ctx.nprocs() + 1)?;
     ctx.sync()?;
     let mut orders = Orders::new(ctx)?;
     ctx.sync()?;
@@ -111,7 +111,7 @@ struct Program<N> {
 
 impl<N: Network> Program<N> {
     fn new(network: N, kind: Kind, pid: Pid, nprocs: Pid) -> Self {
-        let (own, processes) = (pid as usize, nprocs as usize);
+        let (own, processes) = (pid, nprocs);
         let (layout, bytes, step, packed) = match kind {
             Kind::Exchange(n, b) => {
                 let layout = Layout::new(processes, n, b);

@@ -34,7 +34,7 @@ impl Mpi {
             check(ffi::MPI_Group_free(&mut all)).map_err(failed)?;
             comm
         };
-        Ok(Mpi { comm, own: ctx.pid() as usize })
+        Ok(Mpi { comm, own: ctx.pid() })
     }
 }
 

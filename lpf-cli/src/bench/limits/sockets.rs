@@ -55,7 +55,7 @@ impl Sockets {
         let port = listener.local_addr().map_err(failed)?.port();
         let own = Address::of(name, port, RandomState::new().hash_one(port));
         let all = all_have(ctx, own)?;
-        let (pid, deadline) = (ctx.pid() as usize, Instant::now() + COMING);
+        let (pid, deadline) = (ctx.pid(), Instant::now() + COMING);
         let connected = connect_all(&all, pid, near, &listener, deadline);
         Ok(Sockets { idle, streams: connected.map_err(failed)? })
     }
@@ -133,14 +133,14 @@ fn all_have<L: Lpf>(ctx: &mut Context<'_, L>, own: Address) -> lpf::Result<Vec<A
 
 fn gather<L: Lpf>(ctx: &mut Context<'_, L>, own: Address) -> lpf::Result<Vec<Address>> {
     let (own, p) = (own.write(), ctx.nprocs());
-    ctx.resize(2, 2 * p as usize)?;
+    ctx.resize(2, 2 * p)?;
     ctx.sync()?;
     let mut mine = ctx.local::<u8>(Address::BYTES)?;
-    let all = ctx.area::<u8>(p as usize * Address::BYTES)?;
+    let all = ctx.area::<u8>(p * Address::BYTES)?;
     ctx.sync()?;
     ctx.write(&mut mine).copy_from_slice(&own);
     for to in 0..p {
-        ctx.put(&mine, .., to, &all, ctx.pid() as usize * Address::BYTES)?;
+        ctx.put(&mine, .., to, &all, ctx.pid() * Address::BYTES)?;
     }
     ctx.sync()?;
     Ok(ctx.read(&all).chunks_exact(Address::BYTES).map(Address::read).collect())

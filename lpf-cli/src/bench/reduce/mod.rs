@@ -62,7 +62,7 @@ struct Cell {
 
 impl Cell {
     fn p(&self) -> Pid {
-        self.shape.p as Pid
+        self.shape.p
     }
 
     /// What the bar says.
@@ -101,7 +101,7 @@ fn select(options: &BenchReduce, place: &Place) -> Result<(Vec<Cell>, Vec<Vec<u6
     let mut cells = Vec::new();
     for &p in &processes {
         if let Some(path) = &options.trace {
-            trace = arrivals::trace(path, p as usize)?;
+            trace = arrivals::trace(path, p)?;
         }
         for &call in &calls {
             let own = || names(call).filter(is_wanted).map(|name| (name, Vec::new()));
@@ -116,7 +116,7 @@ fn select(options: &BenchReduce, place: &Place) -> Result<(Vec<Cell>, Vec<Vec<u6
                     delays.iter().flat_map(|d| errors.iter().map(move |e| (d, e)))
                 {
                     cells.push(Cell {
-                        shape: Shape::new(call, p as usize, bytes),
+                        shape: Shape::new(call, p, bytes),
                         pattern,
                         delay_ns: delay.as_nanos() as u64,
                         percent,
@@ -203,7 +203,7 @@ pub(crate) fn run(options: &BenchReduce) -> Result<()> {
     let mut remarks = busy.remarks();
     remarks.extend(interrupt::remark(&end, [cells.len(), all], "cells"));
     remarks.extend(rival.missing());
-    let is_oversubscribed = cells.iter().any(|cell| cell.p() as usize > cores());
+    let is_oversubscribed = cells.iter().any(|cell| cell.p() > cores());
     remarks.extend((is_oversubscribed && rival_name == Some("mpich")).then(|| SPINS.to_string()));
     let printed = print(options, (place.backend, rival_name), &cells, &bounds, &remarks);
     end.and(printed)
@@ -256,8 +256,8 @@ fn bounds(place: &Place, cells: &[Cell]) -> Vec<Bound> {
     let mut processes: Vec<Pid> = cells.iter().map(Cell::p).collect();
     processes.dedup();
     let at_once = |p: Pid| match place.backend {
-        "threads" => cores().min(p as usize),
-        _ => p as usize,
+        "threads" => cores().min(p),
+        _ => p,
     };
     let bound = |p: Pid| {
         let here = cells.iter().filter(|cell| cell.p() == p);
@@ -302,7 +302,7 @@ fn repeat(
         algorithm: algorithm.into(),
         arrivals_ns: arrivals_ns.to_vec(),
         predicted_ns: predicted_ns.to_vec(),
-        window_ns: least_window(backend, p as usize > cores()),
+        window_ns: least_window(backend, p > cores()),
     };
     let mut turns: Vec<usize> = (0..cell.own.len()).collect();
     let together = vec![0; shape.p];

@@ -113,7 +113,7 @@ fn in_turn<L: Lpf>(ctx: &mut Context<'_, L>, order: &[Wanted]) -> Result<Vec<See
     let mut all = Collectives::new(ctx)?;
     let line = Line::new(ctx)?;
     let (mut x, mut y) = (ctx.local(most)?, ctx.local(most)?);
-    let me = ctx.pid() as usize;
+    let me = ctx.pid();
     // Whole numbers, of which every sum is exact, in whatever order.
     let of = |nth: usize| ((me + 1) * (1 + nth % PERIOD)) as f64;
     ctx.write(&mut x).iter_mut().enumerate().for_each(|(nth, x)| *x = of(nth));
@@ -218,7 +218,7 @@ impl<L: Lpf> Own<'_, '_, L> {
         };
         let n = wanted.shape.elements;
         self.ctx.write(&mut self.y)[..n].fill(-1.0);
-        let me = self.ctx.pid() as usize;
+        let me = self.ctx.pid();
         let Some(own) = arrive(self, wanted.arrivals_ns[me], wanted.window_ns)? else {
             return Ok(None);
         };
@@ -289,7 +289,7 @@ fn own_call<'s, L: Lpf>(
     x: &Local<'s, f64>,
     y: &mut Local<'s, f64>,
 ) -> Result<()> {
-    let me = ctx.pid() as usize;
+    let me = ctx.pid();
     let (x, y) = ctx.access((x, y));
     crate::bench::collectives::own_of_mpi(shape, me, x, y)
 }

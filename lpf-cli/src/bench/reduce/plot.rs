@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use lpf::Pid;
+
 use super::own::{AUTO, OWN};
 use super::rows::Row;
 use crate::bench::figure::{self, Axis, Figure, Lines, Look, Panel, Series, Times};
@@ -10,7 +12,7 @@ use crate::failure::Result;
 use crate::output::{size, time};
 
 /// What a figure is of: the call, processes, pattern, error and length.
-type Key<'r> = (&'r str, u32, &'r str, u32, usize);
+type Key<'r> = (&'r str, Pid, &'r str, u32, usize);
 
 fn key(row: &Row) -> Key<'_> {
     (row.call, row.p, row.pattern, row.error_percent(), row.bytes())

@@ -23,7 +23,7 @@ pub(crate) fn measure() -> Option<Rows> {
         done(ffi::MPI_Init(std::ptr::null_mut(), std::ptr::null_mut()));
         done(ffi::MPI_Comm_size(ffi::RSMPI_COMM_WORLD, &mut size));
     }
-    let mut rows = Rows::new("bare-mpi", size as u32);
+    let mut rows = Rows::new("bare-mpi", size as usize);
     barriers(&mut rows);
     exchange(&mut rows);
     for load in Load::all() {
@@ -57,7 +57,7 @@ fn barriers(rows: &mut Rows) {
 }
 
 fn exchange(rows: &mut Rows) {
-    let others = rows.processes as usize - 1;
+    let others = rows.processes - 1;
     let (from, mut into) = (vec![1_u8; LARGE * (others + 1)], vec![0_u8; LARGE * (others + 1)]);
     for _ in 0..15 {
         barrier();
@@ -124,7 +124,7 @@ fn sample(
 /// Each message is one of MPI's, and says by its tag which one it is: a receiver does not know in which order
 /// others send.
 fn sends(rows: &mut Rows, load: Load) {
-    let (own, others, bytes) = (rank(), rows.processes as usize - 1, load.bytes);
+    let (own, others, bytes) = (rank(), rows.processes - 1, load.bytes);
     let (each, count) = (load.each(others), bytes as c_int);
     let order = scattered(each);
     let mut from = vec![0_u8; each * others * bytes];
@@ -157,7 +157,7 @@ fn sends(rows: &mut Rows, load: Load) {
 
 /// Each message is a put of MPI's, between two fences.
 fn puts(rows: &mut Rows, load: Load) {
-    let (own, others, bytes) = (rank(), rows.processes as usize - 1, load.bytes);
+    let (own, others, bytes) = (rank(), rows.processes - 1, load.bytes);
     let (each, count) = (load.each(others), bytes as c_int);
     let order = scattered(each);
     let mut from = vec![0_u8; each * others * bytes];

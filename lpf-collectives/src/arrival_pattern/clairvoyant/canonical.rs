@@ -54,7 +54,7 @@ impl Digest {
         let Transfer { round, sender, receiver, segment, overwrites } = *transfer;
         let mut hasher = FnvHasher::with_key(self.fnv1a);
         hasher.write(&round.to_le_bytes());
-        for word in [sender, receiver, segment] {
+        for word in [sender as u32, receiver as u32, segment] {
             hasher.write(&word.to_le_bytes());
         }
         self.fnv1a = hasher.finish();

@@ -34,7 +34,7 @@ pub fn check(instance: &Instance, transfers: &[Transfer]) -> Result<(), Mistake>
         for (nth, transfer) in round.iter().enumerate() {
             let fail = |what: &str| Err(Mistake(format!("{transfer:?}: {what}")));
             let Transfer { sender, receiver, segment, .. } = *transfer;
-            let (from, to) = (sender as usize, receiver as usize);
+            let (from, to) = (sender, receiver);
             if from >= p || to >= p || segment as usize >= n || from == to {
                 return fail("there is no such process or segment, or it sends to itself");
             }
@@ -59,7 +59,7 @@ pub fn check(instance: &Instance, transfers: &[Transfer]) -> Result<(), Mistake>
         }
         let before = held.clone();
         for transfer in round {
-            let (from, to) = (transfer.sender as usize, transfer.receiver as usize);
+            let (from, to) = (transfer.sender, transfer.receiver);
             if sent[to] == Some(transfer.segment) {
                 let what = "its receiver sends the same segment in the round";
                 return Err(Mistake(format!("{transfer:?}: {what}")));
@@ -71,7 +71,7 @@ pub fn check(instance: &Instance, transfers: &[Transfer]) -> Result<(), Mistake>
     }
     for (place, count) in held.iter().enumerate() {
         let (process, segment) = (place / n, place % n);
-        let wanted = if process == instance.root() as usize { p as u32 } else { 0 };
+        let wanted = if process == instance.root() { p as u32 } else { 0 };
         if *count != wanted {
             let text = format!(
                 "at the end process {process} holds {count} of {p} contributions to segment {segment}, not {wanted}"

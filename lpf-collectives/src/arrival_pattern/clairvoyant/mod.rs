@@ -18,6 +18,8 @@ mod window;
 
 use std::fmt;
 
+use lpf_core::Pid;
+
 pub use canonical::{Digest, canonical};
 pub use check::{Mistake, check};
 pub use timeline::Timeline;
@@ -30,7 +32,7 @@ pub const MOST: u64 = 1 << 62;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
     segments: u32,
-    root: u32,
+    root: Pid,
     round_time: u64,
     arrivals: Vec<u64>,
 }
@@ -55,7 +57,7 @@ impl Instance {
     /// The reason: there is no process or no such root, the round time is 0, or a time is 2^62 ns or more.
     pub fn new(
         segments: u32,
-        root: u32,
+        root: Pid,
         round_time: u64,
         arrivals: Vec<u64>,
     ) -> Result<Self, Impossible> {
@@ -65,7 +67,7 @@ impl Instance {
             "a reduction needs at least one process".into()
         } else if p > u32::MAX as usize {
             format!("{p} processes are more than can be numbered")
-        } else if root as usize >= p {
+        } else if root >= p {
             format!("the root is process {root}, but the last process is {}", p - 1)
         } else if round_time == 0 || round_time >= MOST {
             format!("a round takes {round_time} ns, and it has to be 1 to 2^62 - 1")
@@ -88,7 +90,7 @@ impl Instance {
     }
 
     /// Where the result is wanted.
-    pub fn root(&self) -> u32 {
+    pub fn root(&self) -> Pid {
         self.root
     }
 
@@ -118,9 +120,9 @@ pub struct Transfer {
     /// From 0 on; rounds in which no process can send are counted.
     pub round: u64,
     /// The sender.
-    pub sender: u32,
+    pub sender: Pid,
     /// The receiver.
-    pub receiver: u32,
+    pub receiver: Pid,
     /// Which segment.
     pub segment: u32,
     /// Whether the receiver holds no value of the segment, and stores the one that arrives; else it combines. A value

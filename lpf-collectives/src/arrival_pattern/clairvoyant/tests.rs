@@ -40,7 +40,7 @@ fn small(random: &mut Random) -> Instance {
         _ => 1 + random.below(8),
     };
     let arrivals = (0..p).map(|_| random.below(30)).collect();
-    Instance::new(n as u32, random.below(p) as u32, d, arrivals).unwrap()
+    Instance::new(n as u32, random.below(p) as usize, d, arrivals).unwrap()
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn times_may_be_as_late_as_can_be() {
     }
     // A round time that is the longest there is: all take part in the first round, or one alone does not.
     for arrivals in [vec![0, MOST - 2, 5, MOST - 1], vec![MOST - 1; 5], vec![MOST - 1, 0]] {
-        for root in 0..arrivals.len() as u32 {
+        for root in 0..arrivals.len() {
             let instance = Instance::new(7, root, MOST - 1, arrivals.clone()).unwrap();
             all_make(&listing::schedule(&instance), &instance);
         }
@@ -118,7 +118,7 @@ fn columns_and_rows_of_many_words_make_no_difference() {
         for spread in [1, 40, 4 * p] {
             let arrivals = (0..p).map(|_| random.below(spread)).collect();
             let d = 1 + random.below(4);
-            let instance = Instance::new(n, random.below(p) as u32, d, arrivals).unwrap();
+            let instance = Instance::new(n, random.below(p) as usize, d, arrivals).unwrap();
             let mut expected = Digest::default();
             of_tree(&instance).iter().for_each(|transfer| expected.add(transfer));
             assert_eq!(expected, Digest::of(&instance, Scheduler::Bits), "{p} {n} {spread}");
@@ -135,7 +135,7 @@ fn any_processor_makes_the_same_schedule_in_the_same_order() {
     let mut random = Random(3);
     for (p, n) in [(1, 1), (9, 30), (65, 64), (300, 300), (530, 40), (40, 530), (4200, 3)] {
         let arrivals = (0..p).map(|_| random.below(3 * p)).collect();
-        let instance = Instance::new(n, random.below(p) as u32, 2, arrivals).unwrap();
+        let instance = Instance::new(n, random.below(p) as usize, 2, arrivals).unwrap();
         let (mut here, mut anywhere) = (Vec::new(), Vec::new());
         Scheduler::Bits.schedule(&instance, |transfer| here.push(transfer));
         bits::portable(&instance, &mut |transfer| anywhere.push(transfer));

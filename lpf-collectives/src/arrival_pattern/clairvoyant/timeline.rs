@@ -32,7 +32,7 @@ impl Timeline {
     /// The begin of the next transfer, in the order of rounds. Transfers of one round may be passed in any order, because
     /// they do not depend on each other.
     pub fn begin(&mut self, transfer: &Transfer) -> u64 {
-        let (from, to) = (transfer.sender as usize, transfer.receiver as usize);
+        let (from, to) = (transfer.sender, transfer.receiver);
         let at = |process: usize| process * self.segments + transfer.segment as usize;
         let (sent, received) = (at(from), at(to));
         let begin = self.sent[from].max(self.received[to]).max(self.ready[sent]);

@@ -141,7 +141,7 @@ pub fn to_all(instance: &Instance, mut each: impl FnMut(Transfer)) {
         let mut moved = false;
         let mut send = |from: usize, to: usize, segment: usize, overwrites| {
             moved = true;
-            let (sender, receiver, segment) = (from as u32, to as u32, segment as u32);
+            let (sender, receiver, segment) = (from, to, segment as u32);
             each(Transfer { round, sender, receiver, segment, overwrites });
         };
         for &to in here {
@@ -197,8 +197,8 @@ mod tests {
         let mut here = vec![0; p];
         to_all(&instance, |transfer| {
             count[usize::from(transfer.overwrites)] += 1;
-            here[transfer.receiver as usize] += 1;
-            ends[transfer.receiver as usize] = (transfer.round + 1).saturating_sub(late);
+            here[transfer.receiver] += 1;
+            ends[transfer.receiver] = (transfer.round + 1).saturating_sub(late);
         });
         assert_eq!(count, [(p - 1) * n as usize; 2], "{p} processes, {n} segments");
         assert!(here.iter().all(|&here| here >= n), "{p} processes, {n} segments: {here:?}");

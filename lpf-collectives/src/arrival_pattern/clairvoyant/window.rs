@@ -6,6 +6,8 @@
 //! `arrival mod d`, ties by rank, read in a circle from the head on. A process's *place* is its number in that
 //! order.
 
+use lpf_core::Pid;
+
 use super::{Instance, Transfer};
 
 /// What a schedule is made from, round by round.
@@ -51,7 +53,7 @@ impl Window {
         }
         Window {
             d: *d,
-            root: ranks.iter().position(|rank| rank == root).unwrap_or(0),
+            root: ranks.iter().position(|&rank| rank as Pid == *root).unwrap_or(0),
             available: ranks.iter().map(arrival).collect(),
             awaited,
             group: vec![0; arrivals.len().div_ceil(64)],
@@ -147,7 +149,7 @@ impl Window {
         segment: usize,
         overwrites: bool,
     ) -> Transfer {
-        let (sender, receiver) = (self.ranks[sender], self.ranks[receiver]);
+        let (sender, receiver) = (self.ranks[sender] as Pid, self.ranks[receiver] as Pid);
         Transfer { round: self.round(), sender, receiver, segment: segment as u32, overwrites }
     }
 

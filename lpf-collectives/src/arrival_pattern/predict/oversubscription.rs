@@ -10,7 +10,6 @@
 
 use std::collections::VecDeque;
 
-use lpf_core::Pid;
 use lpf_core::attr::SyncAttr;
 use lpf_core::machine::{Growth, Machine};
 
@@ -57,12 +56,12 @@ impl Programs {
         let mut round: Vec<Transfer> = Vec::new();
         let mut end = |round: &mut Vec<Transfer>| {
             for one in round.iter() {
-                all[one.sender as usize].push(Act::Send { to: one.receiver as usize });
+                all[one.sender].push(Act::Send { to: one.receiver });
             }
             for one in round.drain(..) {
                 let passes = if one.overwrites { KEPT } else { COMBINED };
-                let act = Act::Receive { from: one.sender as usize, bytes, passes };
-                all[one.receiver as usize].push(act);
+                let act = Act::Receive { from: one.sender, bytes, passes };
+                all[one.receiver].push(act);
             }
         };
         schedule(&mut |transfer| {
@@ -112,18 +111,18 @@ pub(super) struct Oversubscription<'m> {
 impl<'m> Oversubscription<'m> {
     /// `None` if each member has a core, if the number of cores is unknown, or if the members are not threads.
     pub(super) fn of(machine: &'m Machine, members: usize) -> Option<Self> {
-        let cores = machine.cores()? as usize;
+        let cores = machine.cores()?;
         if machine.parameters().growth != Growth::SharedMemory {
             return None;
         }
         let of_core = cores as f64 / members as f64;
-        let wait = 1e9 * of_core * machine.l(members as Pid, 1, &SyncAttr::Default);
+        let wait = 1e9 * of_core * machine.l(members, 1, &SyncAttr::Default);
         (cores < members).then_some(Oversubscription { machine, members, cores, wait })
     }
 
     /// What one pass of a byte takes on a core, in messages of that length, ns.
     fn pass(&self, bytes: usize) -> f64 {
-        let g = self.machine.g(self.members as Pid, bytes.max(1), &SyncAttr::Default);
+        let g = self.machine.g(self.members, bytes.max(1), &SyncAttr::Default);
         1e9 * OF_BYTE * g * self.cores as f64 / self.members as f64
     }
 
@@ -199,7 +198,7 @@ mod tests {
     const V: Vector = Vector { bytes: 1 << 20, element: 8 };
 
     /// A machine whose bytes take 1 ns in messages of any length, and whose l is this.
-    fn machine(members: Pid, cores: usize, l_ns: f64) -> Machine {
+    fn machine(members: usize, cores: usize, l_ns: f64) -> Machine {
         let mut parameters = Parameters::guess(Growth::SharedMemory);
         parameters.p = members;
         for row in &mut parameters.rows {

@@ -17,7 +17,7 @@ case! {
     pub fn a_flush_waits_for_a_message_without_credit both_ways [2] |ctx| {
         let mut all = channels::<_, u64>(ctx, 1, 1, 1)?;
         let mut part = ctx.outbox::<u64>(1, 1)?.remove(0);
-        let mut channel = all[1 - ctx.pid() as usize].take().expect("a channel with the other");
+        let mut channel = all[1 - ctx.pid()].take().expect("a channel with the other");
         for number in 1..=10 {
             if ctx.pid() == 0 {
                 part[0] = number;
@@ -147,7 +147,7 @@ case! {
     pub fn a_message_stays_until_it_is_released both_ways [2] |ctx| {
         let mut all = channels::<_, u64>(ctx, 1, 4, 16)?;
         let mut parts = ctx.outbox::<u64>(1, 16)?;
-        let peer = 1 - ctx.pid() as usize;
+        let peer = 1 - ctx.pid();
         let channel = all[peer].as_mut().expect("a channel with the other process");
         let mut held = Vec::new();
         for round in 0..40u64 {
@@ -155,7 +155,7 @@ case! {
             part.fill(1000 * round + peer as u64);
             let sent = ctx.send(channel, part, ..)?;
             let [message] = ctx.expect([channel])?;
-            let expected = 1000 * round + u64::from(ctx.pid());
+            let expected = 1000 * round + ctx.pid() as u64;
             assert_eq!(*message, [expected; 16]);
             // Three at a time are kept, and given back in another order than they came.
             held.push((message, expected));
@@ -270,6 +270,7 @@ case! {
         for window in [0, MAX_WINDOW + 1, u32::MAX] {
             refused!(ctx.inbox(InboxShape { window, ..shape }), Misuse, Link(_));
         }
+        refused!(ctx.inbox(InboxShape { rings: 1 << 32, ..shape }), Misuse, Link(_));
         let inbox = ctx.inbox(shape)?;
         let peer = (me + 1) % p;
         let early = ctx.raw().open(inbox, 0, peer, 0).expect_err("before the activating sync");
@@ -283,7 +284,7 @@ case! {
             let error = ctx.raw().open(bad, 0, peer, 0).expect_err("an unknown inbox");
             assert!(error.is_misuse(), "{error}");
         }
-        for (ring, peer, peer_ring) in [(2, peer, 0), (0, peer, 2), (0, p, 0), (u32::MAX, peer, 0)] {
+        for (ring, peer, peer_ring) in [(2, peer, 0), (0, peer, 2), (0, p, 0), (usize::MAX, peer, 0)] {
             let error = ctx.raw().open(inbox, ring, peer, peer_ring).expect_err("ring or peer");
             assert!(error.is_misuse(), "{error}");
         }
@@ -291,7 +292,7 @@ case! {
         let link = if me == 0 { ctx.raw().open(inbox, 1, 1, 0)? } else {
             ctx.raw().open(inbox, 0, me - 1, 1)?
         };
-        let taken = ctx.raw().open(inbox, u32::from(me == 0), peer, 0);
+        let taken = ctx.raw().open(inbox, usize::from(me == 0), peer, 0);
         assert!(taken.expect_err("the ring is taken").is_misuse());
         let (_kept, source) = bodies(ctx, 2, 8)?;
         let error = send(ctx, source, 0..9, link).expect_err("longer than a cell");
@@ -381,7 +382,7 @@ case! {
     pub fn a_link_in_use_is_not_closed both_ways [2] |ctx| {
         let mut all = channels::<_, u32>(ctx, 1, 1, 1)?;
         let mut parts = ctx.outbox::<u32>(2, 1)?;
-        let mut channel = all[1 - ctx.pid() as usize].take().expect("a channel with the other");
+        let mut channel = all[1 - ctx.pid()].take().expect("a channel with the other");
         for _ in 0..2 {
             // The second finds no credit: the peer has released nothing.
             let part = parts.pop().expect("two parts");

@@ -12,7 +12,7 @@ use crate::{Harness, Mode};
 
 /// The channel with `peer`.
 fn with<'a, 's, T>(all: &'a mut [Option<Channel<'s, T>>], peer: Pid) -> &'a mut Channel<'s, T> {
-    all[peer as usize].as_mut().expect("a process has no channel with itself")
+    all[peer].as_mut().expect("a process has no channel with itself")
 }
 
 /// Sends one value in a part of an outbox.
@@ -39,10 +39,10 @@ case! {
             std::thread::sleep(Duration::from_secs(2));
             let left = board.read_all(Topic(1))?;
             let waiting: Vec<usize> =
-                (0..last as usize - 1).filter(|&pid| left[pid].is_none()).collect();
+                (0..last - 1).filter(|&pid| left[pid].is_none()).collect();
             assert!(waiting.is_empty(), "processes {waiting:?} still wait for the last one");
         }
-        let mut sum = u64::from(me) + 1;
+        let mut sum = me as u64 + 1;
         if me > 0 {
             let [message] = ctx.expect([with(&mut all, me - 1)])?;
             sum += message[0];
@@ -52,7 +52,7 @@ case! {
         }
         ctx.flush()?;
         board.write(Topic(1), &[])?;
-        assert_eq!(sum, u64::from(me + 1) * u64::from(me + 2) / 2);
+        assert_eq!(sum, (me + 1) as u64 * (me + 2) as u64 / 2);
         ctx.sync()?;
     }
 }
@@ -84,14 +84,14 @@ case! {
     pub fn recursive_doubling_back_to_back_with_a_slow_member both_ways [2, 4, 8] |ctx| {
         let mut all = channels::<_, u64>(ctx, 1, 2, 1)?;
         let mut parts = ctx.outbox::<u64>(3, 1)?;
-        let p = u64::from(ctx.nprocs());
+        let p = ctx.nprocs() as u64;
         let calls: u64 = if p == 8 { 500 } else { 3000 };
         ctx.sync()?;
         for call in 0..calls {
             if call % 64 == 9 && ctx.pid() == 1 {
                 std::thread::sleep(Duration::from_micros(300));
             }
-            let own = call * call + u64::from(ctx.pid());
+            let own = call * call + ctx.pid() as u64;
             let sum = double(ctx, &mut all, &mut parts, own)?;
             assert_eq!(sum, p * call * call + p * (p - 1) / 2, "call {call}");
         }
@@ -100,18 +100,18 @@ case! {
 }
 
 /// This process's numbers: sums of them depend on the order of adding.
-fn number(pid: Pid, round: u32) -> f64 {
+fn number(pid: Pid, round: usize) -> f64 {
     let sign = if (pid + round).is_multiple_of(2) { 1.0 } else { -1.0 };
-    sign * (f64::from(pid) + 0.1).powi(12) / (1.0 + f64::from(round)) + 1e-9 * f64::from(round)
+    sign * (pid as f64 + 0.1).powi(12) / (1.0 + round as f64) + 1e-9 * round as f64
 }
 
-const ROUNDS: u32 = 20;
+const ROUNDS: usize = 20;
 
 /// Process 0 adds what the others send, in the order of their numbers, and broadcasts the sum;
 /// the output is its bits.
 fn adds_up<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
     let mut all = channels::<_, f64>(ctx, 1, 4, 1)?;
-    let mut parts = ctx.outbox::<f64>(ctx.nprocs() as usize, 1)?;
+    let mut parts = ctx.outbox::<f64>(ctx.nprocs(), 1)?;
     let (me, p) = (ctx.pid(), ctx.nprocs());
     let mut total = 0.0;
     for round in 0..ROUNDS {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lpf_core::board::{Board, Topic};
-use lpf_core::{Awaited, Context, Expect, InboxShape, Lpf, Result, SyncAttr};
+use lpf_core::{Awaited, Context, Expect, InboxShape, Lpf, Pid, Result, SyncAttr};
 
 use super::{Mesh, bodies, body, channels, expect, latest, message, send};
 use crate::memory::Buffer;
@@ -68,16 +68,16 @@ case! {
                 let others = || (0..p).filter(move |&peer| peer != me);
                 // Every pair has messages of its own, in two halves: one leaves while the other
                 // is filled.
-                let mut buffer = Buffer::zeroed(2 * w * p as usize * 32);
+                let mut buffer = Buffer::zeroed(2 * w * p * 32);
                 let source = buffer.local(ctx)?;
-                let number = |round: usize, from: u32, to: u32, k: usize| {
-                    (round * w + k) * 64 + (from * 8 + to) as usize
+                let number = |round: usize, from: Pid, to: Pid, k: usize| {
+                    (round * w + k) * 64 + (from * 8 + to)
                 };
                 for round in 0..100 {
-                    let half = round % 2 * w * p as usize;
+                    let half = round % 2 * w * p;
                     for to in others() {
                         for k in 0..w {
-                            let at = (half + to as usize * w + k) * 32;
+                            let at = (half + to * w + k) * 32;
                             buffer.write(at, &body(number(round, me, to, k), 32));
                             send(ctx, source, at..at + 32, mesh.with(to))?;
                         }
@@ -126,7 +126,7 @@ case! {
     pub fn more_unreleased_messages_than_the_window_are_misuse both_ways [2] |ctx| {
         let mut all = channels::<_, u32>(ctx, 1, 2, 4)?;
         let mut parts = ctx.outbox::<u32>(2, 4)?;
-        let channel = all[1 - ctx.pid() as usize].as_mut().expect("a channel with the other");
+        let channel = all[1 - ctx.pid()].as_mut().expect("a channel with the other");
         let mut kept = Vec::new();
         for round in 0..2 {
             let mut part = parts.pop().expect("two parts");

@@ -23,18 +23,18 @@ case! {
         let (next, left) = ((me + 1) % p, (me + p - 1) % p);
         let mut area = ctx.local::<u64>(LEN)?;
         for round in 0..20u64 {
-            let left = all[left as usize].as_mut().expect("a channel");
+            let left = all[left].as_mut().expect("a channel");
             let landing = ctx.offer(left, area)?;
             ctx.sync()?;
-            let next = all[next as usize].as_mut().expect("a channel");
+            let next = all[next].as_mut().expect("a channel");
             let mut part = parts.pop().expect("one part");
-            part.fill(100 * round + u64::from(me));
+            part.fill(100 * round + me as u64);
             let sent = ctx.send_landing(next, part, ..)?;
-            let left = all[(me + p - 1) as usize % p as usize].as_mut().expect("a channel");
+            let left = all[(me + p - 1) % p].as_mut().expect("a channel");
             let (landed, elements) = ctx.land(left, landing)?;
             area = landed;
             assert_eq!(elements, LEN);
-            let from = u64::from((me + p - 1) % p);
+            let from = ((me + p - 1) % p) as u64;
             assert!(ctx.read(&area).iter().all(|&word| word == 100 * round + from), "{round}");
             let flushed = ctx.flush()?;
             parts.push(sent.part(&flushed).expect("flushed since"));

@@ -10,8 +10,8 @@ use crate::verdict::{
     BOUND, assert_fatal_naming, assert_in_time, failing_rehook, sync_until_fatal,
 };
 
-fn call(number: u32, stamp: u32) -> Call {
-    Call { number, stamp, ..Call::default() }
+fn call(number: usize, stamp: usize) -> Call {
+    Call { number: number as u32, stamp: stamp as u32, ..Call::default() }
 }
 
 /// Runs `wait` in a section of its own, which fails; checks that this process learned of it in
@@ -96,7 +96,7 @@ case! {
             let bytes = 8 << inner.pid();
             inner.raw().enter(call(7, bytes));
             let peer = 1 - inner.pid();
-            send(inner, source, 0..bytes as usize, mesh.with(peer))?;
+            send(inner, source, 0..bytes, mesh.with(peer))?;
             expect(inner, &[(mesh.with(peer), 1)])?;
             inner.sync()
         });

@@ -10,14 +10,14 @@ case! {
     /// Expected and flush syncs leave ordinary puts and gets pending; the next full sync completes
     /// them. (A get has no attribute that would let it go on a channel.)
     pub fn ordinary_requests_stay_pending_across_expected_supersteps both_ways [2, 4] |ctx| {
-        let mut all = channels::<_, u32>(ctx, 4, 2, 1)?;
-        let (mut x, y) = (ctx.area::<u32>(1)?, ctx.area::<u32>(1)?);
-        let z = ctx.local::<u32>(1)?;
-        let mut parts = ctx.outbox::<u32>(1, 1)?;
+        let mut all = channels::<_, usize>(ctx, 4, 2, 1)?;
+        let (mut x, y) = (ctx.area::<usize>(1)?, ctx.area::<usize>(1)?);
+        let z = ctx.local::<usize>(1)?;
+        let mut parts = ctx.outbox::<usize>(1, 1)?;
         let (me, p) = (ctx.pid(), ctx.nprocs());
         let (next, left) = ((me + 1) % p, (me + p - 1) % p);
         ctx.sync()?;
-        for round in 1..20u32 {
+        for round in 1..20 {
             ctx.write(&mut x)[0] = 100 * round + me;
             let (put_before, got_before) = (ctx.read(&y)[0], ctx.read(&z)[0]);
             ctx.put(&x, .., next, &y, 0)?;
@@ -26,9 +26,9 @@ case! {
             for call in 0..3 {
                 let mut part = parts.pop().expect("one part");
                 part[0] = call;
-                let to = all[next as usize].as_mut().expect("a channel");
+                let to = all[next].as_mut().expect("a channel");
                 let sent = ctx.send(to, part, ..)?;
-                let from = all[left as usize].as_mut().expect("a channel");
+                let from = all[left].as_mut().expect("a channel");
                 let [message] = ctx.expect([from])?;
                 assert_eq!(message[0], call);
                 let flushed = ctx.flush()?;

@@ -56,7 +56,7 @@ case! {
                     let link = ctx.raw().open(inbox, 0, sender, 0)?;
                     for message in 0..3 {
                         expect(ctx, &[(link, 1)])?;
-                        let expected = body((round + sender as usize + message) % 8, 8);
+                        let expected = body((round + sender + message) % 8, 8);
                         assert_eq!(latest(ctx, link)?, expected, "sender {sender}");
                     }
                     ctx.raw().close(link)?;
@@ -64,7 +64,7 @@ case! {
             } else {
                 let link = ctx.raw().open(inbox, 0, 0, 0)?;
                 for message in 0..3 {
-                    let at = 8 * ((round + ctx.pid() as usize + message) % 8);
+                    let at = 8 * ((round + ctx.pid() + message) % 8);
                     send(ctx, source, at..at + 8, link)?;
                     ctx.sync_with(SyncAttr::Flush)?;
                 }

@@ -22,7 +22,7 @@ pub(super) fn random_exchange<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) 
 
 /// Message `number` from `from` to `to`.
 fn body_of(from: Pid, to: Pid, number: usize, bytes: usize) -> Vec<u8> {
-    body(number * 64 + (from * 8 + to) as usize, bytes)
+    body(number * 64 + (from * 8 + to), bytes)
 }
 
 /// What one process has with one other.
@@ -49,7 +49,7 @@ struct Ends {
 impl Ends {
     fn open<L: Lpf>(ctx: &mut Context<'_, L>, exchange: &Exchange) -> Result<Self> {
         let (me, window) = (ctx.pid(), exchange.window);
-        let slots = 2 * exchange.procs as usize;
+        let slots = 2 * exchange.procs;
         let mesh = Mesh::open(ctx, slots, 0, window, exchange.cell_bytes)?;
         let mut ends = Vec::new();
         for peer in (0..exchange.procs).filter(|&peer| peer != me) {
@@ -77,7 +77,7 @@ fn superstep<L: Lpf>(
     ends: &mut Ends,
 ) -> Result<()> {
     let me = ctx.pid();
-    let traffic = |from: Pid, to: Pid| &step.traffic[(from * exchange.procs + to) as usize];
+    let traffic = |from: Pid, to: Pid| &step.traffic[from * exchange.procs + to];
     let Ends { mesh, ends } = ends;
     for end in ends.iter_mut() {
         offer(ctx, exchange, mesh, end, traffic(end.peer, me).sent.len())?;

@@ -59,13 +59,13 @@ pub(super) struct Exchange {
 impl Exchange {
     /// The messages of process `from` to process `to`, by number.
     pub(super) fn messages(&self, from: Pid, to: Pid) -> impl Iterator<Item = Message> + '_ {
-        let pair = (from * self.procs + to) as usize;
+        let pair = from * self.procs + to;
         self.steps.iter().flat_map(move |step| step.traffic[pair].sent.iter().copied())
     }
 
     /// As bytes, to travel.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let head = [u64::from(self.procs), u64::from(self.window), self.cell_bytes as u64];
+        let head = [self.procs as u64, u64::from(self.window), self.cell_bytes as u64];
         let mut words = Vec::from(head);
         words.push(self.steps.len() as u64);
         for step in &self.steps {
@@ -138,12 +138,12 @@ fn step() -> impl Strategy<Value = Step> {
 pub(super) fn exchanges() -> impl Strategy<Value = Exchange> {
     let window = prop_oneof![3 => 1u32..9, 1 => Just(64u32)];
     let cell_bytes = prop_oneof![Just(0usize), Just(32), Just(33), 1usize..4000];
-    (2u32..6, window, cell_bytes, prop::collection::vec(step(), 0..10))
+    (2..6_usize, window, cell_bytes, prop::collection::vec(step(), 0..10))
         .prop_map(|(procs, window, cell_bytes, steps)| realise(procs, window, cell_bytes, steps))
 }
 
 fn realise(procs: Pid, window: u32, cell_bytes: usize, mut steps: Vec<Step>) -> Exchange {
-    let pairs = (procs * procs) as usize;
+    let pairs = procs * procs;
     let mut lag = vec![0usize; pairs];
     let mut unflushed = vec![0usize; pairs];
     // At last everybody awaits all.
@@ -152,7 +152,7 @@ fn realise(procs: Pid, window: u32, cell_bytes: usize, mut steps: Vec<Step>) -> 
     for step in steps.iter_mut().chain(once(&mut rest)) {
         step.traffic.truncate(pairs);
         for (pair, traffic) in step.traffic.iter_mut().enumerate() {
-            let to_itself = pair / procs as usize == pair % procs as usize;
+            let to_itself = pair / procs == pair % procs;
             let room = if to_itself { 0 } else { window as usize - lag[pair] };
             traffic.sent.truncate(room);
             for message in traffic.sent.iter_mut().filter(|message| !message.is_landing) {
@@ -187,7 +187,7 @@ mod tests {
 
         #[test]
         fn an_exchange_awaits_what_it_sends_and_is_never_a_window_behind(exchange in exchanges()) {
-            for pair in 0..(exchange.procs * exchange.procs) as usize {
+            for pair in 0..exchange.procs * exchange.procs {
                 let mut lag = 0;
                 for step in &exchange.steps {
                     lag += step.traffic[pair].sent.len();

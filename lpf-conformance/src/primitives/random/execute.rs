@@ -58,7 +58,7 @@ impl Areas {
         ctx.sync()?;
         let mut areas = Areas { memory: Vec::new(), names: Vec::new() };
         for slot in &program.slots {
-            let buffer = match slot.sizes[ctx.pid() as usize] {
+            let buffer = match slot.sizes[ctx.pid()] {
                 NULL => Buffer::null(),
                 bytes if bytes >= SPARSE => Buffer::sparse(bytes as usize)
                     .ok_or_else(|| Error::program("the system refuses address space"))?,

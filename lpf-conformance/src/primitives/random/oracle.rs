@@ -18,7 +18,7 @@ use crate::memory::Buffer;
 
 /// The eight bytes at `8 * number` of slot `slot` at `pid` before superstep `step`.
 fn word_before(step: usize, pid: Pid, slot: usize, number: u64) -> [u8; 8] {
-    let place = (step as u64) << 52 ^ u64::from(pid) << 46 ^ (slot as u64) << 40 ^ number;
+    let place = (step as u64) << 52 ^ (pid as u64) << 46 ^ (slot as u64) << 40 ^ number;
     let mut word = place.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     word = (word ^ word >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     (word ^ word >> 32).to_le_bytes()

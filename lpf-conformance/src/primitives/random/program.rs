@@ -30,7 +30,7 @@ pub(super) struct SlotSpec {
 impl SlotSpec {
     /// Bytes at process `pid`.
     pub(super) fn bytes(&self, pid: Pid) -> u64 {
-        Some(self.sizes[pid as usize]).filter(|&size| size != NULL).unwrap_or(0)
+        Some(self.sizes[pid]).filter(|&size| size != NULL).unwrap_or(0)
     }
 }
 
@@ -140,7 +140,7 @@ impl Program {
 
     /// As bytes, to travel.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let mut words = vec![u64::from(self.procs), self.slots.len() as u64];
+        let mut words = vec![self.procs as u64, self.slots.len() as u64];
         for slot in &self.slots {
             words.push(slot.global.into());
             words.extend(&slot.sizes);
@@ -152,7 +152,7 @@ impl Program {
             for request in &step.requests {
                 words.push(request.is_put.into());
                 for place in [request.source, request.target] {
-                    words.extend([place.pid.into(), place.slot as u64, place.offset]);
+                    words.extend([place.pid as u64, place.slot as u64, place.offset]);
                 }
                 words.push(request.bytes);
             }
@@ -168,7 +168,7 @@ impl Program {
         let slots: Vec<SlotSpec> = (0..next())
             .map(|_| SlotSpec { global: next() == 1, sizes: (0..procs).map(|_| next()).collect() })
             .collect();
-        let steps = (0..next()).map(|_| read_step(procs as usize * slots.len(), &mut next));
+        let steps = (0..next()).map(|_| read_step(procs * slots.len(), &mut next));
         let steps = steps.collect();
         Program { procs, slots, steps }
     }

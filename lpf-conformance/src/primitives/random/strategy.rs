@@ -99,17 +99,17 @@ fn step() -> impl Strategy<Value = StepWish> {
 /// Programs of 1 to 8 processes; `sparse` allows slots of gigabytes.
 pub(super) fn programs(sparse: bool) -> impl Strategy<Value = Program> {
     let slots = prop::collection::vec(slot(sparse), 1..7);
-    (1u32..=8, slots, prop::collection::vec(step(), 0..8)).prop_map(realise)
+    (1..=8_usize, slots, prop::collection::vec(step(), 0..8)).prop_map(realise)
 }
 
 fn realise((procs, mut slots, steps): (Pid, Vec<SlotSpec>, Vec<StepWish>)) -> Program {
-    slots.iter_mut().for_each(|slot| slot.sizes.truncate(procs as usize));
+    slots.iter_mut().for_each(|slot| slot.sizes.truncate(procs));
     let steps = steps.into_iter().map(|wish| realise_step(procs, &slots, wish)).collect();
     Program { procs, slots, steps }
 }
 
 fn realise_step(procs: Pid, slots: &[SlotSpec], wish: StepWish) -> Step {
-    let places = procs as usize * slots.len();
+    let places = procs * slots.len();
     let written: Vec<bool> = (0..places).map(|at| wish.written[at % wish.written.len()]).collect();
     // Places by whether they are written and whether they have to be global.
     let choose = |is_written: bool, global: bool, choice: u16| {
@@ -117,7 +117,7 @@ fn realise_step(procs: Pid, slots: &[SlotSpec], wish: StepWish) -> Step {
             |at: &usize| written[*at] == is_written && (!global || slots[at % slots.len()].global);
         let all: Vec<usize> = (0..places).filter(fits).collect();
         let at = *all.get(choice as usize % all.len().max(1))?;
-        Some(((at / slots.len()) as Pid, at % slots.len()))
+        Some((at / slots.len(), at % slots.len()))
     };
     let mut requests = Vec::new();
     for w in &wish.wishes {
@@ -171,7 +171,7 @@ mod tests {
             }
             for step in &program.steps {
                 let slots = program.slots.len();
-                let is_written = |p: Place| step.written[p.pid as usize * slots + p.slot];
+                let is_written = |p: Place| step.written[p.pid * slots + p.slot];
                 prop_assert!(step.requests.iter().all(|r| is_written(r.target) && !is_written(r.source)));
             }
         }

@@ -16,7 +16,7 @@ pub(super) struct Closing {
 
 impl Closing {
     pub(super) fn of(size: Rank) -> Self {
-        Closing { ready: vec![false; size as usize], missing: size as usize, decided: false }
+        Closing { ready: vec![false; size], missing: size, decided: false }
     }
 }
 
@@ -24,7 +24,7 @@ impl Hub {
     /// The last one that can decides for all, and so does the first one that cannot.
     pub(super) fn ready(&mut self, from: Rank, can: bool, mail: &mut Mail) {
         let closing = &mut self.closing;
-        if can && !std::mem::replace(&mut closing.ready[from as usize], true) {
+        if can && !std::mem::replace(&mut closing.ready[from], true) {
             closing.missing -= 1;
         }
         if !can || closing.missing == 0 {

@@ -11,7 +11,7 @@ use crate::plane::words::Down;
 impl Hub {
     /// Why a process takes no part any more.
     fn absence(&self, rank: Rank) -> Option<String> {
-        match &self.presence[rank as usize] {
+        match &self.presence[rank] {
             Presence::Here => None,
             Presence::Left => Some("it has left the job".into()),
             Presence::Dead(reason) => Some(reason.clone()),
@@ -40,7 +40,7 @@ impl Hub {
         if !self.is_here(rank) {
             return;
         }
-        self.presence[rank as usize] = Presence::Dead(reason.clone());
+        self.presence[rank] = Presence::Dead(reason.clone());
         // Ahead of the failures that follow from it: a network that is not to be used after a death must
         // not be used by who gives up its section.
         let others = (0..self.size()).filter(|&other| self.is_here(other));
@@ -64,7 +64,7 @@ impl Hub {
         if !self.is_here(rank) {
             return;
         }
-        self.presence[rank as usize] = Presence::Left;
+        self.presence[rank] = Presence::Left;
         self.decide(false, mail);
         self.fail_sections_of(rank, "it has left the job", mail);
         mail.down(rank, Down::Farewell);
@@ -81,6 +81,6 @@ impl Hub {
             }
             self.fade(section);
         }
-        self.inside[rank as usize] = 0;
+        self.inside[rank] = 0;
     }
 }

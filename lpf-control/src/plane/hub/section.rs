@@ -60,11 +60,11 @@ impl Section {
     }
 
     pub(super) fn pid_of(&self, rank: Rank) -> Option<Pid> {
-        self.members.iter().position(|&member| member == rank).map(|pid| pid as Pid)
+        self.members.iter().position(|&member| member == rank)
     }
 
     fn part_of(&self, rank: Rank) -> Option<Part> {
-        self.pid_of(rank).map(|pid| self.parts[pid as usize])
+        self.pid_of(rank).map(|pid| self.parts[pid])
     }
 
     pub(super) fn has_inside(&self, rank: Rank) -> bool {
@@ -77,8 +77,8 @@ impl Section {
 
     /// The rank of a process that exists and is inside.
     pub(super) fn inside(&self, pid: Pid) -> Option<Rank> {
-        let is_inside = self.parts.get(pid as usize) == Some(&Part::Inside);
-        is_inside.then(|| self.members[pid as usize])
+        let is_inside = self.parts.get(pid) == Some(&Part::Inside);
+        is_inside.then(|| self.members[pid])
     }
 
     pub(super) fn is_inhabited(&self) -> bool {
@@ -99,13 +99,13 @@ impl Section {
     /// How far a process is, as far as is known here: its own last word may be a beat old, and
     /// supersteps that all take part in keep it near process 0, which knows its own.
     pub(super) fn superstep(&self, pid: Pid) -> u64 {
-        let own = self.pid_of(0).map_or(0, |zero| self.supersteps[zero as usize]);
-        self.supersteps[pid as usize].max(own)
+        let own = self.pid_of(0).map_or(0, |zero| self.supersteps[zero]);
+        self.supersteps[pid].max(own)
     }
 
     pub(super) fn note_superstep(&mut self, rank: Rank, superstep: u64) {
         if let Some(pid) = self.pid_of(rank) {
-            self.supersteps[pid as usize] = superstep;
+            self.supersteps[pid] = superstep;
         }
     }
 
@@ -117,10 +117,10 @@ impl Section {
         mail: &mut Mail,
     ) -> Result<(), Garbled> {
         let pid = self.pid_of(rank).ok_or("it entered a section of others")?;
-        if self.parts[pid as usize] != Part::Expected {
+        if self.parts[pid] != Part::Expected {
             return Err(format!("it entered section {} twice", section.0));
         }
-        self.parts[pid as usize] = Part::Inside;
+        self.parts[pid] = Part::Inside;
         if let Some(error) = self.failure.clone() {
             mail.down(rank, Down::Failed { section, error });
             return Ok(());
@@ -136,7 +136,7 @@ impl Section {
 
     pub(super) fn leave(&mut self, rank: Rank) {
         if let Some(pid) = self.pid_of(rank) {
-            self.parts[pid as usize] = Part::Out;
+            self.parts[pid] = Part::Out;
         }
     }
 
@@ -177,11 +177,11 @@ impl Section {
             return Err("it wrote an older record after a newer one".into());
         }
         let less = before.map_or(0, |before| weight(&before.bytes));
-        let written = self.written[pid as usize] + more - less;
+        let written = self.written[pid] + more - less;
         if written > MOST_WRITTEN {
             return Err(format!("it keeps {written} bytes on one board"));
         }
-        self.written[pid as usize] = written;
+        self.written[pid] = written;
         self.records.insert((pid, topic), record.clone());
         let others = self.ranks_inside().filter(|&rank| rank != from);
         mail.down_to_all(others, &Down::Record { section, from: pid, topic, record });
@@ -204,10 +204,10 @@ impl Section {
             return (Decision::Later, 0);
         }
         let more = weight(&bytes);
-        if self.agreed[owner as usize] + more > MOST_WRITTEN {
+        if self.agreed[owner] + more > MOST_WRITTEN {
             return (Decision::NoRoom, 0);
         }
-        self.agreed[owner as usize] += more;
+        self.agreed[owner] += more;
         let told = Down::Agreed { section, topic, bytes: bytes.clone() };
         mail.down_to_all(self.ranks_inside(), &told);
         let fetched = vec![false; self.members.len()];
@@ -219,12 +219,12 @@ impl Section {
     pub(super) fn fetched(&mut self, rank: Rank, topic: Topic) -> usize {
         let Some(pid) = self.pid_of(rank) else { return 0 };
         let Some(agreement) = self.agreements.get_mut(&topic) else { return 0 };
-        agreement.fetched[pid as usize] = true;
+        agreement.fetched[pid] = true;
         if !agreement.fetched.iter().all(|&fetched| fetched) {
             return 0;
         }
         let less = weight(&agreement.bytes);
-        self.agreed[agreement.owner as usize] -= less;
+        self.agreed[agreement.owner] -= less;
         self.agreements.remove(&topic);
         less
     }

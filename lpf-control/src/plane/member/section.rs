@@ -57,7 +57,7 @@ impl Section {
     }
 
     pub(crate) fn processes(&self) -> Pid {
-        self.members.len() as Pid
+        self.members.len()
     }
 
     /// The latest record of a process.
@@ -72,11 +72,11 @@ impl Section {
             return true;
         }
         let less = before.map_or(0, |before| weight(&before.bytes));
-        let written = self.written[from as usize] + weight(&record.bytes) - less;
+        let written = self.written[from] + weight(&record.bytes) - less;
         if written > MOST_WRITTEN {
             return false;
         }
-        self.written[from as usize] = written;
+        self.written[from] = written;
         self.records.insert((from, topic), record);
         true
     }
@@ -104,7 +104,7 @@ impl Section {
     }
 
     pub(super) fn has(&self, pid: Pid) -> bool {
-        (pid as usize) < self.members.len()
+        pid < self.members.len()
     }
 
     /// Its report stands, and the board has ended.
@@ -120,7 +120,7 @@ impl Section {
     pub(super) fn loss(&self, rank: Rank, reason: &str) -> Error {
         let superstep = self.superstep();
         match self.members.iter().position(|&member| member == rank) {
-            Some(pid) => Error::fatal(pid as Pid, superstep, Cause::Died { reason: reason.into() }),
+            Some(pid) => Error::fatal(pid, superstep, Cause::Died { reason: reason.into() }),
             None => {
                 let reason = format!("process {rank} of the job, which held it together: {reason}");
                 Error::fatal(self.pid, superstep, Cause::Died { reason })

@@ -62,15 +62,15 @@ fn payload<T: serde::Serialize>(word: &T) -> Vec<u8> {
     encode(word)[4..].to_vec()
 }
 
-fn some_status(n: u32) -> Status {
+fn some_status(n: usize) -> Status {
     let stream = Stream::new(n % 4, (n + 1) % 4, lpf_core::InboxSlot::new(0), 0);
     let what = if n.is_multiple_of(7) { What::Opening } else { What::Messages };
     let want = Want { what, stream, have: 0, need: 1 };
     let mut status = Status { superstep: 1, ..Status::default() };
     let counts = status.on_mut(stream);
-    counts.sent.made = u64::from(n / 4);
-    counts.received.opened = u64::from(n % 2);
-    counts.received.held_by = (n % 5 > 2).then(|| (n % 4, u64::from(n % 3)));
+    counts.sent.made = (n / 4) as u64;
+    counts.received.opened = (n % 2) as u64;
+    counts.received.held_by = (n % 5 > 2).then_some((n % 4, (n % 3) as u64));
     status.doing = match n % 3 {
         0 => Doing::Waiting(vec![want]),
         1 => Doing::FullSync(1),
@@ -82,13 +82,13 @@ fn some_status(n: u32) -> Status {
 /// Every word upwards, with few sections, members and topics, so that they meet.
 fn ups() -> Vec<Vec<u8>> {
     let mut words = vec![payload(&Up::Goodbye), payload(&Up::Beat(vec![(SectionId(0), 4)]))];
-    for n in 0..24u32 {
-        let (section, topic) = (SectionId(u64::from(n % 3)), Topic(u64::from(n % 2)));
-        let bytes = vec![n as u8; (n % 9) as usize];
+    for n in 0..24 {
+        let (section, topic) = (SectionId((n % 3) as u64), Topic((n % 2) as u64));
+        let bytes = vec![n as u8; n % 9];
         let members = vec![0, 1, 2, 3];
         let error = Error::fatal(n % 5, 0, Cause::Deadlock(format!("{n}")));
-        let record = Record { version: u64::from(n), bytes: bytes.clone() };
-        let (of, to, round, question) = (n % 5, n % 5, u64::from(n), u64::from(n));
+        let record = Record { version: n as u64, bytes: bytes.clone() };
+        let (of, to, round, question) = (n % 5, n % 5, n as u64, n as u64);
         let status = (n % 4 > 0).then(|| some_status(n));
         words.extend([
             payload(&Up::Enter { section, members: members.clone() }),
@@ -110,12 +110,12 @@ fn ups() -> Vec<Vec<u8>> {
 /// Every word downwards.
 fn downs() -> Vec<Vec<u8>> {
     let mut words = vec![payload(&Down::Beat)];
-    for n in 0..24u32 {
-        let (section, topic) = (SectionId(u64::from(n % 3)), Topic(u64::from(n % 2)));
-        let bytes = vec![n as u8; (n % 9) as usize];
+    for n in 0..24 {
+        let (section, topic) = (SectionId((n % 3) as u64), Topic((n % 2) as u64));
+        let bytes = vec![n as u8; n % 9];
         let error = Error::fatal(n % 5, 0, Cause::Deadlock(format!("{n}")));
-        let record = Record { version: u64::from(n), bytes: bytes.clone() };
-        let (from, of, by, round) = (n % 5, n % 5, n % 5, u64::from(n % 3));
+        let record = Record { version: n as u64, bytes: bytes.clone() };
+        let (from, of, by, round) = (n % 5, n % 5, n % 5, (n % 3) as u64);
         let decision = Decision::First;
         words.extend([
             payload(&Down::Record { section, from, topic, record }),
@@ -141,7 +141,7 @@ fn answer(state: &mut State, random: &mut Random) {
         state.mail.outbox(connection).drain(&mut bytes, usize::MAX);
         inflow.extend(&bytes);
         while let Ok(Some(frame)) = inflow.next(words::LONGEST) {
-            let status = Some(some_status(random.next() as u32));
+            let status = Some(some_status(random.next() as usize));
             let answer = match state.hub {
                 Some(_) => match decode(frame) {
                     Some(Down::Asked { section, by: to, round }) => {
@@ -176,7 +176,7 @@ fn fresh(rank: Rank) -> State {
 /// others words that are right, each by itself, and one in many that is not. Who has refused a peer is
 /// replaced.
 fn feed(victim: Rank, corpus: &[Vec<u8>], from: impl Fn(&mut Random) -> usize) {
-    let mut random = Random::new(0x5eed + u64::from(victim));
+    let mut random = Random::new(0x5eed + victim as u64);
     let mut refused = 0;
     for _ in 0..STRINGS / EPISODE {
         let odds = [1, 8, 64, usize::MAX][random.below(4)];
@@ -189,7 +189,7 @@ fn feed(victim: Rank, corpus: &[Vec<u8>], from: impl Fn(&mut Random) -> usize) {
             came += string.len() + 64;
             if n % 5 == 0 {
                 now += BEAT;
-                let status = some_status(random.next() as u32);
+                let status = some_status(random.next() as usize);
                 if random.below(4) == 0 {
                     state.member.publish(SectionId(random.next() % 3), status, now);
                 }

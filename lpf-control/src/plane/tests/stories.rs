@@ -23,7 +23,7 @@ fn the_report_that_process_0_hears_first_stands_for_all() {
     for rank in 0..4 {
         let failure = job.failure(rank).unwrap();
         assert!(failure.contains("first to be heard"), "process {rank}: {failure}");
-        assert_eq!(job.changes[rank as usize].load(std::sync::atomic::Ordering::SeqCst), 1);
+        assert_eq!(job.changes[rank].load(std::sync::atomic::Ordering::SeqCst), 1);
     }
 }
 
@@ -95,11 +95,11 @@ fn an_agreement_is_closed_once_and_kept_until_all_have_fetched_it() {
     let topic = Topic(4);
     let wishes: Vec<u64> = (0..3).map(|rank| job.at(rank).member.wish()).collect();
     for rank in [2, 1, 0] {
-        let (question, bytes) = (wishes[rank as usize], vec![rank as u8]);
+        let (question, bytes) = (wishes[rank], vec![rank as u8]);
         job.say(rank, Up::Agree { section: S, topic, question, bytes });
     }
     job.carry();
-    let decision = |job: &mut Job, rank: Rank| job.at(rank).member.decision(wishes[rank as usize]);
+    let decision = |job: &mut Job, rank: Rank| job.at(rank).member.decision(wishes[rank]);
     assert_eq!(decision(&mut job, 0), Some(Decision::First));
     assert_eq!(decision(&mut job, 1), Some(Decision::Later));
     assert_eq!(decision(&mut job, 2), Some(Decision::Later));
@@ -257,7 +257,7 @@ fn closes(course: impl FnOnce(&mut Job)) -> Vec<Option<bool>> {
     let mut job = Job::new(3);
     course(&mut job);
     job.carry();
-    let standing: Vec<Rank> = (0..3).filter(|&rank| job.connected[rank as usize]).collect();
+    let standing: Vec<Rank> = (0..3).filter(|&rank| job.connected[rank]).collect();
     standing.into_iter().map(|rank| job.at(rank).member.closes).collect()
 }
 

@@ -42,7 +42,7 @@ fn check(requests: &[Vec<Tracked>]) -> Option<String> {
     let mut checker = Checker::new(0);
     checker.own(&requests[0]);
     for (origin, list) in requests.iter().enumerate() {
-        checker.from(origin as Pid, list, base);
+        checker.from(origin, list, base);
     }
     checker.overlap().map(|cause| cause.to_string())
 }

@@ -26,9 +26,9 @@ pub struct OpenLink {
     /// The number of the inbox, at both.
     pub inbox: usize,
     /// The ring here.
-    pub ring: u32,
+    pub ring: usize,
     /// The ring at the peer.
-    pub peer_ring: u32,
+    pub peer_ring: usize,
     /// Of the inbox.
     pub shape: InboxShape,
     /// The messages sent on it.

@@ -58,7 +58,7 @@ struct Machine {
 
 impl Machine {
     fn new(programs: Vec<VecDeque<Op>>, seed: u64) -> Self {
-        let p = programs.len() as Pid;
+        let p = programs.len();
         let wires = (0..p).flat_map(|a| (0..p).map(move |b| ((a, b), Wire::default()))).collect();
         let with = |program| Process { program, ..Default::default() };
         let processes = programs.into_iter().map(with).collect();
@@ -74,7 +74,7 @@ impl Machine {
     }
 
     fn p(&self) -> Pid {
-        self.processes.len() as Pid
+        self.processes.len()
     }
 
     /// The oldest thing on the wire moves by one: a put leaves, a message arrives, a credit arrives.
@@ -113,7 +113,7 @@ impl Machine {
 
     /// One step of a process; false where it can do nothing.
     fn step(&mut self, pid: Pid) -> bool {
-        let process = &self.processes[pid as usize];
+        let process = &self.processes[pid];
         if process.broken || process.doing == Doing::Left {
             return false;
         }
@@ -131,7 +131,7 @@ impl Machine {
     }
 
     fn begin(&mut self, pid: Pid, op: Op) -> bool {
-        let process = &mut self.processes[pid as usize];
+        let process = &mut self.processes[pid];
         match op {
             Op::Compute => {}
             Op::Enter(call) => process.call = call,
@@ -144,7 +144,7 @@ impl Machine {
                 let wire = self.wires.get_mut(&(from, pid)).unwrap();
                 wire.awaited += 1;
                 let want = Want { have: wire.arrived, ..message(from, pid, wire.awaited) };
-                self.processes[pid as usize].doing = Doing::Waiting(vec![want]);
+                self.processes[pid].doing = Doing::Waiting(vec![want]);
                 return true;
             }
             Op::Flush | Op::FullSync => {
@@ -152,7 +152,7 @@ impl Machine {
                 return self.wait_for_flush(pid, Some(op));
             }
         }
-        self.processes[pid as usize].program.pop_front();
+        self.processes[pid].program.pop_front();
         true
     }
 
@@ -162,7 +162,7 @@ impl Machine {
             return false;
         }
         let word = wire.made[wire.awaited as usize - 1];
-        let process = &mut self.processes[pid as usize];
+        let process = &mut self.processes[pid];
         if word != process.call.word() {
             process.broken = true;
         } else {
@@ -175,7 +175,7 @@ impl Machine {
     /// In the flush of a `Flush`, of a `FullSync`, or of leaving (`None`).
     fn wait_for_flush(&mut self, pid: Pid, op: Option<Op>) -> bool {
         let wants = self.unflushed(pid);
-        let process = &mut self.processes[pid as usize];
+        let process = &mut self.processes[pid];
         let next = match (wants.is_empty(), op) {
             (false, _) => Doing::Waiting(wants),
             (true, Some(Op::FullSync)) => Doing::FullSync(process.superstep),
@@ -196,7 +196,7 @@ impl Machine {
         if !self.processes.iter().all(arrived) {
             return false;
         }
-        let process = &mut self.processes[pid as usize];
+        let process = &mut self.processes[pid];
         process.superstep += 1;
         process.doing = Doing::Computing;
         process.program.pop_front();
@@ -221,7 +221,7 @@ impl Machine {
 
     /// A process's status as it is.
     fn status(&self, pid: Pid) -> Status {
-        let Process { doing, superstep, call, .. } = &self.processes[pid as usize];
+        let Process { doing, superstep, call, .. } = &self.processes[pid];
         let (doing, superstep, call) = (doing.clone(), *superstep, *call);
         let counts = self.counts(pid);
         Status { doing, superstep, group: 1, call, counts, ..Status::default() }
@@ -229,7 +229,7 @@ impl Machine {
 
     /// A process's status as another sees it.
     fn shown(&self, pid: Pid) -> Status {
-        let mut status = self.processes[pid as usize].shown.clone();
+        let mut status = self.processes[pid].shown.clone();
         if self.counts_are_live {
             status.counts = self.counts(pid);
         }
@@ -238,23 +238,23 @@ impl Machine {
 
     /// One random event, not of `except`.
     fn happen(&mut self, except: Option<Pid>) {
-        let (a, b) = (self.random(self.p() as usize), self.random(self.p() as usize));
+        let (a, b) = (self.random(self.p()), self.random(self.p()));
         match self.random(8) {
-            0..4 if except != Some(a as Pid) => {
-                self.step(a as Pid);
+            0..4 if except != Some(a) => {
+                self.step(a);
             }
             4 => {
-                self.processes[a].shown = self.status(a as Pid);
+                self.processes[a].shown = self.status(a);
             }
             what => {
-                self.move_wire(a as Pid, b as Pid, what % 3);
+                self.move_wire(a, b, what % 3);
             }
         }
     }
 
     /// Process `asker` asks, while the others go on.
     fn ask(&mut self, asker: Pid, suspicion: &mut Suspicion) {
-        let process = &self.processes[asker as usize];
+        let process = &self.processes[asker];
         let left = process.program.len();
         let own = self.status(asker);
         let fault = suspicion.diagnose(asker, &own, |pid| {
@@ -284,7 +284,7 @@ impl Machine {
                     if suspicions[asker].0 != left {
                         suspicions[asker] = (left, Suspicion::default());
                     }
-                    self.ask(asker as Pid, &mut suspicions[asker].1);
+                    self.ask(asker, &mut suspicions[asker].1);
                 }
             }
             moved = false;
@@ -300,7 +300,7 @@ impl Machine {
     /// The end of a run: everybody who accused is stuck in that very wait.
     fn check_accusers(&self) {
         for (pid, left, cause) in &self.accusers {
-            let process = &self.processes[*pid as usize];
+            let process = &self.processes[*pid];
             let waits = matches!(process.doing, Doing::Waiting(_));
             let stuck = process.broken || waits && process.program.len() == *left;
             assert!(stuck, "process {pid}, {left} steps to go, went on after {cause}");
@@ -310,7 +310,7 @@ impl Machine {
     /// Two rounds of questions when nothing moves: does anybody find a fault?
     fn somebody_accuses(&mut self) -> bool {
         for pid in 0..self.p() {
-            self.processes[pid as usize].shown = self.status(pid);
+            self.processes[pid].shown = self.status(pid);
         }
         (0..self.p()).any(|pid| {
             let own = self.status(pid);
@@ -323,7 +323,7 @@ impl Machine {
 
 /// A right program: a sequence of events, each appended to those who take part in it.
 fn right(p: Pid, events: &[(u8, Pid, Pid)]) -> Vec<VecDeque<Op>> {
-    let mut programs = vec![VecDeque::new(); p as usize];
+    let mut programs = vec![VecDeque::new(); p];
     let mut call = Call { number: 1, stamp: 9, ..Call::default() };
     programs.iter_mut().for_each(|program| program.push_back(Op::Enter(call)));
     for &(kind, a, b) in events {
@@ -334,11 +334,11 @@ fn right(p: Pid, events: &[(u8, Pid, Pid)]) -> Vec<VecDeque<Op>> {
                 call.number += 1;
                 programs.iter_mut().for_each(|program| program.push_back(Op::Enter(call)));
             }
-            2 => programs[a as usize].push_back(Op::Compute),
-            3 => programs[a as usize].push_back(Op::Flush),
+            2 => programs[a].push_back(Op::Compute),
+            3 => programs[a].push_back(Op::Flush),
             _ => {
-                programs[a as usize].push_back(Op::Put(b));
-                programs[b as usize].push_back(Op::Expect(a));
+                programs[a].push_back(Op::Put(b));
+                programs[b].push_back(Op::Expect(a));
             }
         }
     }
@@ -364,7 +364,7 @@ fn damage(programs: &mut [VecDeque<Op>], who: usize, place: usize, how: u8) {
         }
         2 => {}
         3 => program.insert(place, Op::FullSync),
-        4 => program.insert(place, Op::Expect((place % p) as Pid)),
+        4 => program.insert(place, Op::Expect(place % p)),
         _ => {
             if let Some(Op::Enter(call)) = program.get_mut(place) {
                 call.stamp += 1;
@@ -374,7 +374,7 @@ fn damage(programs: &mut [VecDeque<Op>], who: usize, place: usize, how: u8) {
 }
 
 fn events() -> impl Strategy<Value = Vec<(u8, Pid, Pid)>> {
-    prop::collection::vec((0..12_u8, 0..5_u32, 0..5_u32), 0..40)
+    prop::collection::vec((0..12_u8, 0..5_usize, 0..5_usize), 0..40)
 }
 
 proptest! {
@@ -382,7 +382,7 @@ proptest! {
 
     #[test]
     fn right_programs_end_and_nobody_is_accused(
-        p in 1..5_u32, events in events(), seed in any::<u64>()
+        p in 1..5_usize, events in events(), seed in any::<u64>()
     ) {
         let mut machine = Machine::new(right(p, &events), seed);
         machine.run();
@@ -392,7 +392,7 @@ proptest! {
 
     #[test]
     fn wrong_programs_are_accused_when_they_are_stuck_and_not_before(
-        p in 1..5_u32, events in events(), seed in any::<u64>(),
+        p in 1..5_usize, events in events(), seed in any::<u64>(),
         damages in prop::collection::vec((0..4_usize, 0..40_usize, 0..6_u8), 1..4)
     ) {
         let mut programs = right(p, &events);

@@ -40,7 +40,7 @@ impl InboxMemory {
     /// Zeroed rings, or the bytes that were refused.
     pub(crate) fn new(shape: InboxShape) -> Result<Self, usize> {
         let refused = || usize::MAX;
-        let (places, rings) = (shape.window.next_power_of_two() as usize, shape.rings as usize);
+        let (places, rings) = (shape.window.next_power_of_two() as usize, shape.rings);
         let data = if shape.cell_bytes <= IN_HEADER { 0 } else { shape.cell_bytes };
         let cell_bytes = data
             .checked_add(HEADER)
@@ -66,25 +66,25 @@ impl InboxMemory {
     }
 
     #[inline]
-    fn ring(&self, ring: u32) -> *mut u8 {
+    fn ring(&self, ring: usize) -> *mut u8 {
         assert!(ring < self.shape.rings, "ring {ring} of {}", self.shape.rings);
-        self.base.as_ptr().wrapping_add(ring as usize * self.ring_bytes)
+        self.base.as_ptr().wrapping_add(ring * self.ring_bytes)
     }
 
     #[inline]
-    pub(crate) fn sender(&self, ring: u32) -> &SenderLine {
+    pub(crate) fn sender(&self, ring: usize) -> &SenderLine {
         // SAFETY: zeroed atomics at a place kept for them.
         unsafe { &*self.ring(ring).cast() }
     }
 
     #[inline]
-    pub(crate) fn owner(&self, ring: u32) -> &OwnerLine {
+    pub(crate) fn owner(&self, ring: usize) -> &OwnerLine {
         // SAFETY: as above.
         unsafe { &*self.ring(ring).wrapping_add(size_of::<SenderLine>()).cast() }
     }
 
     #[inline]
-    pub(crate) fn offer(&self, ring: u32, number: u64) -> &Offer {
+    pub(crate) fn offer(&self, ring: usize, number: u64) -> &Offer {
         let lines = size_of::<SenderLine>() + size_of::<OwnerLine>();
         let at = (number - 1) & self.mask;
         // SAFETY: as above.
@@ -92,7 +92,7 @@ impl InboxMemory {
     }
 
     #[inline]
-    fn cell_place(&self, ring: u32, nth: u64) -> *mut u8 {
+    fn cell_place(&self, ring: usize, nth: u64) -> *mut u8 {
         let from_end = (self.mask + 1 - ((nth - 1) & self.mask)) as usize;
         let end = self.ring(ring).wrapping_add(self.ring_bytes);
         end.wrapping_sub(from_end * self.cell_bytes)
@@ -100,7 +100,7 @@ impl InboxMemory {
 
     /// The header of message `nth`, from 1.
     #[inline]
-    pub(crate) fn cell(&self, ring: u32, nth: u64) -> &Cell {
+    pub(crate) fn cell(&self, ring: usize, nth: u64) -> &Cell {
         // SAFETY: zeroed atomics at a place kept for them; the payload bytes are reached by raw
         // pointers alone.
         unsafe { &*self.cell_place(ring, nth).cast() }
@@ -108,14 +108,14 @@ impl InboxMemory {
 
     /// Where the bytes of message `nth` are: in the header's line if they fit.
     #[inline]
-    pub(crate) fn data(&self, ring: u32, nth: u64, bytes: usize) -> *mut u8 {
+    pub(crate) fn data(&self, ring: usize, nth: u64, bytes: usize) -> *mut u8 {
         let place = self.cell_place(ring, nth);
         place.wrapping_add(if bytes <= IN_HEADER { HEADER - IN_HEADER } else { HEADER })
     }
 
     /// The loan of message `nth`, which is one.
     #[inline]
-    pub(crate) fn loan(&self, ring: u32, nth: u64) -> &Loan {
+    pub(crate) fn loan(&self, ring: usize, nth: u64) -> &Loan {
         let place = self.cell_place(ring, nth).wrapping_add(HEADER - IN_HEADER);
         // SAFETY: the payload's place is aligned and long enough, and a message that is lent has no payload.
         unsafe { &*place.cast() }
@@ -127,14 +127,14 @@ impl InboxMemory {
     /// - `from` is valid for reads of `bytes` bytes, and the cell is that long;
     /// - the cell is the caller's: a credit says so.
     #[inline]
-    pub(crate) unsafe fn fill(&self, ring: u32, nth: u64, from: *const u8, bytes: usize) {
+    pub(crate) unsafe fn fill(&self, ring: usize, nth: u64, from: *const u8, bytes: usize) {
         // SAFETY: the caller's promise.
         unsafe { lpf_core::copy::copy(from, self.data(ring, nth, bytes), bytes) };
     }
 
     /// Whether message `nth` is there.
     #[inline]
-    pub(crate) fn has_arrived(&self, ring: u32, nth: u64) -> bool {
+    pub(crate) fn has_arrived(&self, ring: usize, nth: u64) -> bool {
         self.cell(ring, nth).sequence.load(Ordering::Acquire) == nth
     }
 }

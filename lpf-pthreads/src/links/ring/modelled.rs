@@ -80,44 +80,44 @@ impl InboxMemory {
         ((nth - 1) % u64::from(self.shape.window)) as usize
     }
 
-    pub(crate) fn sender(&self, ring: u32) -> &SenderLine {
-        &self.rings[ring as usize].sender
+    pub(crate) fn sender(&self, ring: usize) -> &SenderLine {
+        &self.rings[ring].sender
     }
 
-    pub(crate) fn owner(&self, ring: u32) -> &OwnerLine {
-        &self.rings[ring as usize].owner
+    pub(crate) fn owner(&self, ring: usize) -> &OwnerLine {
+        &self.rings[ring].owner
     }
 
-    pub(crate) fn offer(&self, ring: u32, number: u64) -> &Offer {
-        &self.rings[ring as usize].offers[self.place(number)]
+    pub(crate) fn offer(&self, ring: usize, number: u64) -> &Offer {
+        &self.rings[ring].offers[self.place(number)]
     }
 
-    pub(crate) fn cell(&self, ring: u32, nth: u64) -> &Cell {
-        &self.rings[ring as usize].cells[self.place(nth)].0
+    pub(crate) fn cell(&self, ring: usize, nth: u64) -> &Cell {
+        &self.rings[ring].cells[self.place(nth)].0
     }
 
-    pub(crate) fn loan(&self, ring: u32, nth: u64) -> &Loan {
-        &self.rings[ring as usize].cells[self.place(nth)].1
+    pub(crate) fn loan(&self, ring: usize, nth: u64) -> &Loan {
+        &self.rings[ring].cells[self.place(nth)].1
     }
 
-    fn bytes(&self, ring: u32, nth: u64) -> &Bytes {
-        &self.rings[ring as usize].cells[self.place(nth)].2
+    fn bytes(&self, ring: usize, nth: u64) -> &Bytes {
+        &self.rings[ring].cells[self.place(nth)].2
     }
 
     /// For who reads: loom checks that the message's copy came before.
-    pub(crate) fn data(&self, ring: u32, nth: u64, _bytes: usize) -> *mut u8 {
+    pub(crate) fn data(&self, ring: usize, nth: u64, _bytes: usize) -> *mut u8 {
         self.bytes(ring, nth).with(|bytes| bytes.cast_mut().cast())
     }
 
     /// # Safety
     /// As in `memory`; loom checks that the former message was read before.
-    pub(crate) unsafe fn fill(&self, ring: u32, nth: u64, from: *const u8, bytes: usize) {
+    pub(crate) unsafe fn fill(&self, ring: usize, nth: u64, from: *const u8, bytes: usize) {
         assert!(bytes <= IN_HEADER);
         // SAFETY: the caller's promise, and the cell is that long.
         self.bytes(ring, nth).with_mut(|to| unsafe { copy_nonoverlapping(from, to.cast(), bytes) });
     }
 
-    pub(crate) fn has_arrived(&self, ring: u32, nth: u64) -> bool {
+    pub(crate) fn has_arrived(&self, ring: usize, nth: u64) -> bool {
         self.cell(ring, nth).sequence.load(Ordering::Acquire) == nth
     }
 }

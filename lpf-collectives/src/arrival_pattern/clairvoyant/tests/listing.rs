@@ -6,7 +6,7 @@ use super::super::{Instance, Transfer};
 /// In canonical order. Every idle round takes a turn of the loop.
 pub(super) fn schedule(instance: &Instance) -> Vec<Transfer> {
     let (p, n) = (instance.processes(), instance.segments() as usize);
-    let (root, d) = (instance.root() as usize, u128::from(instance.round_time()));
+    let (root, d) = (instance.root(), u128::from(instance.round_time()));
     let mut available: Vec<u128> =
         instance.arrivals().iter().map(|&time| u128::from(time)).collect();
     let mut held = vec![vec![true; n]; p];
@@ -32,7 +32,7 @@ pub(super) fn schedule(instance: &Instance) -> Vec<Transfer> {
                 senders.next().map(|from| (segment, from))
             });
             let Some((segment, from)) = pair else { continue };
-            let (sender, receiver, overwrites) = (from as u32, to as u32, !held[to][segment]);
+            let (sender, receiver, overwrites) = (from, to, !held[to][segment]);
             transfers.push(Transfer {
                 round,
                 sender,
