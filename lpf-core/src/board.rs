@@ -4,6 +4,8 @@
 //! primitives: readable at any time, written by threads that hold no context. A topic holds the
 //! latest record of each sender, never a queue.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Pid;
@@ -33,6 +35,9 @@ pub trait Board: Clone + Send + Sync + 'static {
     fn is_in_one_process(&self) -> bool {
         false
     }
+
+    /// The engine's clock: the time since some moment, the same for all clones of this handle. Θ(1).
+    fn now(&self) -> Duration;
 
     /// Replaces this process's record under `topic`.
     ///

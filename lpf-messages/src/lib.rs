@@ -29,3 +29,4 @@ pub use meeting::exchange_for;
 pub use process::Messages;
 pub use sections::{exec, follow, hook};
 pub use transport::{Broken, Outcome, Piece, Rank, SharedMemory, Tag, Ticket, Transport};
+pub use watch::now;

@@ -10,7 +10,7 @@ use super::links::{OnNet, Rings};
 use super::meeting::{Meeting, exchange_for};
 use super::superstep::{Larger, Scratch};
 use super::transport::{Rank, Transport};
-use super::watch::{OnNetwork, Watch};
+use super::watch::{OnNetwork, Watch, now};
 use super::wire::Summary;
 use lpf_core::Awaited;
 use lpf_core::arrivals::{Arrival, InboxShape, InboxSlot, Link, Travel};
@@ -159,7 +159,7 @@ unsafe impl<T: Transport> Engine for Messages<T> {
     }
 
     fn now(&self) -> Duration {
-        self.watch.now()
+        now()
     }
 
     fn board(&self, local: &LocalState) -> Self::Board {

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lpf_core::board::{Board, Record, Topic};
 use lpf_core::{Cause, Error, Pid, Result};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::comm::Comm;
+use crate::sync::now;
 
 /// A handle to the board of a section of threads.
 #[derive(Clone, Debug)]
@@ -87,6 +89,10 @@ impl Board for ThreadBoard {
 
     fn is_in_one_process(&self) -> bool {
         true
+    }
+
+    fn now(&self) -> Duration {
+        now()
     }
 
     fn write(&self, topic: Topic, record: &[u8]) -> Result<()> {

@@ -3,7 +3,6 @@
 use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize};
-use std::time::{Duration, Instant};
 
 use lpf_core::check::SharedChecks;
 use lpf_core::process::Maker;
@@ -299,8 +298,6 @@ pub(crate) struct Comm {
     pub(crate) environment: Arc<Environment>,
     /// Its threads exist in this process alone, and in no child that is forked from it.
     pub(crate) maker: Maker,
-    /// When it was made: its clock begins.
-    began: Instant,
     /// Bytes of the reservations of all processes.
     pub(crate) reserved: AtomicUsize,
     /// Where its threads were put.
@@ -340,7 +337,6 @@ impl Comm {
             board: BoardState::new(processes),
             environment: environment.clone(),
             maker: Maker::this(),
-            began: Instant::now(),
             reserved: AtomicUsize::new(0),
             pin: pin.clone(),
             inner: Mutex::default(),
@@ -368,11 +364,6 @@ impl Comm {
     /// How long a wait of a process spins and yields.
     pub(crate) fn patience(&self) -> Patience {
         Patience::for_processes(self.processes(), self.environment.cores)
-    }
-
-    /// The clock of the section.
-    pub(crate) fn now(&self) -> Duration {
-        self.began.elapsed()
     }
 
     pub(crate) fn processes(&self) -> usize {
