@@ -9,6 +9,7 @@ use super::job::{Environment, Host, Network};
 use super::links::{OnNet, Rings};
 use super::meeting::{Meeting, exchange_for};
 use super::superstep::{Larger, Scratch};
+use super::traffic::Traffic;
 use super::transport::{Rank, Transport};
 use super::watch::{OnNetwork, Watch, now};
 use super::wire::Summary;
@@ -26,7 +27,7 @@ use lpf_core::runtime::{
 use lpf_core::slot::Slot;
 use lpf_core::wait::Patience;
 use lpf_core::waits::Consult;
-use lpf_core::{Args, Pid, Traffic};
+use lpf_core::{Args, Pid};
 
 /// The message-passing protocol as the engine of one process of a section.
 #[derive(Debug)]
@@ -121,6 +122,11 @@ pub(super) fn enter<T: Transport>(
 }
 
 impl<T: Transport> Messages<T> {
+    /// The messages that this process has sent.
+    pub fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+
     /// Keeps for ever the memory of this context's own that the network will not let go of.
     fn keep_unless_quiet(&mut self) {
         if !self.quiet {
@@ -169,10 +175,6 @@ unsafe impl<T: Transport> Engine for Messages<T> {
 
     fn memory_is_quiet(&self) -> bool {
         self.quiet
-    }
-
-    fn traffic(&self) -> Option<Traffic> {
-        Some(self.traffic)
     }
 
     fn room(&mut self) -> impl Room + '_ {

@@ -12,8 +12,8 @@ use lpf_core::runtime::{
     Announced, Engine, LocalState, Process, Purpose, Registrations, Room, Section, Tables,
 };
 use lpf_core::waits::Consult;
-use lpf_core::{Args, Awaited, Error, Machine, Pid, Result, Slot, SyncAttr, Traffic, run_section};
-use lpf_messages::Messages;
+use lpf_core::{Args, Awaited, Error, Machine, Pid, Result, Slot, SyncAttr, run_section};
+use lpf_messages::{Messages, Traffic};
 use lpf_pthreads::ThreadEngine;
 use lpf_tcp::sockets::Sockets;
 
@@ -37,6 +37,18 @@ pub enum AnyEngine {
     /// Messages over MPI.
     #[cfg(feature = "mpi")]
     Mpi(Box<Messages<lpf_mpi::Mpi<ControlPlane>>>),
+}
+
+impl AnyEngine {
+    /// The messages that this process has sent, if it sends any.
+    pub fn traffic(&self) -> Option<Traffic> {
+        match self {
+            AnyEngine::Threads(_) => None,
+            AnyEngine::Tcp(engine) => Some(engine.traffic()),
+            #[cfg(feature = "mpi")]
+            AnyEngine::Mpi(engine) => Some(engine.traffic()),
+        }
+    }
 }
 
 impl From<ThreadEngine> for AnyEngine {
@@ -114,10 +126,6 @@ unsafe impl Engine for AnyEngine {
 
     fn memory_is_quiet(&self) -> bool {
         inside!(self, engine => engine.memory_is_quiet())
-    }
-
-    fn traffic(&self) -> Option<Traffic> {
-        inside!(self, engine => engine.traffic())
     }
 
     fn room(&mut self) -> impl Room + '_ {

@@ -12,7 +12,6 @@ use crate::lpf::Awaited;
 use crate::machine::Machine;
 use crate::process::Maker;
 use crate::slot::Slot;
-use crate::traffic::Traffic;
 use crate::waits::Consult;
 use crate::{Args, Context, Pid, run_section};
 
@@ -108,11 +107,6 @@ pub unsafe trait Engine: Send + Sized {
     /// As [`Runtime::memory_is_quiet`](crate::Runtime::memory_is_quiet).
     fn memory_is_quiet(&self) -> bool {
         true
-    }
-
-    /// As [`Runtime::traffic`](crate::Runtime::traffic).
-    fn traffic(&self) -> Option<Traffic> {
-        None
     }
 
     /// The engine's part of larger capacities.
