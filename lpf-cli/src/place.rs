@@ -157,7 +157,7 @@ impl Place {
                     let settings = Settings::from_environment()?;
                     config = config.parameters(lpf::parameters(&settings, p)?);
                 }
-                let exec = |args: Args<'_>| lpf::exec_with(&config, p, args, work::<M, _>);
+                let exec = |args: Args<'_>| lpf::exec_with(&config, p, args, work::<M>);
                 Ok(perform::<M>(order, watch, exec)?)
             }
             At::Inside(member) => Ok(member.perform::<M>(p, order, watch)?),

@@ -1,6 +1,9 @@
 //! One thread beside all contexts of this operating-system process, for what goes on while they compute. It exists
 //! while there is work for it. A child that is forked has a helper of its own once it has work of its own, and leaves its
 //! parent's alone.
+//!
+//! It belongs to no context, so its sleeps are by the clock of the system. They only pace it: what it writes comes from
+//! the members, by the clock of their engine.
 
 use std::collections::BTreeMap;
 use std::io;

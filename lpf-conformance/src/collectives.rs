@@ -151,6 +151,7 @@ macro_rules! collectives {
             ]
             misuse: [
                 misuse_is_found_at_the_call_and_has_no_effect,
+                misuse_is_told_in_the_same_words,
                 misuse_at_one_member_alone_can_be_made_good,
                 settings_that_cannot_be_are_refused,
             ]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use lpf_core::board::{Board, Record, Topic};
 use lpf_core::waits::Status;
@@ -48,6 +49,9 @@ impl Control for NoControl {
 impl Board for NoControl {
     fn max_record(&self) -> usize {
         0
+    }
+    fn now(&self) -> Duration {
+        Duration::ZERO
     }
     fn write(&self, _: Topic, _: &[u8]) -> Result<()> {
         Ok(())

@@ -14,6 +14,7 @@ mod random;
 mod sections;
 mod slots;
 mod suspension;
+mod texts;
 
 /// Every case, for the macro.
 #[doc(hidden)]
@@ -40,6 +41,7 @@ pub mod cases {
     pub use super::sections::*;
     pub use super::slots::*;
     pub use super::suspension::*;
+    pub use super::texts::*;
 }
 
 /// One `#[test]` for each case of the primitives, run on a [`Harness`](crate::Harness).
@@ -249,6 +251,12 @@ macro_rules! primitives {
                 errors_and_panics_of_a_library_restore,
                 a_library_reserves_while_its_caller_is_suspended,
             ]
+            texts: [
+                misused_slots_and_requests_are_told_in_the_same_words,
+                misused_links_are_told_in_the_same_words,
+                failures_are_told_in_the_same_words,
+                failures_on_links_are_told_in_the_same_words,
+            ]
             arrivals::mixed: [
                 ordinary_requests_stay_pending_across_expected_supersteps,
                 registrations_and_resizes_wait_for_a_full_sync,
@@ -288,6 +296,7 @@ mod tests {
             include_str!("primitives/sections.rs"),
             include_str!("primitives/slots.rs"),
             include_str!("primitives/suspension.rs"),
+            include_str!("primitives/texts.rs"),
         ];
         let cases = crate::listing::listed(list, &sources);
         assert!(cases > 80, "only {cases} cases were found in the sources");

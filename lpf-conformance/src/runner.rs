@@ -139,6 +139,18 @@ pub(crate) fn both_ways<H: Harness>(
     }
 }
 
+/// A case in the plain mode only.
+pub(crate) fn plain<H: Harness>(
+    harness: &H,
+    case: &str,
+    procs: &[Pid],
+    story: impl Story<H::Process>,
+) {
+    for &procs in procs {
+        beside_others(|| section(harness, case, Mode::default(), procs, story, Args::none()));
+    }
+}
+
 /// A case that measures time: once in the plain mode with nothing beside it.
 pub(crate) fn timed<H: Harness>(
     harness: &H,
@@ -153,7 +165,7 @@ pub(crate) fn timed<H: Harness>(
 
 /// Defines a case: its sentence, how it runs, with how many processes, and what every process does.
 ///
-/// `everywhere`, `both_ways` and `timed` are the functions above.
+/// `everywhere`, `both_ways`, `plain` and `timed` are the functions above.
 macro_rules! case {
     ($(#[$meta:meta])* pub fn $name:ident $how:ident [$($procs:expr),*] |$ctx:ident| $body:block) => {
         $(#[$meta])*

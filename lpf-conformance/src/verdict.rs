@@ -86,6 +86,26 @@ macro_rules! refused {
 }
 pub(crate) use refused;
 
+/// The text of an error, with `HERE` for the source location of its call.
+pub(crate) fn told(error: &Error) -> String {
+    let text = error.to_string();
+    match text.rsplit_once("(called at ") {
+        Some((before, place)) if place.contains(".rs:") => format!("{before}(called at HERE)"),
+        _ => text,
+    }
+}
+
+/// Asserts that each call is a misuse with this text, behind kind, process and superstep. `HERE` stands for its source
+/// location.
+macro_rules! refuses {
+    ($ctx:ident; $($($call:expr),+ => $text:expr;)+) => {$($(
+        let error = $call.map(drop).expect_err($text);
+        let head = format!("misuse: process {}, superstep {}: ", $ctx.pid(), $ctx.superstep());
+        assert_eq!($crate::verdict::told(&error), head + $text);
+    )+)+};
+}
+pub(crate) use refuses;
+
 /// Asserts that the text of a fatal error names all these processes.
 pub(crate) fn assert_fatal_naming(error: &Error, processes: &[Pid]) {
     assert!(error.is_fatal(), "expected a fatal error, got: {error}");

@@ -61,6 +61,7 @@ mod tests;
 mod words;
 
 pub use error::MeetError;
+pub use patience::deadline;
 pub use secret::Secret;
 pub use words::By;
 

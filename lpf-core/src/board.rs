@@ -6,9 +6,11 @@
 
 mod memory;
 
-pub use memory::{MemoryBoard, Registers};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+pub use memory::{MemoryBoard, Registers};
 
 use crate::Pid;
 use crate::error::Result;
@@ -37,6 +39,9 @@ pub trait Board: Clone + Send + Sync + 'static {
     fn is_in_one_process(&self) -> bool {
         false
     }
+
+    /// The engine's clock: the time since some moment, the same for all clones of this handle. Θ(1).
+    fn now(&self) -> Duration;
 
     /// Replaces this process's record under `topic`.
     ///

@@ -52,7 +52,6 @@ pub mod waits;
 mod context;
 mod lpf;
 mod raw;
-mod traffic;
 mod typed;
 
 pub use args::{Args, Symbol};
@@ -64,7 +63,6 @@ pub use lpf::{Awaited, Leaving, Links, Lpf, Runtime};
 pub use machine::Machine;
 pub use raw::Raw;
 pub use slot::{GlobalSlot, LocalSlot, Registrant, Slot};
-pub use traffic::Traffic;
 pub use typed::access::Access;
 pub use typed::alloc::Lengths;
 pub use typed::area::{Area, AreaRegistration, Local, Memory};

@@ -3,15 +3,11 @@
 //! Measured on two cores: a partner 20 ms late releases a sleeper in 66 us and a yielding waiter
 //! in 2 us. So with a core for each process, a wait yields long before it sleeps. With more processes
 //! than cores a spin costs the partner its time slice, so no process spins.
+//!
+//! The clock is the engine's. It is a closure that gives the time since a fixed moment, called by few of the looks.
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
-
-/// The instant `within` later; a hundred years later if the clock cannot count that far.
-pub fn deadline(from: Instant, within: Duration) -> Instant {
-    const YEARS: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
-    from.checked_add(within).unwrap_or_else(|| from + YEARS)
-}
+use std::time::Duration;
 
 /// How long a wait stays in each stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +79,8 @@ pub struct Waiter {
     patience: Patience,
     looks: u32,
     sleep: Duration,
-    awake_since: Option<Instant>,
-    asleep_since: Option<Instant>,
+    awake_since: Option<Duration>,
+    is_asleep: bool,
 }
 
 impl Waiter {
@@ -92,7 +88,7 @@ impl Waiter {
     #[inline]
     pub fn new(patience: Patience) -> Self {
         let patience = Patience { spins: patience.spins.min(SPINS.get()), ..patience };
-        Waiter { patience, looks: 0, sleep: SHORTEST_SLEEP, awake_since: None, asleep_since: None }
+        Waiter { patience, looks: 0, sleep: SHORTEST_SLEEP, awake_since: None, is_asleep: false }
     }
 
     /// To be called when the wait is over: the next one of this thread spins as long as was good
@@ -101,7 +97,7 @@ impl Waiter {
     pub fn learn(&self) {
         let spins = self.patience.spins;
         if spins > 0 {
-            let ended_spinning = self.looks <= spins && self.asleep_since.is_none();
+            let ended_spinning = self.looks <= spins && !self.is_asleep;
             let next = if ended_spinning { spins.saturating_mul(2) } else { spins / 2 };
             SPINS.set(next.max(FEWEST_SPINS));
         }
@@ -109,28 +105,29 @@ impl Waiter {
 
     /// The action before the next look.
     #[inline]
-    pub fn step(&mut self) -> Step {
+    pub fn step(&mut self, clock: impl FnOnce() -> Duration) -> Step {
         self.looks = self.looks.saturating_add(1);
         let Patience { spins, yields } = self.patience;
-        if self.looks <= spins.saturating_add(yields) && self.asleep_since.is_none() {
+        if self.looks <= spins.saturating_add(yields) && !self.is_asleep {
             let spins = self.looks <= spins;
             if spins && !self.looks.is_multiple_of(SPINS_PER_CLOCK) {
                 return Step::Spin;
             }
-            if self.awake_since.get_or_insert_with(Instant::now).elapsed() < LONGEST_AWAKE {
+            let now = clock();
+            if now - *self.awake_since.get_or_insert(now) < LONGEST_AWAKE {
                 return if spins { Step::Spin } else { Step::Yield };
             }
         }
+        self.is_asleep = true;
         let sleep = self.sleep;
-        self.asleep_since.get_or_insert_with(Instant::now);
         self.sleep = (2 * sleep).min(LONGEST_SLEEP);
         Step::Sleep(sleep)
     }
 
     /// Spins or yields; returns the time to sleep if it is time for that.
     #[inline]
-    pub fn pause(&mut self) -> Option<Duration> {
-        match self.step() {
+    pub fn pause(&mut self, clock: impl FnOnce() -> Duration) -> Option<Duration> {
+        match self.step(clock) {
             Step::Spin => {
                 std::hint::spin_loop();
                 None
@@ -142,21 +139,21 @@ impl Waiter {
             Step::Sleep(time) => Some(time),
         }
     }
-
-    /// How long this wait has been sleeping, zero while it spins or yields.
-    pub fn slept(&self) -> Duration {
-        self.asleep_since.map_or(Duration::ZERO, |since| since.elapsed())
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// A clock that stands still.
+    fn still() -> Duration {
+        Duration::ZERO
+    }
+
     fn spins_of_next_wait() -> u32 {
         let mut waiter = Waiter::new(Patience { spins: 1_000, yields: 1 });
         let mut spins = 0;
-        while waiter.step() == Step::Spin {
+        while waiter.step(still) == Step::Spin {
             spins += 1;
         }
         spins
@@ -165,7 +162,7 @@ mod tests {
     #[test]
     fn a_wait_spins_then_yields_then_sleeps_longer_and_longer() {
         let mut waiter = Waiter::new(Patience { spins: 2, yields: 1 });
-        let steps: Vec<Step> = (0..5).map(|_| waiter.step()).collect();
+        let steps: Vec<Step> = (0..5).map(|_| waiter.step(still)).collect();
         let sleep = |factor| Step::Sleep(SHORTEST_SLEEP * factor);
         assert_eq!(steps, [Step::Spin, Step::Spin, Step::Yield, sleep(1), sleep(2)]);
     }
@@ -176,12 +173,11 @@ mod tests {
         {
             let mut waiter = Waiter::new(patience);
             let mut looks = 0;
-            while !matches!(waiter.step(), Step::Sleep(_)) {
-                std::thread::sleep(LONGEST_AWAKE / 64);
+            while !matches!(waiter.step(|| looks * LONGEST_AWAKE / 64), Step::Sleep(_)) {
                 looks += 1;
             }
             assert!(looks <= 2 * SPINS_PER_CLOCK, "{looks} looks with {patience:?}");
-            assert!(matches!(waiter.step(), Step::Sleep(_)), "once asleep, it stays so");
+            assert!(matches!(waiter.step(still), Step::Sleep(_)), "once asleep, it stays so");
         }
     }
 
@@ -190,12 +186,12 @@ mod tests {
         for expected in [1_000, 500, 250, 125, 64, 64] {
             assert_eq!(spins_of_next_wait(), expected);
             let mut waiter = Waiter::new(Patience { spins: 1_000, yields: 1 });
-            while waiter.step() == Step::Spin {}
+            while waiter.step(still) == Step::Spin {}
             waiter.learn();
         }
         for _ in 0..10 {
             let mut waiter = Waiter::new(Patience { spins: 1_000, yields: 1 });
-            waiter.step();
+            waiter.step(still);
             waiter.learn();
         }
         assert_eq!(spins_of_next_wait(), 1_000);

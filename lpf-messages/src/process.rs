@@ -9,8 +9,9 @@ use super::job::{Environment, Host, Network};
 use super::links::Rings;
 use super::meeting::{Meeting, exchange_for};
 use super::superstep::{Larger, Scratch};
+use super::traffic::Traffic;
 use super::transport::{Rank, Transport};
-use super::watch::{OnNetwork, Watch};
+use super::watch::{OnNetwork, Watch, now};
 use super::wire::Summary;
 use lpf_core::arrivals::{Arrival, InboxShape, InboxSlot, Link};
 use lpf_core::attr::SyncAttr;
@@ -23,7 +24,7 @@ use lpf_core::runtime::{
     Announced, Engine, LinkCall, LocalState, Process, Purpose, Room, Section, Tables,
 };
 use lpf_core::wait::Patience;
-use lpf_core::{Args, Pid, Traffic};
+use lpf_core::{Args, Pid};
 
 /// The message-passing protocol as the engine of one process of a section.
 #[derive(Debug)]
@@ -118,6 +119,11 @@ pub(super) fn enter<T: Transport>(
 }
 
 impl<T: Transport> Messages<T> {
+    /// The messages that this process has sent.
+    pub fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+
     /// Keeps for ever the memory of this context's own that the network will not let go of.
     fn keep_unless_quiet(&mut self) {
         if !self.quiet {
@@ -156,7 +162,7 @@ unsafe impl<T: Transport> Engine for Messages<T> {
     }
 
     fn now(&self) -> Duration {
-        self.watch.now()
+        now()
     }
 
     fn board(&self, local: &LocalState) -> Self::Board {
@@ -166,10 +172,6 @@ unsafe impl<T: Transport> Engine for Messages<T> {
 
     fn memory_is_quiet(&self) -> bool {
         self.quiet
-    }
-
-    fn traffic(&self) -> Option<Traffic> {
-        Some(self.traffic)
     }
 
     fn room(&mut self) -> impl Room + '_ {

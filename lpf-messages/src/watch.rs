@@ -8,9 +8,16 @@ use super::control::{Control, SectionId};
 use super::transport::{Broken, Rank, Transport};
 use lpf_core::Pid;
 use lpf_core::error::{Cause, Error, Result};
+use lpf_core::process::PerProcess;
 use lpf_core::runtime::{Medium, Waiting, wait};
 use lpf_core::wait::{Patience, Step};
 use lpf_core::waits::Status;
+
+/// The clock of this engine: the time since this process first asked.
+pub fn now() -> Duration {
+    static BEGAN: PerProcess<Instant> = PerProcess::inherited(Instant::now);
+    BEGAN.get().elapsed()
+}
 
 /// The section as its waits see it.
 #[derive(Debug)]
@@ -22,8 +29,6 @@ pub(super) struct Watch {
     pub(super) timeout: Option<Duration>,
     /// The control plane's count of failures when it was last asked.
     seen: u64,
-    /// The clock begins.
-    began: Instant,
     /// Supersteps done, as the control plane sees them.
     pub(super) supersteps: Arc<AtomicU64>,
 }
@@ -43,14 +48,8 @@ impl Watch {
             patience,
             timeout,
             seen: u64::MAX,
-            began: Instant::now(),
             supersteps: Arc::default(),
         }
-    }
-
-    /// The clock of the process.
-    pub(super) fn now(&self) -> Duration {
-        self.began.elapsed()
     }
 
     /// The process of the section that has this rank.
@@ -149,7 +148,7 @@ impl<T: Transport, R> Medium for OnNetwork<'_, T, R> {
     }
 
     fn now(&self) -> Duration {
-        self.watch.now()
+        now()
     }
 
     #[inline]

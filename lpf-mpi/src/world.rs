@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 use std::time::{Duration, Instant};
 
-use lpf_core::wait::deadline;
+use lpf_control::rendezvous::deadline;
 use lpf_messages::{Control, Outcome, Rank};
 use mpi::ffi;
 

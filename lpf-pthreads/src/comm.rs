@@ -3,7 +3,6 @@
 use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize};
-use std::time::{Duration, Instant};
 
 use lpf_core::board::Registers;
 use lpf_core::check::SharedChecks;
@@ -21,7 +20,7 @@ use crate::barrier::Barrier;
 use crate::failure::Failure;
 use crate::links::ring::InboxMemory;
 use crate::section::Environment;
-use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded, now};
 use crate::tune;
 
 /// A row, as two words of a line.
@@ -285,8 +284,6 @@ pub(crate) struct Comm {
     pub(crate) environment: Arc<Environment>,
     /// Its threads exist in this process alone, and in no child that is forked from it.
     pub(crate) maker: Maker,
-    /// When it was made: its clock begins.
-    began: Instant,
     /// Bytes of the reservations of all processes.
     pub(crate) reserved: AtomicUsize,
     /// Where its threads were put.
@@ -322,10 +319,9 @@ impl Comm {
             barrier: Barrier::new(processes, &shape, patience),
             failure: Failure::new(),
             peers,
-            board: Registers::new(processes),
+            board: Registers::new(processes, now),
             environment: environment.clone(),
             maker: Maker::this(),
-            began: Instant::now(),
             reserved: AtomicUsize::new(0),
             pin: pin.clone(),
             inner: Mutex::default(),
@@ -363,11 +359,6 @@ impl Comm {
     /// How long a wait of a process spins and yields.
     pub(crate) fn patience(&self) -> Patience {
         Patience::for_processes(self.processes(), self.environment.cores)
-    }
-
-    /// The clock of the section.
-    pub(crate) fn now(&self) -> Duration {
-        self.began.elapsed()
     }
 
     pub(crate) fn processes(&self) -> usize {

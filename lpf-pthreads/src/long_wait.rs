@@ -15,7 +15,7 @@ use crate::futex;
 use crate::links::Links;
 use crate::links::ring::{self, FREE, process_of};
 use crate::superstep::bits;
-use crate::sync::{Ordering, yield_now};
+use crate::sync::{Ordering, now, yield_now};
 use crate::threads::ThreadEngine;
 
 /// A process that waits, for what is carried by its links, or in a meeting.
@@ -76,7 +76,7 @@ impl<C: AsRef<Comm>> Medium for OnThread<C> {
     }
 
     fn now(&self) -> Duration {
-        self.comm().now()
+        now()
     }
 
     #[inline]

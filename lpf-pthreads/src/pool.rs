@@ -16,6 +16,7 @@ use lpf_core::wait::{Patience, Waiter};
 use lpf_core::{Cause, Error, Result};
 use parking_lot::Mutex;
 
+use crate::sync::now;
 use crate::{futex, memory};
 
 /// As the main thread has it: SPMD functions are whole programs.
@@ -67,7 +68,7 @@ impl Latch {
             if running == 0 {
                 return;
             }
-            if let Some(time) = waiter.pause() {
+            if let Some(time) = waiter.pause(now) {
                 futex::sleep(&self.running, running, time);
             }
         }
@@ -143,7 +144,7 @@ impl Worker {
         let mut waiter = Waiter::new(BETWEEN_SECTIONS);
         pool.awake.fetch_add(1, Ordering::Relaxed);
         while self.mail.load(Ordering::Acquire) != FULL {
-            if waiter.pause().is_some() {
+            if waiter.pause(now).is_some() {
                 pool.awake.fetch_sub(1, Ordering::Relaxed);
                 futex::sleep(&self.mail, EMPTY, Duration::from_secs(3600));
                 pool.awake.fetch_add(1, Ordering::Relaxed);

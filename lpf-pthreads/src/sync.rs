@@ -1,7 +1,7 @@
 //! The atomics of the protocols: the standard library's, or loom's where it explores them
 //! (`--cfg loom`, see `ci/loom.sh`).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[cfg(loom)]
 pub(crate) use loom::{
@@ -18,6 +18,7 @@ pub(crate) use std::{
 #[cfg(not(loom))]
 pub(crate) use parking_lot::Mutex;
 
+use lpf_core::process::PerProcess;
 use lpf_core::wait::Waiter;
 
 #[cfg(not(loom))]
@@ -34,19 +35,25 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> loom::sync::MutexGuard<'_, T> {
 #[cfg(not(loom))]
 #[inline]
 pub(crate) fn pause(waiter: &mut Waiter) -> Option<Duration> {
-    waiter.pause()
+    waiter.pause(now)
 }
 
 /// Every look that is not followed by a sleep lets loom run another thread.
 #[cfg(loom)]
 pub(crate) fn pause(waiter: &mut Waiter) -> Option<Duration> {
-    match waiter.step() {
+    match waiter.step(now) {
         lpf_core::wait::Step::Sleep(time) => Some(time),
         _ => {
             yield_now();
             None
         }
     }
+}
+
+/// The clock of this engine: one for all sections, because threads wait between sections, too.
+pub(crate) fn now() -> Duration {
+    static BEGAN: PerProcess<Instant> = PerProcess::inherited(Instant::now);
+    BEGAN.get().elapsed()
 }
 
 /// 128 bytes: two cache lines, because processors fetch lines in pairs.

@@ -118,7 +118,7 @@ unsafe impl Engine for ThreadEngine {
     }
 
     fn now(&self) -> Duration {
-        self.comm.now()
+        crate::sync::now()
     }
 
     fn board(&self, local: &LocalState) -> MemoryBoard {

@@ -11,8 +11,8 @@ use lpf_core::runtime::links::OpenLink;
 use lpf_core::runtime::{
     Announced, Engine, LinkCall, LocalState, Process, Purpose, Room, Section, Summary, Tables,
 };
-use lpf_core::{Args, Error, Machine, Pid, Result, SyncAttr, Traffic, run_section};
-use lpf_messages::Messages;
+use lpf_core::{Args, Error, Machine, Pid, Result, SyncAttr, run_section};
+use lpf_messages::{Messages, Traffic};
 use lpf_pthreads::ThreadEngine;
 use lpf_tcp::sockets::Sockets;
 
@@ -36,6 +36,18 @@ pub enum AnyEngine {
     /// Messages over MPI.
     #[cfg(feature = "mpi")]
     Mpi(Box<Messages<lpf_mpi::Mpi<ControlPlane>>>),
+}
+
+impl AnyEngine {
+    /// The messages that this process has sent, if it sends any.
+    pub fn traffic(&self) -> Option<Traffic> {
+        match self {
+            AnyEngine::Threads(_) => None,
+            AnyEngine::Tcp(engine) => Some(engine.traffic()),
+            #[cfg(feature = "mpi")]
+            AnyEngine::Mpi(engine) => Some(engine.traffic()),
+        }
+    }
 }
 
 impl From<ThreadEngine> for AnyEngine {
@@ -113,10 +125,6 @@ unsafe impl Engine for AnyEngine {
 
     fn memory_is_quiet(&self) -> bool {
         inside!(self, engine => engine.memory_is_quiet())
-    }
-
-    fn traffic(&self) -> Option<Traffic> {
-        inside!(self, engine => engine.traffic())
     }
 
     fn room(&mut self) -> impl Room + '_ {

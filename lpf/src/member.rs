@@ -302,7 +302,7 @@ impl Member {
         if let Some(time) = time {
             let unchecked = Environment { check: false, ..environment };
             let found = measured_now(procs, time, |args| {
-                self.job_mut().exec(unchecked, procs, args, task::work::<Now, _>)
+                self.job_mut().exec(unchecked, procs, args, task::work::<Now>)
             })?;
             self.measured(procs, time, found);
             environment = self.environment(procs)?.0;

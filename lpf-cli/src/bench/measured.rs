@@ -3,13 +3,15 @@
 
 use std::time::Instant;
 
-use lpf::Traffic;
+use lpf::AnyEngine;
 use lpf::measure::conduct::{Batch, Leader, Timed, conduct};
-use lpf::measure::superstep::{Timing, nanoseconds};
+use lpf::measure::superstep::{Areas, Pattern, Timing, nanoseconds};
 use lpf::measure::task::{Task, Watch, unwatched};
+use lpf::messages::Traffic;
+use lpf::runtime::Process;
 use lpf::settings::Exchange;
 use lpf::threads::Config;
-use lpf::{Args, Context, Lpf, Pid};
+use lpf::{Args, Context, Pid};
 use serde::{Deserialize, Serialize};
 
 use super::batches::Batches;
@@ -53,7 +55,7 @@ impl Task for Round {
     type Order = Order;
     type Found = Times;
 
-    fn run<L: Lpf>(ctx: &mut Context<'_, L>, order: &Order, _watch: &Watch) -> lpf::Result<Times> {
+    fn run(ctx: &mut Context<'_>, order: &Order, _watch: &Watch) -> lpf::Result<Times> {
         // Its memory goes with the inner context.
         let (own, messages) = ctx.rehook(|ctx| supersteps(ctx, order.kind, order.batches))?;
         let bare = |bare: &Bare| between::time(ctx, *bare, order.kind, order.batches);
@@ -82,21 +84,38 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    fn between(begin: Traffic, end: Traffic, supersteps: u32) -> Self {
-        let each = |begin: u64, end: u64| (end - begin) as f64 / f64::from(supersteps);
+    fn between(begin: Traffic, end: Traffic) -> Self {
         Messages {
-            meta: each(begin.meta, end.meta),
-            data: each(begin.data, end.data),
-            barrier: each(begin.barrier, end.barrier),
+            meta: (end.meta - begin.meta) as f64,
+            data: (end.data - begin.data) as f64,
+            barrier: (end.barrier - begin.barrier) as f64,
             exchange: end.exchange,
         }
+    }
+
+    /// In a superstep of a pattern, if there are messages. Collective.
+    fn of(
+        ctx: &mut Context<'_>,
+        pattern: &dyn Pattern<Process<AnyEngine>>,
+    ) -> lpf::Result<Option<Self>> {
+        ctx.rehook(|ctx| {
+            ctx.resize(2, pattern.requests())?;
+            ctx.sync()?;
+            let (sources, destinations) = (ctx.area(pattern.bytes())?, ctx.area(pattern.bytes())?);
+            ctx.sync()?;
+            let (areas, begin) = (Areas { sources, destinations }, ctx.raw().engine().traffic());
+            pattern.queue(ctx, &areas, 0)?;
+            ctx.sync()?;
+            let end = ctx.raw().engine().traffic();
+            Ok(begin.zip(end).map(|(begin, end)| Self::between(begin, end)))
+        })
     }
 }
 
 /// The batches of one section, on any backend, and its messages where there are any; empty at all
 /// processes but 0.
-fn supersteps<L: Lpf>(
-    ctx: &mut Context<'_, L>,
+fn supersteps(
+    ctx: &mut Context<'_>,
     kind: Kind,
     batches: usize,
 ) -> lpf::Result<(Vec<f64>, Option<Messages>)> {
@@ -105,27 +124,20 @@ fn supersteps<L: Lpf>(
         Kind::PutCall => (Timing::Queueing, CALLS as f64),
         _ => (Timing::Whole, 1.0),
     };
-    let mut rounds = Rounds { batches: Batches::new(batches), messages: None };
-    conduct(ctx, &[pattern], timing, &mut rounds)?;
-    let times = rounds.batches.into_times().into_iter().map(|ns| ns / per_superstep);
-    Ok((times.collect(), rounds.messages))
+    let (pattern, mut rounds) = ([pattern], Rounds(Batches::new(batches)));
+    conduct(ctx, &pattern, timing, &mut rounds)?;
+    let times = rounds.0.into_times().into_iter().map(|ns| ns / per_superstep);
+    Ok((times.collect(), Messages::of(ctx, &*pattern[0])?))
 }
 
-struct Rounds {
-    batches: Batches,
-    messages: Option<Messages>,
-}
+struct Rounds(Batches);
 
 impl Leader for Rounds {
     fn next(&mut self, before: Option<Timed>) -> Option<Batch> {
         if let Some(Timed { ns, .. }) = before {
-            self.batches.note(ns, ns);
+            self.0.note(ns, ns);
         }
-        Some(Batch { pattern: 0, repetitions: self.batches.next()?, warm: true })
-    }
-
-    fn count(&mut self, begin: Traffic, end: Traffic, supersteps: u32) {
-        self.messages = Some(Messages::between(begin, end, supersteps));
+        Some(Batch { pattern: 0, repetitions: self.0.next()?, warm: true })
     }
 }
 

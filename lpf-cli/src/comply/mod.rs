@@ -16,7 +16,7 @@ use lpf::measure::stats::Samples;
 use lpf::measure::superstep::{Pattern, Timing};
 use lpf::measure::task::{Task, Watch};
 use lpf::measure::{Measured, Plan};
-use lpf::{Context, Lpf, Pid};
+use lpf::{Context, Pid};
 use serde::{Deserialize, Serialize};
 
 use self::rows::Case;
@@ -203,12 +203,8 @@ impl Task for Costs {
     /// As the cases.
     type Found = Vec<Samples>;
 
-    fn run<L: Lpf>(
-        ctx: &mut Context<'_, L>,
-        order: &Order,
-        watch: &Watch,
-    ) -> lpf::Result<Vec<Samples>> {
-        let patterns: Vec<Box<dyn Pattern<L>>> = order.cases.iter().map(Case::pattern).collect();
+    fn run(ctx: &mut Context<'_>, order: &Order, watch: &Watch) -> lpf::Result<Vec<Samples>> {
+        let patterns: Vec<Box<dyn Pattern<_>>> = order.cases.iter().map(Case::pattern).collect();
         let mut rounds = Rounds::new(order, watch);
         conduct(ctx, &patterns, Timing::Fresh, &mut rounds)?;
         Ok(rounds.schedule.into_samples())

@@ -79,7 +79,7 @@ impl Member {
         order: &M::Order,
         watch: Watch,
     ) -> lpf::Result<M::Found> {
-        perform::<M>(order, watch, |args| lpf::run_args(p, args, work::<M, _>))
+        perform::<M>(order, watch, |args| lpf::run_args(p, args, work::<M>))
     }
 }
 

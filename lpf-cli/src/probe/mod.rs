@@ -12,7 +12,7 @@ use lpf::measure::task::{Task, Watch};
 use lpf::measure::{Alone, Measured, Plan};
 use lpf::settings::Exchange;
 use lpf::tables::{Saved, Store, Table};
-use lpf::{Context, Lpf, Pid};
+use lpf::{Context, Pid};
 use serde::{Deserialize, Serialize};
 
 use self::exchange::Exchanges;
@@ -153,11 +153,7 @@ impl Task for GAndL {
     type Order = Order;
     type Found = Measured;
 
-    fn run<L: Lpf>(
-        ctx: &mut Context<'_, L>,
-        order: &Order,
-        watch: &Watch,
-    ) -> lpf::Result<Measured> {
+    fn run(ctx: &mut Context<'_>, order: &Order, watch: &Watch) -> lpf::Result<Measured> {
         let Order { plan, alone, growth } = order;
         lpf::measure::measure(
             ctx,

@@ -209,6 +209,7 @@ impl<'s> Collectives<'s> {
         let buffers = Buffers { input: x, output: y };
         let (chosen_in, mut written_in) = (self.planning.get(), Duration::ZERO);
         let timed = |s: &mut Schedule, m: Member, _, _| {
+            // What this processor needs for it, to be reported only: nothing depends on it.
             let start = Instant::now();
             write(s, m, rounds);
             written_in = start.elapsed();

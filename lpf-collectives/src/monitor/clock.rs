@@ -1,8 +1,6 @@
 //! One clock for all members of a group: ns, by that of member 0.
 
-use std::time::Instant;
-
-use lpf_core::process::PerProcess;
+use lpf_core::board::Board;
 use lpf_core::{Context, Lpf, Result};
 
 use crate::collectives::Collectives;
@@ -18,10 +16,9 @@ pub(super) struct Clock {
     offset: i64,
 }
 
-/// ns since this process asked for the first time: no more than 2^62.
-fn own() -> i64 {
-    static START: PerProcess<Instant> = PerProcess::inherited(Instant::now);
-    START.get().elapsed().as_nanos().min(1 << 62) as i64
+/// ns by the clock of this process: no more than 2^62.
+fn own(board: &impl Board) -> i64 {
+    board.now().as_nanos().min(1 << 62) as i64
 }
 
 impl Clock {
@@ -30,13 +27,14 @@ impl Clock {
     pub(super) fn new<'s, L: Lpf>(
         ctx: &mut Context<'s, L>,
         c: &mut Collectives<'s>,
+        board: &impl Board,
     ) -> Result<Self> {
         // When each round ended, and how long it took.
         let mut rounds = [[0; 2]; ROUNDS];
         for [end, took] in &mut rounds {
-            let before = own();
+            let before = own(board);
             c.allreduce_value(ctx, &Max, before)?;
-            *end = own();
+            *end = own(board);
             *took = *end - before;
         }
         let theirs = c.broadcast_value(ctx, 0, rounds)?;
@@ -46,9 +44,9 @@ impl Clock {
     }
 
     /// Now. A process that began to count later than member 0 counts from where that was.
-    pub(super) fn now(self) -> u64 {
+    pub(super) fn now(self, board: &impl Board) -> u64 {
         // So far from 0 that no difference between two processes' beginnings is below it.
         const FAR: i64 = 1 << 61;
-        (own() + self.offset + FAR) as u64
+        (own(board) + self.offset + FAR) as u64
     }
 }

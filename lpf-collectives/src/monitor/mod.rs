@@ -16,7 +16,7 @@ mod tests;
 
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lpf_core::board::{Board, Topic};
 use lpf_core::waits::Consult;
@@ -82,7 +82,7 @@ struct Phase {
     /// When this member will arrive at it, as far as that is known.
     word: Option<Word>,
     /// When it began, while it goes on.
-    began: Option<Instant>,
+    began: Option<Duration>,
     /// How long after its beginning the phase before had its edge.
     edge_after: Duration,
     /// At member 0: the first call whose agreement is not closed.
@@ -170,7 +170,8 @@ impl<B: Board> Work for Watch<B> {
             (phase.began, phase.edge_after)
         };
         let edge = began.map(|began| {
-            let (elapsed, soon) = (began.elapsed(), edge_after + edge_after / 16);
+            let (elapsed, soon) =
+                (self.board.now().saturating_sub(began), edge_after + edge_after / 16);
             let next = if elapsed < soon { soon - elapsed } else { elapsed / PART };
             next.max(SOONEST)
         });
@@ -261,11 +262,11 @@ impl<'s, L: Lpf> Monitor<'s, L> {
         estimator: impl Fn() -> Box<dyn Estimator>,
     ) -> Result<Self> {
         let registers = Registers { id: c.next_id() };
-        let clock = Clock::new(ctx, c)?;
+        let board = ctx.raw().board();
+        let clock = Clock::new(ctx, c, &board)?;
         c.warm_up(ctx)?;
         let (members, is_first) = (c.members().to_vec(), c.me() == 0);
         let phase = Arc::new(Mutex::new(Phase { next: 1, ..Phase::default() }));
-        let board = ctx.raw().board();
         let mut monitor = Monitor {
             board: board.clone(),
             registers,
@@ -275,7 +276,7 @@ impl<'s, L: Lpf> Monitor<'s, L> {
             clock,
             phase: phase.clone(),
             call: 0,
-            began_ns: clock.now(),
+            began_ns: clock.now(&board),
             edge_ns: None,
             computes: false,
             has_edges: true,
@@ -305,14 +306,14 @@ impl<'s, L: Lpf> Monitor<'s, L> {
     pub fn begin(&mut self) {
         // Calls are counted by all members alike, however often their phases begin.
         self.call += u64::from(!self.computes);
-        self.began_ns = self.clock.now();
+        self.began_ns = self.clock.now(&self.board);
         (self.edge_ns, self.computes) = (None, true);
         self.predicted = [self.totals.estimate(), self.beyond.estimate()];
         let word = self.predicted[0].map(|ns| self.word(ns, self.has_edges));
         {
             let mut phase = self.phase.lock();
             phase.word = word;
-            phase.began = Some(Instant::now());
+            phase.began = Some(self.board.now());
         }
         if let Some(helped) = &self.helped {
             helped.wake();
@@ -326,7 +327,7 @@ impl<'s, L: Lpf> Monitor<'s, L> {
         if !is_part || !self.computes {
             return;
         }
-        let now = self.clock.now();
+        let now = self.clock.now(&self.board);
         let took = now.saturating_sub(self.began_ns) as f64;
         self.edge_ns = Some(now);
         let times = self.predicted[1].unwrap_or(1.0 / fraction).max(1.0);
@@ -361,7 +362,7 @@ impl<'s, L: Lpf> Monitor<'s, L> {
             let mut phase = self.phase.lock();
             (phase.began, phase.edge_after) = (None, Duration::from_nanos(edge_after));
         }
-        let now = self.clock.now();
+        let now = self.clock.now(&self.board);
         let took = now.saturating_sub(self.began_ns) as f64;
         self.totals.add(took);
         self.has_edges = self.edge_ns.is_some();

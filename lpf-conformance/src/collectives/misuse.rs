@@ -6,6 +6,7 @@ use lpf_core::error::counted;
 use super::calls::{Call, What};
 use super::vectors::{Room, SLOTS};
 use super::world;
+use crate::verdict::refuses;
 
 /// Longer than the cells of the case below.
 type Long = [u64; 16];
@@ -147,6 +148,63 @@ case! {
         for salt in 0..What::ALL.len() {
             let (what, at, local) = (What::ALL[salt], [0; 2], [false; 2]);
             Call { what, way: 0, root: 0, len: 4, at, local, salt }.make(ctx, &mut c, &mut room)?;
+        }
+        ctx.sync()?;
+    }
+}
+
+case! {
+    /// Each text, word for word.
+    pub fn misuse_is_told_in_the_same_words both_ways [3] |ctx| {
+        ctx.resize(4, 0)?;
+        let settings = Settings { cell_bytes: 64, ..Settings::new(ctx.nprocs()) };
+        let (small, narrow) = (Settings { cell_bytes: 63, window: 4, ..settings }, Settings { window: 1, ..settings });
+        refuses! { ctx;
+            Collectives::with(ctx, small) =>
+                "collectives need a Settings::cell_bytes of at least 64 and a Settings::window of 2 to 64, not 63 \
+                 and 4 (called at HERE)";
+            Collectives::with(ctx, narrow) =>
+                "collectives need a Settings::cell_bytes of at least 64 and a Settings::window of 2 to 64, not 64 \
+                 and 1 (called at HERE)";
+        }
+        let mut c = Collectives::with(ctx, settings)?;
+        let (x, mut y) = (ctx.local::<u32>(6)?, ctx.local::<u32>(6)?);
+        let mut long = ctx.local::<Long>(1)?;
+        ctx.sync()?;
+        let mut fresh = ctx.area::<u32>(6)?;
+        let (me, mut own) = (c.me(), [2; 3]);
+        own[me] = 3;
+        #[allow(clippy::reversed_empty_ranges, reason = "that is what is refused")]
+        let backwards = 2..1;
+        refuses! { ctx;
+            c.broadcast(ctx, 3, &mut y) =>
+                "member 3 was named as the root of a group of 3, whose last is 2 (called at HERE)";
+            c.broadcast(ctx, 0, (&mut y, 1..7)) =>
+                "elements 1..7 were asked for of an area of 6 (called at HERE)";
+            c.broadcast(ctx, 0, (&mut y, backwards)) =>
+                "elements 2..1 were asked for of an area of 6, which end before they begin (called at HERE)";
+            c.broadcast(ctx, 0, &mut fresh) =>
+                "slot global 1 was registered in this superstep; it can be used after the next sync (called at HERE)";
+            c.allreduce(ctx, &Sum, (&x, 1..), &mut y) =>
+                "a vector of length 6 where this call needs exactly 5 (called at HERE)";
+            c.alltoall(ctx, (&x, 1..), (&mut y, 1..)) =>
+                "5 elements cannot be divided evenly among 3 members; use the form with counts (called at HERE)";
+            c.allgather_v(ctx, (&x, ..2), &[2, 2], &mut y) =>
+                "2 counts for a group of 3, which takes one for each member (called at HERE)";
+            c.allgather_v(ctx, (&x, ..2), &[usize::MAX; 3], &mut y) =>
+                "the counts add up to more elements than there is memory for (called at HERE)";
+            c.alltoall_v(ctx, &x, &[2; 3], &mut y, &own) => &format!(
+                "the counts of member {me} differ for its own block: it sends 2 and receives 3 (called at HERE)"
+            );
+            c.allreduce_in_place(ctx, &Longest, &mut long) =>
+                "elements of 128 bytes do not fit the collectives' cells of 64; see Settings::cell_bytes (called at \
+                 HERE)";
+        }
+        if let Some(mut part) = c.split(ctx, (me > 0).then_some(0))? {
+            part.preferences_mut().mode = Some(Mode::Full);
+            refuses! { ctx;
+                part.broadcast(ctx, 0, &mut y) => "full supersteps need all processes as members (called at HERE)";
+            }
         }
         ctx.sync()?;
     }

@@ -12,7 +12,7 @@ use lpf_core::wait::{Patience, Step};
 use lpf_core::waits::Status;
 use lpf_core::{Error, Pid, Result, Travel, settings};
 
-use crate::section::{Shared, State};
+use crate::section::{self, Shared, State};
 
 /// The owner of a ring, its inbox, and its number there.
 pub(crate) type RingName = (Pid, usize, usize);
@@ -244,7 +244,7 @@ impl Medium for Links<'_> {
     }
 
     fn now(&self) -> Duration {
-        self.shared.began.elapsed()
+        section::now()
     }
 
     // ANCHOR: medium

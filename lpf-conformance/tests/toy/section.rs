@@ -1,7 +1,7 @@
 //! What the processes of a section share: its barrier, its failure, its start.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -50,7 +50,6 @@ pub(crate) struct Shared {
     pub(crate) checks: Vec<SharedChecks>,
     pub(crate) mode: Mode,
     pub(crate) maker: Maker,
-    pub(crate) began: Instant,
 }
 // ANCHOR_END: state
 
@@ -65,11 +64,10 @@ impl Shared {
         Arc::new(Shared {
             state: Mutex::new(state),
             change: Condvar::new(),
-            board: Registers::new(processes),
+            board: Registers::new(processes, now),
             checks: (0..processes).map(|_| SharedChecks::default()).collect(),
             mode,
             maker: Maker::this(),
-            began: Instant::now(),
         })
     }
 
@@ -136,6 +134,12 @@ impl State {
     }
 }
 // ANCHOR_END: barrier
+
+/// The clock.
+pub(crate) fn now() -> Duration {
+    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    BEGAN.elapsed()
+}
 
 // ANCHOR: sections
 /// Process `pid` of a section. From now on the others count on it.

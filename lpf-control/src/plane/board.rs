@@ -1,8 +1,10 @@
 //! The board: every process has all latest records, so only `agree` asks anybody.
 
+use std::time::Duration;
+
 use lpf_core::board::{Board, Record, Topic};
 use lpf_core::{Cause, Error, Pid, Result};
-use lpf_messages::{Control, SectionId};
+use lpf_messages::{Control, SectionId, now};
 
 use super::ControlPlane;
 use super::member::Section;
@@ -55,6 +57,10 @@ impl ControlBoard {
 impl Board for ControlBoard {
     fn max_record(&self) -> usize {
         longest_record(self.processes)
+    }
+
+    fn now(&self) -> Duration {
+        now()
     }
 
     fn write(&self, topic: Topic, record: &[u8]) -> Result<()> {

@@ -9,8 +9,13 @@
 
 use std::time::{Duration, Instant};
 
-use lpf_core::wait::deadline;
 use lpf_messages::Rank;
+
+/// The instant `within` later; a hundred years later if the clock cannot count that far.
+pub fn deadline(from: Instant, within: Duration) -> Instant {
+    const YEARS: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+    from.checked_add(within).unwrap_or_else(|| from + YEARS)
+}
 
 #[derive(Debug)]
 pub(super) struct Patience {

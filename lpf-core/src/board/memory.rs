@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::{Board, Record, Topic};
 use crate::Pid;
@@ -10,7 +11,8 @@ use crate::error::{Cause, Error, Result};
 /// The registers of a section in memory, which an engine keeps and all handles share.
 #[derive(Clone, Debug)]
 pub struct Registers {
-    processes: usize,
+    processes: Pid,
+    clock: fn() -> Duration,
     state: Arc<Mutex<State>>,
 }
 
@@ -30,9 +32,9 @@ struct Agreement {
 }
 
 impl Registers {
-    /// Empty ones of `processes` processes.
-    pub fn new(processes: Pid) -> Self {
-        Registers { processes, state: Arc::default() }
+    /// Empty ones of `processes` processes, with the engine's clock.
+    pub fn new(processes: Pid, clock: fn() -> Duration) -> Self {
+        Registers { processes, clock, state: Arc::default() }
     }
 
     /// The handle of process `pid`.
@@ -94,6 +96,10 @@ impl Board for MemoryBoard {
 
     fn is_in_one_process(&self) -> bool {
         true
+    }
+
+    fn now(&self) -> Duration {
+        (self.registers.clock)()
     }
 
     fn write(&self, topic: Topic, record: &[u8]) -> Result<()> {

@@ -6,7 +6,6 @@ use crate::arrivals::Call;
 use crate::board::Board;
 use crate::error::{Error, Result};
 use crate::slot::GlobalSlot;
-use crate::traffic::Traffic;
 use crate::waits::Consult;
 
 /// How a process leaves a section.
@@ -107,11 +106,5 @@ pub trait Runtime {
     /// receive that cannot be cancelled). The memory is then leaked.
     fn memory_is_quiet(&self) -> bool {
         true
-    }
-
-    /// Messages that this process has sent in full syncs, rehooks and leaving, since it entered the
-    /// section; `None` if there are no messages, as between threads.
-    fn traffic(&self) -> Option<Traffic> {
-        None
     }
 }

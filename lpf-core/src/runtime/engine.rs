@@ -11,7 +11,6 @@ use crate::board::Board;
 use crate::error::{Error, Result};
 use crate::machine::Machine;
 use crate::process::Maker;
-use crate::traffic::Traffic;
 use crate::{Args, Context, Pid, run_section};
 
 /// The tables of one process, which core keeps and an engine reads and fills.
@@ -112,11 +111,6 @@ pub unsafe trait Engine: Send + Sized {
     /// As [`Runtime::memory_is_quiet`](crate::Runtime::memory_is_quiet).
     fn memory_is_quiet(&self) -> bool {
         true
-    }
-
-    /// As [`Runtime::traffic`](crate::Runtime::traffic).
-    fn traffic(&self) -> Option<Traffic> {
-        None
     }
 
     /// The engine's part of larger capacities.

@@ -20,7 +20,6 @@ use crate::lpf::{Awaited, Leaving, Links, Lpf, Runtime};
 use crate::machine::Machine;
 use crate::request::Way;
 use crate::slot::{GlobalSlot, LocalSlot, Registrant, Slot};
-use crate::traffic::Traffic;
 use crate::waits::Consult;
 use crate::{Args, Pid, run_section};
 
@@ -66,6 +65,11 @@ impl<E: Engine> Process<E> {
         // SAFETY: each field is moved out once: `process` is neither dropped nor used again.
         let (tables, engine, dead) = unsafe { (read(tables), read(engine), read(dead)) };
         Process { tables, engine: contain(engine), dead, is_outside: *is_outside }
+    }
+
+    /// The engine, for what it alone has.
+    pub fn engine(&self) -> &E {
+        &self.engine
     }
 
     /// Both parts, for models of an engine.
@@ -539,9 +543,5 @@ impl<E: Engine> Runtime for Process<E> {
 
     fn memory_is_quiet(&self) -> bool {
         self.engine.memory_is_quiet()
-    }
-
-    fn traffic(&self) -> Option<Traffic> {
-        self.engine.traffic()
     }
 }

@@ -107,7 +107,7 @@ pub fn wait<M: Medium, W: Waiting>(
         {
             return Err(report);
         }
-        match waiter.step() {
+        match waiter.step(|| medium.now()) {
             Step::Sleep(time) => {
                 medium.pause(Step::Sleep(time.min(what.look_every())));
                 long.look(medium, what)?;

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use lpf_core::board::{Board, Record, Topic};
 use lpf_core::waits::{ASK_AFTER, Doing, Status, Suspicion};
@@ -214,6 +215,10 @@ impl MemoryBoard {
 impl Board for MemoryBoard {
     fn max_record(&self) -> usize {
         8 * self.processes + 64
+    }
+
+    fn now(&self) -> Duration {
+        lpf_messages::now()
     }
 
     fn write(&self, topic: Topic, record: &[u8]) -> Result<()> {

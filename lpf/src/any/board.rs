@@ -1,5 +1,7 @@
 //! The board of programs: that of the engine inside.
 
+use std::time::Duration;
+
 use lpf_control::plane::ControlBoard;
 use lpf_core::board::{Board, MemoryBoard, Record, Topic};
 use lpf_core::{Pid, Result};
@@ -29,6 +31,10 @@ impl Board for AnyBoard {
 
     fn is_in_one_process(&self) -> bool {
         on_board!(self, board => board.is_in_one_process())
+    }
+
+    fn now(&self) -> Duration {
+        on_board!(self, board => board.now())
     }
 
     fn write(&self, topic: Topic, record: &[u8]) -> Result<()> {

@@ -1,6 +1,5 @@
 //! Process 0 decides which pattern is timed next, and all follow.
 
-use lpf_core::Traffic;
 use lpf_core::{Area, Context, Local, Lpf, Result};
 
 use super::superstep::{Areas, Pattern, Timing, time_batch};
@@ -26,12 +25,6 @@ impl Batch {
         const LONG_NS: f64 = 5e6;
         Batch { pattern, repetitions: repetitions(ns, BATCH_NS), warm: ns < LONG_NS }
     }
-
-    /// The supersteps that it takes, timed or not.
-    pub(super) fn supersteps(self, timing: Timing) -> u32 {
-        let untimed = if timing == Timing::Fresh { 1 + u32::from(self.warm) } else { 0 };
-        self.repetitions + untimed
-    }
 }
 
 /// A batch and the nanoseconds that a superstep of it took on average.
@@ -47,10 +40,6 @@ pub struct Timed {
 pub trait Leader {
     /// The next batch, or `None` at the end.
     fn next(&mut self, before: Option<Timed>) -> Option<Batch>;
-
-    /// The counts of process 0's messages at the beginning and the end of a batch of `supersteps` supersteps.
-    /// Called only if there are messages.
-    fn count(&mut self, _begin: Traffic, _end: Traffic, _supersteps: u32) {}
 }
 
 /// Times patterns as the leader says. Collective; `leader` is asked at process 0 only, and the
@@ -69,11 +58,7 @@ pub fn conduct<L: Lpf>(
     while let Some(batch) = room.orders.next(ctx, leader, before)? {
         let pattern = &*patterns[batch.pattern];
         let areas = room.fit(ctx, pattern)?;
-        let begin = ctx.raw().traffic();
         let ns = time_batch(ctx, pattern, areas, batch, timing)?;
-        if let (Some(begin), Some(end)) = (begin, ctx.raw().traffic()) {
-            leader.count(begin, end, batch.supersteps(timing));
-        }
         before = Some(Timed { batch, ns });
     }
     Ok(())

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use lpf_core::machine::{Growth, Parameters};
-use lpf_core::{Args, Context, Lpf, Pid, Result};
+use lpf_core::{Args, Pid, Result};
 use serde::{Deserialize, Serialize};
 
 use super::task::{Task, Watch, perform, unwatched};
 use super::{Alone, Measured, Plan, measure};
+use crate::Context;
 
 /// Measures g and l; the task of [`measured_now`].
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +25,7 @@ impl Task for Now {
     type Order = Order;
     type Found = Measured;
 
-    fn run<L: Lpf>(ctx: &mut Context<'_, L>, order: &Order, _watch: &Watch) -> Result<Measured> {
+    fn run(ctx: &mut Context<'_>, order: &Order, _watch: &Watch) -> Result<Measured> {
         measure(ctx, &order.plan, &order.alone, Growth::MessagePassing, &|_| {}, &|| false)
     }
 }
@@ -50,7 +51,7 @@ pub fn measured_now(
 ///
 /// # Errors
 /// *Mitigable* if memory is refused, *fatal* if the section failed.
-pub fn measured_here<L: Lpf>(ctx: &mut Context<'_, L>, time: Duration) -> Result<Parameters> {
+pub fn measured_here(ctx: &mut Context<'_>, time: Duration) -> Result<Parameters> {
     let plan = Plan::new(ctx.nprocs(), Growth::MessagePassing, time, false);
     let alone = if ctx.pid() == 0 { Alone::measure(&plan, &|| false) } else { Alone::default() };
     // Another host has another memory and other caches, and so another plan.

@@ -8,11 +8,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use lpf_core::{Args, Context, Error, Lpf, Result};
+use lpf_core::{Args, Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::share::from_first;
+use crate::Context;
 
 /// Receives the progress of a task: the time since it began, and a function that makes a text.
 pub type Watch = Rc<dyn Fn(Duration, &dyn Fn() -> String)>;
@@ -34,11 +35,7 @@ pub trait Task: Copy + Send + Sync + 'static {
     ///
     /// # Errors
     /// *Mitigable* if memory is refused, *fatal* if the section failed.
-    fn run<L: Lpf>(
-        ctx: &mut Context<'_, L>,
-        order: &Self::Order,
-        watch: &Watch,
-    ) -> Result<Self::Found>;
+    fn run(ctx: &mut Context<'_>, order: &Self::Order, watch: &Watch) -> Result<Self::Found>;
 }
 
 thread_local! {
@@ -49,7 +46,7 @@ thread_local! {
 ///
 /// # Errors
 /// As [`Task::run`], and *misuse* for an order that cannot be read.
-pub fn work<T: Task, L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<T::Found> {
+pub fn work<T: Task>(ctx: &mut Context<'_>, args: Args<'_>) -> Result<T::Found> {
     let order = from_first(ctx, args.input)?;
     let order = serde_json::from_slice(&order).map_err(Error::setting)?;
     // Process 0 of a section is the thread that began it.

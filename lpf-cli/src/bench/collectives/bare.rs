@@ -41,7 +41,7 @@ impl Task for Messages {
     /// Nanoseconds, by length.
     type Found = Vec<Vec<f64>>;
 
-    fn run<L: Lpf>(ctx: &mut Context<'_, L>, order: &Bytes, _: &Watch) -> Result<Self::Found> {
+    fn run(ctx: &mut Context<'_>, order: &Bytes, _: &Watch) -> Result<Self::Found> {
         match order.network {
             Bare::Sockets(idle) => {
                 let network = Sockets::connect(ctx, idle)?;

@@ -46,7 +46,7 @@ impl Task for Ours {
     type Order = Vec<Wanted>;
     type Found = Vec<Found>;
 
-    fn run<L: Lpf>(ctx: &mut Context<'_, L>, order: &Self::Order, _: &Watch) -> Result<Vec<Found>> {
+    fn run(ctx: &mut Context<'_>, order: &Self::Order, _: &Watch) -> Result<Vec<Found>> {
         // Its memory goes with the inner context.
         ctx.rehook(|ctx| in_turn(ctx, order))
     }

@@ -101,7 +101,7 @@ impl Task for Arriving {
     type Order = Vec<Wanted>;
     type Found = Vec<Seen>;
 
-    fn run<L: Lpf>(ctx: &mut Context<'_, L>, order: &Self::Order, _: &Watch) -> Result<Vec<Seen>> {
+    fn run(ctx: &mut Context<'_>, order: &Self::Order, _: &Watch) -> Result<Vec<Seen>> {
         // Its memory goes with the inner context.
         ctx.rehook(|ctx| in_turn(ctx, order))
     }

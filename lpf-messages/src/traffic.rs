@@ -1,6 +1,6 @@
 //! How many messages supersteps take.
 
-use crate::settings::Exchange;
+use lpf_core::settings::Exchange;
 
 /// Messages that a process has passed to the network in full syncs, rehooks and leaving since it entered the section, by
 /// purpose. Messages on links are not counted.
