@@ -21,6 +21,13 @@ for page in docs/src/*.md docs/*.md README.md CONTRIBUTING.md; do
     done
 done
 
+# Every piece of a source file that a page shows is there: mdBook leaves it out otherwise.
+for page in docs/src/*.md; do
+    for piece in $(sed -n 's/^{{#include \(.*:.*\)}}$/\1/p' "$page"); do
+        grep -qs "ANCHOR: ${piece#*:}\$" "docs/src/${piece%:*}" || { echo "$page shows $piece, which is not there"; failed=1; }
+    done
+done
+
 # Every text in the first column of the page on errors is in the strings of the sources. Numbers, n, words in capitals and
 # three dots stand for what differs; of the rest each part of 16 characters or more is looked for. A part may be put
 # together of two strings, of which one has 12 characters or more.

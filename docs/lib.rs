@@ -32,7 +32,7 @@ pages! {
     collectives_inside: "src/collectives-inside.md"
     arrival_schedules: "src/arrival-schedules.md"
     runtime: "src/runtime.md"
-    new_backend: "src/new-backend.md"
+    engine: "src/engine.md"
     backends_to_come: "src/backends-to-come.md"
     dependencies: "src/dependencies.md"
     mutations: "src/mutations.md"

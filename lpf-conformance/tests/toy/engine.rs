@@ -27,8 +27,6 @@ pub(crate) struct Toy {
     /// What all processes announced at the last barrier.
     all: Summary,
     ends: Ends<End>,
-    /// Inboxes that were deregistered since the last full sync.
-    removed: Vec<usize>,
     /// Processors that an exec from here may use.
     free: Pid,
 }
@@ -36,7 +34,7 @@ pub(crate) struct Toy {
 impl Toy {
     pub(crate) fn new(shared: Arc<Shared>, local: &LocalState, free: Pid) -> Self {
         let all = Summary::of(local, Purpose::Sync);
-        Toy { shared, all, ends: Ends::default(), removed: Vec::new(), free }
+        Toy { shared, all, ends: Ends::default(), free }
     }
 
     fn links(&mut self, tables: &Tables) -> Links<'_> {
@@ -139,8 +137,8 @@ unsafe impl Engine for Toy {
     }
 
     fn end_barrier(&mut self, tables: &mut Tables, purpose: Purpose) -> Result<()> {
-        let is_counted = purpose == Purpose::Count;
-        self.shared.lock().check_read(tables, |_| is_counted)
+        let is_end = purpose == Purpose::Count;
+        if is_end { self.shared.lock().check_read(tables, true) } else { Ok(()) }
     }
 
     fn check_superstep(&mut self, tables: &mut Tables) -> Result<()> {
@@ -150,7 +148,6 @@ unsafe impl Engine for Toy {
     fn agreed(&self, _local: &LocalState) -> Summary {
         self.all
     }
-    // ANCHOR_END: sync
 
     fn declare(&mut self, _local: &LocalState, error: Error) -> Error {
         if self.shared.maker.is_here() { self.shared.fail(error) } else { error }
@@ -158,6 +155,7 @@ unsafe impl Engine for Toy {
 
     /// No other process ever writes to what this one has offered.
     fn give_up(&mut self, _tables: &mut Tables) {}
+    // ANCHOR_END: sync
 
     // ANCHOR: sections
     fn exec<R>(
@@ -194,17 +192,11 @@ unsafe impl Engine for Toy {
     }
 
     fn remove_inbox(&mut self, tables: &mut Tables, inbox: InboxSlot) -> Result<()> {
-        tables.links.remove_inbox(&mut tables.local, inbox)?;
-        self.removed.push(inbox.number());
-        Ok(())
+        tables.links.remove_inbox(&mut tables.local, inbox)
     }
 
-    fn apply(&mut self, tables: &mut Tables, _announced: Announced) -> Result<()> {
-        let removed = std::mem::take(&mut self.removed);
-        let (mut state, pid) = (self.shared.lock(), tables.local.pid);
-        state.check_read(tables, |inbox| removed.contains(&inbox))?;
-        state.rings.retain(|name, _| name.0 != pid || !removed.contains(&name.1));
-        Ok(())
+    fn apply(&mut self, tables: &mut Tables, _: Announced) -> Result<()> {
+        self.shared.lock().check_read(tables, false)
     }
 
     fn open(
@@ -230,8 +222,8 @@ unsafe impl Engine for Toy {
     }
 
     fn arrival(&self, link: &OpenLink, nth: u64) -> Arrival {
-        let End { first, taken, .. } = self.ends.of(link);
-        taken[(nth - first) as usize].0
+        let end = self.ends.of(link);
+        end.taken[(nth - end.first) as usize].0
     }
     // ANCHOR_END: inboxes
 

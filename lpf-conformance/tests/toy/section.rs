@@ -94,14 +94,15 @@ impl Shared {
         drop(self.change.wait_while(self.lock(), |state| state.completed < number));
     }
 
-    /// What all announced at a barrier, unless a process gives it up before it is complete: this one does because of `late`.
+    /// What all announced at a barrier that is complete. Else this process gives it up, because of `late`.
     pub(crate) fn agreed(&self, number: u64, late: Option<Error>) -> Result<Summary> {
-        self.change(|state| match (state.agreed, late) {
+        let mut state = self.lock();
+        match (state.agreed, late) {
             (Some(agreed), _) if state.completed == number => Ok(agreed),
-            // Under the lock: from now on no process arrives there.
+            // Under the same lock: from now on no process arrives there.
             (_, Some(late)) => Err(state.failure.get_or_insert(late).clone()),
             _ => unreachable!("a wait without an error has seen it complete"),
-        })
+        }
     }
 
     /// The section fails. The first report stands.

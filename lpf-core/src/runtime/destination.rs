@@ -49,7 +49,7 @@ impl Shown {
         Shown { aimed: aimed.collect(), slots: slots.global_place() }
     }
 
-    /// What it has for process `target`.
+    /// Its requests for process `target`.
     pub fn aimed(&self, target: Pid) -> Aimed {
         self.aimed[target]
     }

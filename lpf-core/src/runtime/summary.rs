@@ -6,8 +6,8 @@ use super::local_state::LocalState;
 use crate::Pid;
 use crate::error::Result;
 
-/// What processes announce at a barrier, together. [Merged](Self::merge), it is the same everywhere, in whatever order and
-/// however often.
+/// What processes announce at a barrier, together. [Merged](Self::merge) in any order, and however often, it is the same
+/// everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// By the number of each purpose, the lowest process that has arrived for it; [`NO_PROCESS`](Self::NO_PROCESS) if there is none.
