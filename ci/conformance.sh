@@ -4,7 +4,7 @@
 # time, and what waits for a process that has no core computes, too.
 #
 # BRIEF=1 leaves out variants: on threads the barriers of a larger machine, level by level, and of processes that share
-# a pinned core; over TCP the second algorithm of the first exchange, and collectives; and the network in memory.
+# a pinned core; over TCP the second algorithm of the first exchange, and collectives; and what runs in memory.
 source "$(dirname "$0")/common.sh"
 programs="$(programs --workspace)"
 
@@ -35,7 +35,6 @@ suites() {
 in_memory() {
     suite "$@" -- $(printf -- '--skip collectives::%s ' long_sums sums_ vectors_longer every_algorithm elements_of)
 }
-beside in_memory lpf-conformance toy
 if [ "${BRIEF:-0}" = 1 ]; then
     beside suite lpf-pthreads conformance
     beside suite lpf-pthreads collectives
@@ -44,5 +43,6 @@ else
     beside suites lpf-pthreads:{conformance,collectives,conformance:LPF_TOPOLOGY=2x2x2,conformance:LPF_PIN=compact}
     beside suites lpf-tcp:{collectives,conformance}
     beside in_memory lpf-messages messages
+    beside in_memory lpf-conformance toy
 fi
 all_well

@@ -43,8 +43,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
 use std::panic::Location;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 /// Writes what was found, if anything was, to standard error.
@@ -72,7 +73,7 @@ pub struct SharedChecks(Arc<Mutex<Checks>>);
 impl SharedChecks {
     /// Access, by one thread at a time.
     pub fn lock(&self) -> MutexGuard<'_, Checks> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

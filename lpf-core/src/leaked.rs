@@ -1,7 +1,8 @@
 //! Leaked memory: it is never freed, because a network may access it at any time.
 
 use std::any::Any;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 struct Leaked {
     _value: Box<dyn Any>,
@@ -14,5 +15,5 @@ unsafe impl Send for Leaked {}
 pub fn leak<T: 'static>(value: T) {
     static LEAKED: Mutex<Vec<Leaked>> = Mutex::new(Vec::new());
     let leaked = Leaked { _value: Box::new(value) };
-    LEAKED.lock().unwrap_or_else(PoisonError::into_inner).push(leaked);
+    LEAKED.lock().push(leaked);
 }

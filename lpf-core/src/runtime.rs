@@ -20,7 +20,7 @@ pub use agreement::{Purpose, Registrations, mismatch};
 pub use at_barrier::ForBarrier;
 pub use carrier::{Carrier, Head, LinkMedium, Stopped};
 pub use destination::{Aimed, Destination, Shown};
-pub use engine::{Announced, Engine, Section, Tables, section};
+pub use engine::{Announced, Engine, Section, Tables, check_processes, section};
 pub use guard::guarded;
 pub use link_calls::LinkCall;
 pub use local_state::{LocalState, Remote, Room, TablesOnly};

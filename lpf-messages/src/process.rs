@@ -19,7 +19,7 @@ use lpf_core::check::SharedChecks;
 use lpf_core::error::{Error, Result};
 use lpf_core::machine::Machine;
 use lpf_core::process::Maker;
-use lpf_core::runtime::links::OpenLink;
+use lpf_core::runtime::links::{OpenLink, Opening};
 use lpf_core::runtime::{
     Announced, Engine, LinkCall, LocalState, Process, Purpose, Room, Section, Tables,
 };
@@ -142,7 +142,6 @@ impl<T: Transport> Messages<T> {
 // moved inside this process is moved while its own thread is inside the call.
 unsafe impl<T: Transport> Engine for Messages<T> {
     type Board = <T::Control as Control>::Board;
-    type Prepared = ();
 
     #[inline]
     fn maker(&self) -> Maker {
@@ -227,9 +226,6 @@ unsafe impl<T: Transport> Engine for Messages<T> {
     }
 
     fn declare(&mut self, _local: &LocalState, error: Error) -> Error {
-        if !self.network.maker().is_here() {
-            return error;
-        }
         self.network.lock().net.control().declare(self.watch.section, error)
     }
 
@@ -254,11 +250,7 @@ unsafe impl<T: Transport> Engine for Messages<T> {
         self.begin_section(local, procs, args, section, own)
     }
 
-    fn prepare_rehook(&mut self, _local: &LocalState) -> Result<()> {
-        Ok(())
-    }
-
-    fn rehook(&mut self, local: &LocalState, (): ()) -> Result<Process<Self>> {
+    fn rehook(&mut self, local: &LocalState) -> Result<Process<Self>> {
         self.enter_inner(local)
     }
 
@@ -276,25 +268,16 @@ unsafe impl<T: Transport> Engine for Messages<T> {
         }
     }
 
-    fn add_inbox(&mut self, tables: &mut Tables, shape: InboxShape) -> Result<InboxSlot> {
-        self.new_inbox(tables, shape)
+    fn add_inbox(&mut self, local: &LocalState, shape: InboxShape) -> Result<()> {
+        self.new_inbox(local, shape)
     }
 
-    fn remove_inbox(&mut self, tables: &mut Tables, inbox: InboxSlot) -> Result<()> {
-        tables.links.remove_inbox(&mut tables.local, inbox)?;
+    fn remove_inbox(&mut self, _local: &LocalState, inbox: InboxSlot) {
         self.rings.remove(inbox, self.quiet);
-        Ok(())
     }
 
-    fn open(
-        &mut self,
-        tables: &mut Tables,
-        inbox: InboxSlot,
-        ring: usize,
-        peer: Pid,
-        peer_ring: usize,
-    ) -> Result<Link> {
-        self.open_link(tables, inbox, ring, peer, peer_ring)
+    fn open(&mut self, tables: &mut Tables, opening: Opening) -> Result<Link> {
+        self.open_link(tables, opening)
     }
 
     fn on_links<C: LinkCall>(&mut self, tables: &mut Tables, call: C) -> Result<C::Output> {

@@ -17,7 +17,7 @@ use super::watch::{Stop, Watch};
 use lpf_core::Pid;
 use lpf_core::args::{Args, Symbol};
 use lpf_core::error::{Cause, Error, Result};
-use lpf_core::runtime::{LocalState, Medium, Process, Section, Waiting};
+use lpf_core::runtime::{LocalState, Medium, Process, Section, Waiting, check_processes};
 use lpf_core::wait::Patience;
 use lpf_core::waits::Status;
 
@@ -246,9 +246,7 @@ pub fn exec<T: Transport, R>(
     section: impl Section<Messages<T>>,
     own: impl FnOnce(Process<Messages<T>>, Args<'_>) -> Result<R>,
 ) -> Result<R> {
-    if procs == 0 {
-        return Err(Error::setting("a section of 0 processes was asked for; the least is 1"));
-    }
+    check_processes(procs)?;
     let others = (procs - 1).min(free.len());
     let (chosen, spare) = free.split_at(others);
     let this = network.with(|net| net.rank());

@@ -45,6 +45,5 @@ pub use barrier::{Gather, Level, Shape};
 pub use config::{Config, exec};
 pub use hook::{Init, Team};
 pub use pin::unpinned;
-pub use section::Prepared;
 pub use threads::{ThreadEngine, Threads};
 pub use topology::{Core, MachineTopology, topology};

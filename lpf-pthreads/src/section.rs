@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use lpf_core::check::SharedChecks;
 use lpf_core::machine::Parameters;
-use lpf_core::runtime::LocalState;
+use lpf_core::runtime::{LocalState, check_processes};
 use lpf_core::settings::Pin;
-use lpf_core::{Args, Cause, Error, Pid, Result};
+use lpf_core::{Args, Pid, Result};
 use parking_lot::Mutex;
 
 use crate::comm::{Comm, Rows};
@@ -44,10 +44,7 @@ pub(crate) fn exec<R>(
     section: impl Fn(Threads, Args<'_>) -> Result<()> + Sync,
     own: impl FnOnce(Threads, Args<'_>) -> Result<R>,
 ) -> Result<R> {
-    if procs == 0 {
-        let text = "a section of 0 processes was asked for; the least is 1";
-        return Err(Error::setting(text));
-    }
+    check_processes(procs)?;
     memory::check_section(procs)?;
     let began = Instant::now();
     let pin = pin::resolve(&environment.pin, procs, nested);
@@ -87,7 +84,7 @@ pub(crate) fn exec<R>(
 
 /// The memory of a rehook, which a process gets before the barrier: after a refusal it does not arrive there.
 #[derive(Debug)]
-pub struct Prepared {
+pub(crate) struct Prepared {
     parity: usize,
     spare: LocalState,
 }
@@ -113,12 +110,12 @@ impl ThreadEngine {
     }
 
     /// This process in the context that process 0 has made.
-    pub(crate) fn enter_inner(&self, local: &LocalState, prepared: Prepared) -> Result<Threads> {
-        let Prepared { parity, spare: mut fresh } = prepared;
-        let inner = self.comm.lock_inner()[parity].clone();
-        let Some(comm) = inner else {
-            return Err(local.misuse(Cause::Protocol("rehook lost its inner context".into())));
-        };
+    pub(crate) fn enter_inner(&mut self, local: &LocalState) -> Result<Threads> {
+        let prepared = self.prepared.take();
+        let Prepared { parity, spare: mut fresh } =
+            *prepared.expect("core has prepared the rehook");
+        let comm = self.comm.lock_inner()[parity].clone();
+        let comm = comm.expect("process 0 made it before the barrier");
         let own = &comm.peers[local.pid];
         own.forget();
         fresh.keep_checks_in(&own.checks);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use lpf_core::arrivals::{Arrival, InboxShape, InboxSlot, Link};
 use lpf_core::board::MemoryBoard;
 use lpf_core::process::Maker;
-use lpf_core::runtime::links::{Ends, OpenLink};
+use lpf_core::runtime::links::{Ends, OpenLink, Opening};
 use lpf_core::runtime::{
     Announced, Carrier, Engine, LinkCall, LocalState, Process, Purpose, Room, Section, Summary,
     Tables, guarded,
@@ -17,6 +17,7 @@ use lpf_core::{Args, Cause, Error, Machine, Pid, Result, SyncAttr};
 
 use crate::changes::Larger;
 use crate::comm::{Comm, Peer, Rows};
+use crate::links::ring::InboxMemory;
 use crate::links::{self, End, Links, Removed};
 use crate::long_wait::OnThread;
 use crate::section::{self, Prepared};
@@ -38,6 +39,8 @@ pub struct ThreadEngine {
     pub(crate) comm: Arc<Comm>,
     pub(crate) ends: Ends<End>,
     pub(crate) removed: Removed,
+    /// For the rehook that is about to begin.
+    pub(crate) prepared: Option<Box<Prepared>>,
     /// Processors that an exec from here may use.
     pub(crate) free: Pid,
 }
@@ -59,6 +62,7 @@ impl ThreadEngine {
             mine: 0,
             ends: Ends::default(),
             removed: Removed::new(),
+            prepared: None,
             free,
             comm,
         }
@@ -99,7 +103,6 @@ impl ThreadEngine {
 // credit that its owner's release gave; and copies go through lpf_core::copy.
 unsafe impl Engine for ThreadEngine {
     type Board = MemoryBoard;
-    type Prepared = Prepared;
 
     #[inline]
     fn maker(&self) -> Maker {
@@ -200,34 +203,29 @@ unsafe impl Engine for ThreadEngine {
         section::exec(&self.comm.environment, procs, self.free, nested, args, section, own)
     }
 
-    fn prepare_rehook(&mut self, local: &LocalState) -> Result<Prepared> {
-        self.prepare_inner(local)
-    }
-
-    fn rehook(&mut self, local: &LocalState, prepared: Prepared) -> Result<Threads> {
-        self.enter_inner(local, prepared)
-    }
-
-    fn add_inbox(&mut self, tables: &mut Tables, shape: InboxShape) -> Result<InboxSlot> {
-        self.new_inbox(tables, shape)
-    }
-
-    fn remove_inbox(&mut self, tables: &mut Tables, inbox: InboxSlot) -> Result<()> {
-        tables.links.remove_inbox(&mut tables.local, inbox)?;
-        let memory = self.peer(&tables.local).remove_inbox(inbox.number());
-        self.removed.extend(memory.map(|memory| (inbox.number(), memory)));
+    fn prepare_rehook(&mut self, local: &LocalState) -> Result<()> {
+        self.prepared = Some(Box::new(self.prepare_inner(local)?));
         Ok(())
     }
 
-    fn open(
-        &mut self,
-        tables: &mut Tables,
-        inbox: InboxSlot,
-        ring: usize,
-        peer: Pid,
-        peer_ring: usize,
-    ) -> Result<Link> {
-        self.open_link(tables, inbox, ring, peer, peer_ring)
+    fn rehook(&mut self, local: &LocalState) -> Result<Threads> {
+        self.enter_inner(local)
+    }
+
+    fn add_inbox(&mut self, local: &LocalState, shape: InboxShape) -> Result<()> {
+        let memory = InboxMemory::new(shape);
+        let memory = memory.map_err(|bytes| local.refused("an inbox", bytes))?;
+        self.peer(local).add_inbox(Arc::new(memory));
+        Ok(())
+    }
+
+    fn remove_inbox(&mut self, local: &LocalState, inbox: InboxSlot) {
+        let memory = self.peer(local).remove_inbox(inbox.number());
+        self.removed.extend(memory.map(|memory| (inbox.number(), memory)));
+    }
+
+    fn open(&mut self, tables: &mut Tables, opening: Opening) -> Result<Link> {
+        self.open_link(tables, opening)
     }
 
     #[inline]

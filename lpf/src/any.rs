@@ -7,7 +7,7 @@ use std::time::Duration;
 use lpf_control::plane::ControlPlane;
 use lpf_core::arrivals::{Arrival, InboxShape, InboxSlot, Link};
 use lpf_core::process::Maker;
-use lpf_core::runtime::links::OpenLink;
+use lpf_core::runtime::links::{OpenLink, Opening};
 use lpf_core::runtime::{
     Announced, Engine, LinkCall, LocalState, Process, Purpose, Room, Section, Summary, Tables,
 };
@@ -94,8 +94,6 @@ macro_rules! inside {
 // its beginning to its end, and all processes of a section have the same kind.
 unsafe impl Engine for AnyEngine {
     type Board = AnyBoard;
-    /// Of threads; messages prepare nothing.
-    type Prepared = Option<<ThreadEngine as Engine>::Prepared>;
 
     #[inline]
     fn maker(&self) -> Maker {
@@ -207,48 +205,28 @@ unsafe impl Engine for AnyEngine {
         ))
     }
 
-    fn prepare_rehook(&mut self, local: &LocalState) -> Result<Self::Prepared> {
-        match self {
-            AnyEngine::Threads(engine) => engine.prepare_rehook(local).map(Some),
-            AnyEngine::Tcp(engine) => engine.prepare_rehook(local).map(|()| None),
-            #[cfg(feature = "mpi")]
-            AnyEngine::Mpi(engine) => engine.prepare_rehook(local).map(|()| None),
-        }
+    fn prepare_rehook(&mut self, local: &LocalState) -> Result<()> {
+        inside!(self, engine => engine.prepare_rehook(local))
     }
 
-    fn rehook(&mut self, local: &LocalState, prepared: Self::Prepared) -> Result<Process<Self>> {
-        match self {
-            AnyEngine::Threads(engine) => {
-                let prepared = prepared.expect("this engine prepared it");
-                Ok(engine.rehook(local, prepared)?.map(AnyEngine::from))
-            }
-            AnyEngine::Tcp(engine) => Ok(engine.rehook(local, ())?.map(AnyEngine::from)),
-            #[cfg(feature = "mpi")]
-            AnyEngine::Mpi(engine) => Ok(engine.rehook(local, ())?.map(AnyEngine::from)),
-        }
+    fn rehook(&mut self, local: &LocalState) -> Result<Process<Self>> {
+        inside!(self, engine => engine.rehook(local).map(|process| process.map(AnyEngine::from)))
     }
 
     fn leave(&mut self, tables: &mut Tables, has_failed: bool) {
         inside!(self, engine => engine.leave(tables, has_failed));
     }
 
-    fn add_inbox(&mut self, tables: &mut Tables, shape: InboxShape) -> Result<InboxSlot> {
-        inside!(self, engine => engine.add_inbox(tables, shape))
+    fn add_inbox(&mut self, local: &LocalState, shape: InboxShape) -> Result<()> {
+        inside!(self, engine => engine.add_inbox(local, shape))
     }
 
-    fn remove_inbox(&mut self, tables: &mut Tables, inbox: InboxSlot) -> Result<()> {
-        inside!(self, engine => engine.remove_inbox(tables, inbox))
+    fn remove_inbox(&mut self, local: &LocalState, inbox: InboxSlot) {
+        inside!(self, engine => engine.remove_inbox(local, inbox));
     }
 
-    fn open(
-        &mut self,
-        tables: &mut Tables,
-        inbox: InboxSlot,
-        ring: usize,
-        peer: Pid,
-        peer_ring: usize,
-    ) -> Result<Link> {
-        inside!(self, engine => engine.open(tables, inbox, ring, peer, peer_ring))
+    fn open(&mut self, tables: &mut Tables, opening: Opening) -> Result<Link> {
+        inside!(self, engine => engine.open(tables, opening))
     }
 
     #[inline]

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lpf_conformance::PROCS;
-use lpf_core::arrivals::{Arrival, InboxShape, InboxSlot, Link};
+use lpf_core::arrivals::{Arrival, InboxShape, Link};
 use lpf_core::board::MemoryBoard;
 use lpf_core::machine::{Growth, Parameters};
 use lpf_core::process::Maker;
-use lpf_core::runtime::links::{Ends, LinkTable, OpenLink};
+use lpf_core::runtime::links::{Ends, OpenLink, Opening};
 use lpf_core::runtime::{
-    Announced, Destination, Engine, ForBarrier, LinkCall, LocalState, Process, Purpose, Section,
-    Shown, Summary, Tables, guarded, wait,
+    Announced, Engine, ForBarrier, LinkCall, LocalState, Process, Purpose, Section, Shown, Summary,
+    Tables, guarded, wait,
 };
 use lpf_core::{Args, Error, Machine, Pid, Result, SyncAttr, settings};
 
@@ -23,24 +23,19 @@ const REQUESTS: u32 = Announced::ENGINE;
 
 /// One process of a section.
 pub(crate) struct Toy {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     /// What all processes announced at the last barrier.
-    all: Summary,
-    ends: Ends<End>,
+    pub(crate) all: Summary,
+    pub(crate) ends: Ends<End>,
     /// Processors that an exec from here may use.
-    free: Pid,
+    pub(crate) free: Pid,
 }
 
 impl Toy {
-    pub(crate) fn new(shared: Arc<Shared>, local: &LocalState, free: Pid) -> Self {
-        let all = Summary::of(local, Purpose::Sync);
-        Toy { shared, all, ends: Ends::default(), free }
-    }
-
     fn links(&mut self, tables: &Tables) -> Links<'_> {
         let Toy { shared, ends, .. } = self;
         let pid = tables.local.pid;
-        Links { shared, ends, pid, is_at_barrier: false, seen: 0, is_long: false }
+        Links { shared, ends, pid, seen: 0, is_long: false }
     }
 
     // ANCHOR: meet
@@ -59,25 +54,10 @@ impl Toy {
         })?;
         let shared = self.shared.clone();
         let missing = || shared.lock().arrived.iter().position(|&at| at < number);
-        let missing = || missing();
         let mut at = ForBarrier { tables, purpose, missing };
-        let mut medium = Links { is_at_barrier: true, ..self.links(tables) };
-        let waited = wait(&mut medium, &mut at, |_, _| shared.lock().is_complete(number));
-        shared.agreed(number, waited.err())
-    }
-
-    /// Phases 2 and 3: everything that is aimed at this process's memory.
-    fn carry_out(&self, local: &mut LocalState) -> Result<()> {
-        let (pid, made) = (local.pid, local.queue.used());
-        let shown: Vec<_> = self.shared.lock().shown.iter().flatten().cloned().collect();
-        let checks = |origin: Pid| self.shared.checks[origin].clone();
-        let mut destination = Destination::new(local, made, &checks);
-        // SAFETY: between the two barriers. All processes have shown their requests and slots before the first one.
-        unsafe {
-            let slots = |of: Pid| shown[of].slots();
-            destination.carry_out(|_, from| shown[from].aimed(pid), slots)?;
-        }
-        destination.check_load()
+        let agreed = |late| shared.lock().agreed(number, late);
+        let waited = wait(&mut self.links(tables), &mut at, |_, _| Ok(agreed(None)?.is_some()));
+        Ok(agreed(waited.err())?.expect("the wait has seen it complete"))
     }
     // ANCHOR_END: meet
 }
@@ -88,7 +68,6 @@ impl Toy {
 // cell is made for one message, and is not written again.
 unsafe impl Engine for Toy {
     type Board = MemoryBoard;
-    type Prepared = ();
 
     // ANCHOR: facts
     fn maker(&self) -> Maker {
@@ -122,7 +101,10 @@ unsafe impl Engine for Toy {
 
     fn complete(&mut self, tables: &mut Tables, _: Announced, found: Result<()>) -> Result<()> {
         let Tables { local, .. } = tables;
-        let found = found.and_then(|()| self.carry_out(local)).err();
+        let shown: Vec<_> = self.shared.lock().shown.iter().flatten().cloned().collect();
+        // SAFETY: between the two barriers. All processes have shown their requests and slots before the first one.
+        let carry_out = |()| unsafe { Shown::carry_out(&shown, local, &self.shared.checks) };
+        let found = found.and_then(carry_out).err();
         // Whatever was found: the others may still copy from this process's memory.
         let number = self.shared.change(|state| {
             state.found = state.found.take().or(found);
@@ -150,7 +132,7 @@ unsafe impl Engine for Toy {
     }
 
     fn declare(&mut self, _local: &LocalState, error: Error) -> Error {
-        if self.shared.maker.is_here() { self.shared.fail(error) } else { error }
+        self.shared.fail(error)
     }
 
     /// No other process ever writes to what this one has offered.
@@ -169,56 +151,35 @@ unsafe impl Engine for Toy {
         section::exec(self.shared.mode, procs, self.free, args, section, own)
     }
 
-    fn prepare_rehook(&mut self, _local: &LocalState) -> Result<()> {
-        Ok(())
-    }
-
-    fn rehook(&mut self, local: &LocalState, (): ()) -> Result<Process<Self>> {
+    fn rehook(&mut self, local: &LocalState) -> Result<Process<Self>> {
         let inner = self.shared.inner();
         section::enter(&inner, local.pid, self.free).map_err(|refused| inner.fail(refused))
     }
     // ANCHOR_END: sections
 
     // ANCHOR: inboxes
-    fn add_inbox(&mut self, tables: &mut Tables, shape: InboxShape) -> Result<InboxSlot> {
-        let Tables { local, links } = tables;
-        LinkTable::check_shape(local, shape)?;
+    fn add_inbox(&mut self, local: &LocalState, shape: InboxShape) -> Result<()> {
         // A cell is made when it is filled. What could never be filled is refused here.
         let cells = shape.rings * shape.window as usize;
         let bytes = cells.saturating_mul(shape.cell_bytes);
         let room = Vec::<u8>::new().try_reserve_exact(bytes);
-        room.map_err(|_| local.refused("an inbox", bytes))?;
-        Ok(links.add_inbox(local, shape))
-    }
-
-    fn remove_inbox(&mut self, tables: &mut Tables, inbox: InboxSlot) -> Result<()> {
-        tables.links.remove_inbox(&mut tables.local, inbox)
+        room.map_err(|_| local.refused("an inbox", bytes))
     }
 
     fn apply(&mut self, tables: &mut Tables, _: Announced) -> Result<()> {
         self.shared.lock().check_read(tables, false)
     }
 
-    fn open(
-        &mut self,
-        tables: &mut Tables,
-        inbox: InboxSlot,
-        ring: usize,
-        peer: Pid,
-        peer_ring: usize,
-    ) -> Result<Link> {
+    fn open(&mut self, tables: &mut Tables, opening: Opening) -> Result<Link> {
         let Tables { local, links } = tables;
-        let shape = links.may_open(local, inbox, ring, peer, peer_ring)?;
+        let (link, open) = links.add(opening, true);
+        let (name, sender) = here(local.pid, open);
+        self.ends.add(open, End::default());
         self.shared.change(|state| {
-            let own = state.ring((local.pid, inbox.number(), ring));
-            if own.opened_for.is_some() {
-                return Err(LinkTable::ring_is_taken(local, inbox, ring));
-            }
-            let (link, open) = links.add(shape, inbox, ring, peer, peer_ring, true);
-            (own.opened_for, own.released) = (Some(here(local.pid, open).1), 0);
-            self.ends.add(open, End::default());
-            Ok(link)
-        })
+            let ring = state.ring(name);
+            (ring.opened_for, ring.released) = (Some(sender), 0);
+        });
+        Ok(link)
     }
 
     fn arrival(&self, link: &OpenLink, nth: u64) -> Arrival {

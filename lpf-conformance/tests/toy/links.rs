@@ -97,8 +97,6 @@ pub(crate) struct Links<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) ends: &'a mut Ends<End>,
     pub(crate) pid: Pid,
-    /// A barrier has its own rule about failures.
-    pub(crate) is_at_barrier: bool,
     /// Changes before the last look, and whether the wait has become long.
     pub(crate) seen: u64,
     pub(crate) is_long: bool,
@@ -111,21 +109,15 @@ impl Carrier for &mut Links<'_> {
         stop
     }
 
-    fn take_ring(&mut self, local: &LocalState, link: &mut OpenLink) -> Result<()> {
+    fn take_ring(&mut self, link: &OpenLink) -> Result<Option<u64>> {
         let (name, me) = there(self.pid, link);
         let mut state = self.shared.lock();
         let ring = state.ring(name);
         if ring.opened_for != Some(me) || ring.sender.is_some() {
-            return Ok(());
-        }
-        let left = ring.messages.len() as u64;
-        if left > 0 {
-            let cause = never_awaited(left, link.inbox, link.peer_ring, self.pid);
-            return Err(Error::fatal(link.peer, local.superstep, cause));
+            return Ok(None);
         }
         ring.sender = Some(me);
-        link.is_granted = true;
-        Ok(())
+        Ok(Some(ring.messages.len() as u64))
     }
 
     fn learn_credit(&mut self, link: &mut OpenLink) {
@@ -253,7 +245,7 @@ impl Medium for Links<'_> {
     }
 
     fn failure(&mut self) -> Option<Error> {
-        if self.is_at_barrier { None } else { self.shared.lock().failure.clone() }
+        self.shared.lock().failure.clone()
     }
 
     fn publish(&mut self, status: Status) {

@@ -9,7 +9,8 @@ use lpf_conformance::Mode;
 use lpf_core::board::Registers;
 use lpf_core::check::SharedChecks;
 use lpf_core::process::Maker;
-use lpf_core::runtime::{LocalState, Process, Shown, Summary};
+use lpf_core::runtime::links::Ends;
+use lpf_core::runtime::{LocalState, Process, Purpose, Shown, Summary, check_processes};
 use lpf_core::waits::Status;
 use lpf_core::{Args, Error, Pid, Result};
 
@@ -88,21 +89,18 @@ impl Shared {
         drop(self.change.wait_timeout_while(self.lock(), time, |state| state.changes == seen));
     }
 
+    /// The section of the rehook that the last barrier entered. The first process to ask makes it.
+    pub(crate) fn inner(&self) -> Arc<Shared> {
+        let State { inner, completed, .. } = &mut *self.lock();
+        if inner.as_ref().is_none_or(|(entered, _)| entered != completed) {
+            *inner = Some((*completed, Shared::new(self.checks.len(), self.mode)));
+        }
+        inner.as_ref().expect("it was made").1.clone()
+    }
     // ANCHOR: barrier
     /// Waits for a barrier at which no process can be missing.
     pub(crate) fn wait_for_all(&self, number: u64) {
         drop(self.change.wait_while(self.lock(), |state| state.completed < number));
-    }
-
-    /// What all announced at a barrier that is complete. Else this process gives it up, because of `late`.
-    pub(crate) fn agreed(&self, number: u64, late: Option<Error>) -> Result<Summary> {
-        let mut state = self.lock();
-        match (state.agreed, late) {
-            (Some(agreed), _) if state.completed == number => Ok(agreed),
-            // Under the same lock: from now on no process arrives there.
-            (_, Some(late)) => Err(state.failure.get_or_insert(late).clone()),
-            _ => unreachable!("a wait without an error has seen it complete"),
-        }
     }
 
     /// The section fails. The first report stands.
@@ -126,12 +124,14 @@ impl State {
         number
     }
 
-    /// Whether a barrier is complete. It never is if it is not when the section fails.
-    pub(crate) fn is_complete(&self, number: u64) -> Result<bool> {
-        match &self.failure {
-            Some(report) if self.completed < number => Err(report.clone()),
-            _ => Ok(self.completed == number),
+    /// What all announced at a barrier that is complete. Else it never is, if the section has failed, or because this
+    /// process gives it up: all decide under the lock.
+    pub(crate) fn agreed(&mut self, number: u64, late: Option<Error>) -> Result<Option<Summary>> {
+        if self.completed == number {
+            return Ok(self.agreed);
         }
+        self.failure = self.failure.take().or(late);
+        self.failure.clone().map_or(Ok(None), Err)
     }
 }
 // ANCHOR_END: barrier
@@ -147,7 +147,8 @@ pub(crate) fn now() -> Duration {
 pub(crate) fn enter(shared: &Arc<Shared>, pid: Pid, free: Pid) -> Result<Process<Toy>> {
     let checks = shared.mode.check.then(|| shared.checks[pid].clone());
     let local = LocalState::new(pid, shared.checks.len(), checks)?;
-    let toy = Toy::new(shared.clone(), &local, free);
+    let (shared, all) = (shared.clone(), Summary::of(&local, Purpose::Sync));
+    let toy = Toy { shared, all, ends: Ends::default(), free };
     Ok(Process::of(local, toy).enter())
 }
 
@@ -160,9 +161,7 @@ pub(crate) fn exec<R>(
     section: impl Fn(Process<Toy>, Args<'_>) -> Result<()> + Copy + Send,
     own: impl FnOnce(Process<Toy>, Args<'_>) -> Result<R>,
 ) -> Result<R> {
-    if procs == 0 {
-        return Err(Error::setting("a section of 0 processes was asked for; the least is 1"));
-    }
+    check_processes(procs)?;
     let procs = procs.min(free);
     let shared = Shared::new(procs, mode);
     let share = |pid| (free / procs + Pid::from(pid < free % procs)).max(1);
@@ -175,18 +174,6 @@ pub(crate) fn exec<R>(
         }
         own(first, args)
     });
-    let failure = shared.lock().failure.clone();
-    failure.map_or(ended, Err)
-}
-
-impl Shared {
-    /// The section of the rehook that the last barrier entered. The first process to ask makes it.
-    pub(crate) fn inner(&self) -> Arc<Shared> {
-        let State { inner, completed, .. } = &mut *self.lock();
-        if inner.as_ref().is_none_or(|(entered, _)| entered != completed) {
-            *inner = Some((*completed, Shared::new(self.checks.len(), self.mode)));
-        }
-        inner.as_ref().expect("it was made").1.clone()
-    }
+    shared.lock().failure.clone().map_or(ended, Err)
 }
 // ANCHOR_END: sections

@@ -1,8 +1,10 @@
 //! The board of a section whose processes are threads of one process of the system.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{Board, Record, Topic};
 use crate::Pid;
@@ -54,7 +56,7 @@ impl Registers {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

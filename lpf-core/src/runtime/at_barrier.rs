@@ -4,6 +4,7 @@ use super::Purpose;
 use super::engine::Tables;
 use super::waiting::{Medium, Waiting, status_at};
 use crate::Pid;
+use crate::error::Error;
 use crate::waits::Status;
 
 /// A wait at a barrier.
@@ -29,5 +30,10 @@ impl<F: Fn() -> Option<Pid>> Waiting for ForBarrier<'_, F> {
 
     fn superstep(&self) -> u64 {
         self.tables.local.superstep
+    }
+
+    /// The engine decides whether a barrier is complete when a process fails.
+    fn is_concerned_by(&self, _report: &Error) -> bool {
+        false
     }
 }

@@ -63,11 +63,11 @@ pub trait Carrier {
         Ok(())
     }
 
-    /// Takes the peer's ring if the peer has granted it; then [`is_granted`](OpenLink::is_granted) is true.
+    /// Takes the peer's ring if the peer has granted it: the messages of the ring's former sender that were not awaited.
     ///
     /// # Errors
-    /// Messages of the former sender were not awaited.
-    fn take_ring(&mut self, local: &LocalState, link: &mut OpenLink) -> Stopped<Self, ()>;
+    /// A grant that is not one.
+    fn take_ring(&mut self, link: &OpenLink) -> Stopped<Self, Option<u64>>;
 
     /// Learns how many messages the peer has released, if that is not heard.
     fn learn_credit(&mut self, link: &mut OpenLink);

@@ -2,6 +2,7 @@
 //! after another. So any overlap has the outcome of a serial order, and no conflict is left to resolve.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::local_state::{LocalState, Remote};
 use crate::Pid;
@@ -49,19 +50,30 @@ impl Shown {
         Shown { aimed: aimed.collect(), slots: slots.global_place() }
     }
 
-    /// Its requests for process `target`.
-    pub fn aimed(&self, target: Pid) -> Aimed {
-        self.aimed[target]
-    }
-
-    /// Its global slots.
+    /// Carries out what is aimed at one process: phases 2 and 3 of an engine whose processes show `all` this to each
+    /// other. `checks` are what checked mode keeps of them.
+    ///
+    /// # Errors
+    /// *Fatal* for a range outside its slot, and more requests than the process has reserved.
     ///
     /// # Safety
     /// Between the two barriers of the full sync for which they are shown.
-    pub unsafe fn slots(&self) -> &[Entry] {
-        let (entries, len) = self.slots;
-        // SAFETY: a table that is not empty lies there, and does not change before the second barrier.
-        if len == 0 { &[] } else { unsafe { std::slice::from_raw_parts(entries, len) } }
+    pub unsafe fn carry_out(
+        all: &[Arc<Shown>],
+        local: &mut LocalState,
+        checks: &[SharedChecks],
+    ) -> Result<()> {
+        let (pid, made) = (local.pid, local.queue.used());
+        let checks = |origin: Pid| checks[origin].clone();
+        let mut destination = Destination::new(local, made, &checks);
+        let slots = |of: Pid| match all[of].slots {
+            (_, 0) => &[],
+            // SAFETY: a table that is not empty lies there, and does not change before the second barrier.
+            (entries, len) => unsafe { std::slice::from_raw_parts(entries, len) },
+        };
+        // SAFETY: the caller's promise. Each process had finished its lists when they were shown.
+        unsafe { destination.carry_out(|_, from| all[from].aimed[pid], slots) }?;
+        destination.check_load()
     }
 }
 

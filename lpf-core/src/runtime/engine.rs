@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::link_calls::LinkCall;
-use super::links::{LinkTable, OpenLink};
+use super::links::{LinkTable, OpenLink, Opening};
 use super::{LocalState, Process, Purpose, Room, Summary, TablesOnly};
 use crate::arrivals::{Arrival, InboxShape, InboxSlot, Link};
 use crate::attr::SyncAttr;
@@ -41,6 +41,17 @@ where
     F: for<'n> Fn(&mut Context<'n, Process<E>>, Args<'_>) -> Result<R> + Copy + Send + Sync,
 {
     move |process, args| run_section(process, |ctx| f(ctx, args).map(drop))
+}
+
+/// Whether a section can have this number of processes.
+///
+/// # Errors
+/// *Mitigable* for 0.
+pub fn check_processes(procs: Pid) -> Result<()> {
+    if procs > 0 {
+        return Ok(());
+    }
+    Err(Error::setting("a section of 0 processes was asked for; the least is 1"))
 }
 
 /// The announcements of all processes at a barrier together, one bit for each kind.
@@ -88,8 +99,6 @@ impl Announced {
 pub unsafe trait Engine: Send + Sized {
     /// The registers beside the context.
     type Board: Board;
-    /// The memory of a rehook, which a process gets before its barrier: after a refusal it does not arrive there.
-    type Prepared;
 
     // Facts.
 
@@ -188,7 +197,7 @@ pub unsafe trait Engine: Send + Sized {
     // Failure.
 
     /// Makes it known that this process comes to no further barrier, and why. The first report of a section stands, and
-    /// is returned. In a forked child nothing becomes known.
+    /// is returned. Not called in a forked child.
     fn declare(&mut self, local: &LocalState, error: Error) -> Error;
 
     /// Ends this process's part of a failed section. Called once, and not in a forked child.
@@ -210,47 +219,39 @@ pub unsafe trait Engine: Send + Sized {
         own: impl FnOnce(Process<Self>, Args<'_>) -> Result<R>,
     ) -> Result<R>;
 
-    /// Gets ready for a rehook.
+    /// Gets ready for a rehook: reserves what may be refused, before the barrier.
     ///
     /// # Errors
     /// *Mitigable* if memory is refused.
-    fn prepare_rehook(&mut self, local: &LocalState) -> Result<Self::Prepared>;
+    fn prepare_rehook(&mut self, _local: &LocalState) -> Result<()> {
+        Ok(())
+    }
 
     /// This process of the inner section, after the barrier.
     ///
     /// # Errors
     /// *Fatal* for this section; *mitigable* if the inner one has failed because memory is refused.
-    fn rehook(&mut self, local: &LocalState, prepared: Self::Prepared) -> Result<Process<Self>>;
+    fn rehook(&mut self, local: &LocalState) -> Result<Process<Self>>;
 
     /// This process has left the section; after a failure if `has_failed`. Not called in a forked child.
     fn leave(&mut self, _tables: &mut Tables, _has_failed: bool) {}
 
     // Links.
 
-    /// Memory for an inbox, entered in the table.
+    /// Memory for the next inbox, which core enters in the table.
     ///
     /// # Errors
-    /// As [`Links::register_inbox`](crate::Links::register_inbox).
-    fn add_inbox(&mut self, tables: &mut Tables, shape: InboxShape) -> Result<InboxSlot>;
+    /// *Mitigable* if memory is refused, *misuse* if the network has no room for these rings.
+    fn add_inbox(&mut self, local: &LocalState, shape: InboxShape) -> Result<()>;
 
-    /// Takes an inbox out of the table. Its memory stays until the next full sync is over.
-    ///
-    /// # Errors
-    /// As [`Links::deregister_inbox`](crate::Links::deregister_inbox).
-    fn remove_inbox(&mut self, tables: &mut Tables, inbox: InboxSlot) -> Result<()>;
+    /// An inbox is out of the table. Its memory stays until the next full sync is over.
+    fn remove_inbox(&mut self, _local: &LocalState, _inbox: InboxSlot) {}
 
-    /// As [`Links::open`](crate::Links::open).
+    /// As [`Links::open`](crate::Links::open); core has checked the call.
     ///
     /// # Errors
     /// As there.
-    fn open(
-        &mut self,
-        tables: &mut Tables,
-        inbox: InboxSlot,
-        ring: usize,
-        peer: Pid,
-        peer_ring: usize,
-    ) -> Result<Link>;
+    fn open(&mut self, tables: &mut Tables, opening: Opening) -> Result<Link>;
 
     /// Carries out a call on the links of this process: `call.run` with what waits and carries here.
     ///

@@ -30,6 +30,17 @@ struct Place {
     link: Option<OpenLink>,
 }
 
+/// A link to be opened, as [`Links::open`](crate::Links::open) has it, with the shape of the inbox.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct Opening {
+    pub inbox: InboxSlot,
+    pub shape: InboxShape,
+    pub ring: usize,
+    pub peer: Pid,
+    pub peer_ring: usize,
+}
+
 /// The inboxes and links of one process.
 #[derive(Debug)]
 pub struct LinkTable {
@@ -133,18 +144,18 @@ impl LinkTable {
         self.inboxes.get(inbox).copied().flatten()
     }
 
-    /// The shape of the inbox, if a link can be opened so.
+    /// The link that a call opens, if it can.
     ///
     /// # Errors
     /// *Misuse*, as [`Links::open`](crate::Links::open).
-    pub fn may_open(
+    pub(super) fn may_open(
         &self,
         local: &LocalState,
         inbox: InboxSlot,
         ring: usize,
         peer: Pid,
         peer_ring: usize,
-    ) -> Result<InboxShape> {
+    ) -> Result<Opening> {
         if peer >= local.nprocs {
             return Err(local.no_such_process(peer));
         }
@@ -160,28 +171,16 @@ impl LinkTable {
             let last = shape.rings.saturating_sub(1);
             return Err(local.link_misuse(format!("inbox {number} has rings 0 to {last}")));
         }
-        Ok(shape)
+        if self.iter().any(|link| link.inbox == number && link.ring == ring) {
+            let text = format!("ring {ring} of inbox {number} carries a link already");
+            return Err(local.link_misuse(text));
+        }
+        Ok(Opening { inbox, shape, ring, peer, peer_ring })
     }
 
-    /// The error of a ring that has a link already.
-    #[cold]
-    pub fn ring_is_taken(local: &LocalState, inbox: InboxSlot, ring: usize) -> Error {
-        let number = inbox.number();
-        let text = format!("ring {ring} of inbox {number} carries a link already");
-        local.link_misuse(text)
-    }
-
-    /// Opens the link that [`may_open`](Self::may_open) has let through, with
-    /// [`has_granted`](OpenLink::has_granted) as the engine says.
-    pub fn add(
-        &mut self,
-        shape: InboxShape,
-        inbox: InboxSlot,
-        ring: usize,
-        peer: Pid,
-        peer_ring: usize,
-        has_granted: bool,
-    ) -> (Link, &mut OpenLink) {
+    /// Opens a link, with [`has_granted`](OpenLink::has_granted) as the engine says.
+    pub fn add(&mut self, opening: Opening, has_granted: bool) -> (Link, &mut OpenLink) {
+        let Opening { inbox, shape, ring, peer, peer_ring } = opening;
         let sent = &mut self.known.on_mut(Stream::new(self.pid, peer, inbox, peer_ring)).sent;
         sent.opened += 1;
         let sent_before = *sent;

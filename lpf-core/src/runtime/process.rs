@@ -107,10 +107,13 @@ impl<E: Engine> Process<E> {
             return dead.clone();
         }
         let Process { tables, engine, .. } = self;
-        let report = engine.declare(&tables.local, error);
-        if engine.maker().is_here() {
+        let report = if engine.maker().is_here() {
+            let report = engine.declare(&tables.local, error);
             engine.give_up(tables);
-        }
+            report
+        } else {
+            error
+        };
         self.dead.insert(tables.local.with_place(report)).clone()
     }
 
@@ -199,13 +202,13 @@ impl<E: Engine> Process<E> {
     /// Meets the others and gives this process of the inner section.
     fn enter_rehook(&mut self) -> Result<Self> {
         self.alive()?;
-        let prepared = self.engine.prepare_rehook(&self.tables.local)?;
+        self.engine.prepare_rehook(&self.tables.local)?;
         // No wait in the inner section would report them, and a sender may need them.
         self.on_links(ReportReleases)?;
         self.meet(Purpose::Rehook, SyncAttr::Default)?;
         let Process { tables, engine, .. } = self;
         let entered = engine.end_barrier(tables, Purpose::Rehook);
-        let entered = entered.and_then(|()| engine.rehook(&tables.local, prepared));
+        let entered = entered.and_then(|()| engine.rehook(&tables.local));
         self.ended(entered)
     }
 
@@ -378,17 +381,25 @@ unsafe impl<E: Engine> Lpf for Process<E> {
 impl<E: Engine> Links for Process<E> {
     fn register_inbox(&mut self, shape: InboxShape) -> Result<InboxSlot> {
         self.alive()?;
-        self.engine.add_inbox(&mut self.tables, shape)
+        let Process { tables: Tables { local, links }, engine, .. } = self;
+        LinkTable::check_shape(local, shape)?;
+        engine.add_inbox(local, shape)?;
+        Ok(links.add_inbox(local, shape))
     }
 
     fn deregister_inbox(&mut self, inbox: InboxSlot) -> Result<()> {
         self.alive()?;
-        self.engine.remove_inbox(&mut self.tables, inbox)
+        let Process { tables: Tables { local, links }, engine, .. } = self;
+        links.remove_inbox(local, inbox)?;
+        engine.remove_inbox(local, inbox);
+        Ok(())
     }
 
     fn open(&mut self, inbox: InboxSlot, ring: usize, peer: Pid, peer_ring: usize) -> Result<Link> {
         self.alive()?;
-        let opened = self.engine.open(&mut self.tables, inbox, ring, peer, peer_ring);
+        let Process { tables, engine, .. } = self;
+        let opening = tables.links.may_open(&tables.local, inbox, ring, peer, peer_ring)?;
+        let opened = engine.open(tables, opening);
         let opened = self.ended(opened)?;
         self.on_links(Progress)?;
         Ok(opened)

@@ -4,7 +4,7 @@ use super::LocalState;
 use super::carrier::{Carrier, Head, Stopped};
 use super::links::{LinkTable, OpenLink};
 use crate::Pid;
-use crate::arrivals::{Call, Link, Queued, Travel};
+use crate::arrivals::{Call, Link, Queued, Travel, never_awaited};
 use crate::check::Place;
 use crate::error::{Cause, Error};
 use crate::lpf::Awaited;
@@ -72,8 +72,14 @@ fn send_queued<C: Carrier>(
     call: Call,
     link: &mut OpenLink,
 ) -> Stopped<C, bool> {
-    if !link.is_granted {
-        carrier.take_ring(local, link)?;
+    if !link.is_granted
+        && let Some(left) = carrier.take_ring(link)?
+    {
+        if left > 0 {
+            let cause = never_awaited(left, link.inbox, link.peer_ring, local.pid);
+            return Err(Error::fatal(link.peer, local.superstep, cause).into());
+        }
+        link.is_granted = true;
     }
     let before = link.outgoing.sent;
     while link.is_granted

@@ -45,10 +45,10 @@ impl<T: Transport> Carrier for OnNet<'_, T> {
     }
 
     /// The peer grants it by a message, with the place of the ring if this process can reach it.
-    fn take_ring(&mut self, _local: &LocalState, link: &mut OpenLink) -> Result<(), Stop> {
+    fn take_ring(&mut self, link: &OpenLink) -> Result<Option<u64>, Stop> {
         let Rings { ends, inboxes, members, .. } = &mut *self.rings;
         let end = ends.of_mut(link);
-        let Some(grant) = end.grant else { return Ok(()) };
+        let Some(grant) = end.grant else { return Ok(None) };
         if grant > 0 {
             let inbox = inboxes[link.inbox].as_ref();
             let owner = members[link.peer];
@@ -57,8 +57,7 @@ impl<T: Transport> Carrier for OnNet<'_, T> {
                 return Err(Stop::Fatal(nonsense(link.peer)));
             }
         }
-        link.is_granted = true;
-        Ok(())
+        Ok(Some(0))
     }
 
     /// The owner of a ring within reach writes it there; else it is heard.

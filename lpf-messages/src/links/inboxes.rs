@@ -9,8 +9,8 @@ use super::{Arrived, End, Rings};
 use lpf_core::Pid;
 use lpf_core::arrivals::{InboxShape, InboxSlot, Link};
 use lpf_core::error::Result;
-use lpf_core::runtime::Tables;
-use lpf_core::runtime::links::LinkTable;
+use lpf_core::runtime::links::Opening;
+use lpf_core::runtime::{LocalState, Tables};
 use std::collections::VecDeque;
 
 /// The words before a message: its length, and its stamp.
@@ -129,12 +129,10 @@ impl Inbox {
 impl<T: Transport> Messages<T> {
     pub(in super::super) fn new_inbox(
         &mut self,
-        tables: &mut Tables,
+        local: &LocalState,
         shape: InboxShape,
-    ) -> Result<InboxSlot> {
+    ) -> Result<()> {
         let rings = &mut self.rings;
-        let Tables { local, links: table } = tables;
-        LinkTable::check_shape(local, shape)?;
         let count = rings.count.saturating_add(shape.rings);
         let room = tags::RINGS.min(self.ring_limit);
         if count > room {
@@ -148,28 +146,22 @@ impl<T: Transport> Messages<T> {
         let inbox = made.map_err(|bytes| local.refused("an inbox", bytes))?;
         rings.count = count;
         rings.inboxes.push(Some(inbox));
-        Ok(table.add_inbox(local, shape))
+        Ok(())
     }
 
     pub(in super::super) fn open_link(
         &mut self,
         tables: &mut Tables,
-        inbox: InboxSlot,
-        ring: usize,
-        peer: Pid,
-        peer_ring: usize,
+        opening: Opening,
     ) -> Result<Link> {
         let Messages { network, rings, .. } = self;
         let Tables { local, links: table } = &mut *tables;
-        let shape = table.may_open(local, inbox, ring, peer, peer_ring)?;
-        if table.iter().any(|link| link.inbox == inbox.number() && link.ring == ring) {
-            return Err(LinkTable::ring_is_taken(local, inbox, ring));
-        }
+        let Opening { shape, peer, .. } = opening;
         let window = shape.window as usize;
         let heads = Memory::new(window * HEAD);
         let heads = heads.map_err(|bytes| local.refused("a link", bytes))?;
         let is_near = network.lock().net.reach(rings.members[peer], 0, 0).is_some();
-        let (link, open) = table.add(shape, inbox, ring, peer, peer_ring, false);
+        let (link, open) = table.add(opening, false);
         open.in_flight.reserve(window);
         let end = End {
             grant: None,

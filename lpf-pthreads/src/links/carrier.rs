@@ -1,6 +1,6 @@
 //! The links of a process as the runtime sees them.
 
-use lpf_core::arrivals::{Queued, never_awaited};
+use lpf_core::arrivals::Queued;
 use lpf_core::runtime::links::OpenLink;
 use lpf_core::runtime::{Carrier, Head, LocalState};
 use lpf_core::{Error, Result};
@@ -18,12 +18,8 @@ impl Carrier for Links<'_> {
         stop
     }
 
-    fn take_ring(&mut self, local: &LocalState, link: &mut OpenLink) -> Result<()> {
-        link.is_granted = self.ends.of_mut(link).take_ring().map_err(|left| {
-            let cause = never_awaited(left, link.inbox, link.peer_ring, local.pid);
-            Error::fatal(link.peer, local.superstep, cause)
-        })?;
-        Ok(())
+    fn take_ring(&mut self, link: &OpenLink) -> Result<Option<u64>> {
+        Ok(self.ends.of_mut(link).take_ring())
     }
 
     fn learn_credit(&mut self, link: &mut OpenLink) {

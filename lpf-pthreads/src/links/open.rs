@@ -1,37 +1,19 @@
-//! Inboxes and links: made and given up.
+//! Links: opened and closed.
 
-use std::sync::Arc;
-
-use lpf_core::arrivals::{InboxShape, InboxSlot, Link};
+use lpf_core::arrivals::Link;
 use lpf_core::runtime::Tables;
-use lpf_core::runtime::links::{LinkTable, OpenLink};
+use lpf_core::runtime::links::{OpenLink, Opening};
 use lpf_core::{Pid, Result};
 
-use super::ring::{self, FREE, InboxMemory, process_of};
+use super::ring::{self, FREE, process_of};
 use super::{End, Links};
 use crate::sync::Ordering;
 use crate::threads::ThreadEngine;
 
 impl ThreadEngine {
-    pub(crate) fn new_inbox(&self, tables: &mut Tables, shape: InboxShape) -> Result<InboxSlot> {
+    pub(crate) fn open_link(&mut self, tables: &mut Tables, opening: Opening) -> Result<Link> {
         let Tables { local, links } = tables;
-        LinkTable::check_shape(local, shape)?;
-        let memory = InboxMemory::new(shape);
-        let memory = memory.map_err(|bytes| local.refused("an inbox", bytes))?;
-        self.peer(local).add_inbox(Arc::new(memory));
-        Ok(links.add_inbox(local, shape))
-    }
-
-    pub(crate) fn open_link(
-        &mut self,
-        tables: &mut Tables,
-        inbox: InboxSlot,
-        ring: usize,
-        peer: Pid,
-        peer_ring: usize,
-    ) -> Result<Link> {
-        let Tables { local, links } = tables;
-        let shape = links.may_open(local, inbox, ring, peer, peer_ring)?;
+        let Opening { inbox, ring, peer, peer_ring, .. } = opening;
         let number = inbox.number();
         let find = |who: Pid| self.comm.peers[who].inbox(number);
         let (Some(own), Some(theirs)) = (find(local.pid), find(peer)) else {
@@ -42,11 +24,7 @@ impl ThreadEngine {
             let text = format!("inbox {number} has another shape at process {peer}");
             return Err(local.link_misuse(text));
         }
-        // This process alone grants it, and takes it back.
-        if own.owner(ring).granted.load(Ordering::Relaxed) != FREE {
-            return Err(LinkTable::ring_is_taken(local, inbox, ring));
-        }
-        let (link, open) = links.add(shape, inbox, ring, peer, peer_ring, true);
+        let (link, open) = links.add(opening, true);
         let owner = own.owner(ring);
         // The ring's counts go on where its last link ended; the peer's are read when it grants.
         let first_received = owner.released.load(Ordering::Relaxed);

@@ -8,29 +8,26 @@ use super::ring::{FREE, LANDED, LENT, copy_to_landing, credit, offer};
 use crate::sync::Ordering;
 
 impl End {
-    /// Takes the peer's ring, once the peer has opened it for this link and its former sender has closed: whether it has.
-    /// `Err` is the number of that one's messages that the peer never awaited.
+    /// Takes the peer's ring, once the peer has opened it for this link and its former sender has closed: the number of
+    /// that one's messages that the peer never awaited.
     #[cold]
-    pub(super) fn take_ring(&mut self) -> std::result::Result<bool, u64> {
+    pub(super) fn take_ring(&mut self) -> Option<u64> {
         let (sender, owner) =
             (self.theirs.sender(self.peer_ring), self.theirs.owner(self.peer_ring));
         if owner.granted.load(Ordering::Acquire) != self.name {
-            return Ok(false);
+            return None;
         }
         let claim =
             sender.claim.compare_exchange(FREE, self.name, Ordering::Acquire, Ordering::Relaxed);
-        if claim.is_err() {
-            return Ok(false);
-        }
+        claim.ok()?;
         // Counts go on where the ring's last link ended.
         let sent = sender.sent.load(Ordering::Relaxed);
-        let released = owner.released.load(Ordering::Acquire);
-        if sent != released {
-            return Err(sent - released);
+        let left = sent - owner.released.load(Ordering::Acquire);
+        if left == 0 {
+            sender.served.store(self.name, Ordering::Relaxed);
+            (self.first_sent, self.first_landed) = (sent, sender.landed.load(Ordering::Relaxed));
         }
-        sender.served.store(self.name, Ordering::Relaxed);
-        (self.first_sent, self.first_landed) = (sent, sender.landed.load(Ordering::Relaxed));
-        Ok(true)
+        Some(left)
     }
 
     /// The next message is in its place.

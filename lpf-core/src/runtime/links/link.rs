@@ -51,7 +51,7 @@ pub struct OpenLink {
     pub received_before: ReceiverCounts,
     /// The call whose messages were awaited last.
     pub call: Call,
-    /// Whether the peer's ring is this link's. The engine sets it.
+    /// Whether the peer's ring is this link's.
     pub is_granted: bool,
     /// Whether the peer may know of its ring here, so that nothing is left to do for it. The engine sets it.
     pub has_granted: bool,
