@@ -186,9 +186,9 @@ unsafe impl Engine for Toy {
         let end = self.ends.of(link);
         end.taken[(nth - end.first) as usize].0
     }
-    // ANCHOR_END: inboxes
 
     fn on_links<C: LinkCall>(&mut self, tables: &mut Tables, call: C) -> Result<C::Output> {
         call.run(&mut self.links(tables), tables)
     }
+    // ANCHOR_END: inboxes
 }

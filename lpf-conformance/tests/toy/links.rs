@@ -14,6 +14,7 @@ use lpf_core::{Error, Pid, Result, Travel, settings};
 
 use crate::section::{self, Shared, State};
 
+// ANCHOR: ring
 /// The owner of a ring, its inbox, and its number there.
 pub(crate) type RingName = (Pid, usize, usize);
 
@@ -30,7 +31,6 @@ fn there(pid: Pid, link: &OpenLink) -> (RingName, Sender) {
     ((link.peer, link.inbox, link.peer_ring), (pid, link.sent_before.opened))
 }
 
-// ANCHOR: ring
 /// The end of a channel.
 #[derive(Default)]
 pub(crate) struct Ring {
@@ -58,7 +58,6 @@ struct Message {
 pub(crate) struct Aligned {
     _bytes: [u8; 32],
 }
-// ANCHOR_END: ring
 
 /// What a process has taken of a link, from message `first` on, and its open offers.
 #[derive(Default)]
@@ -91,6 +90,7 @@ impl State {
         Ok(())
     }
 }
+// ANCHOR_END: ring
 
 /// A process that uses its links, or waits.
 pub(crate) struct Links<'a> {
@@ -102,6 +102,7 @@ pub(crate) struct Links<'a> {
     pub(crate) is_long: bool,
 }
 
+// ANCHOR: carrier
 impl Carrier for &mut Links<'_> {
     type Stop = Error;
 
@@ -134,7 +135,6 @@ impl Carrier for &mut Links<'_> {
         ring.offers.front().copied().filter(|_| is_open)
     }
 
-    // ANCHOR: carrier
     unsafe fn send(&mut self, link: &mut OpenLink, message: &Queued) -> Result<bool> {
         let &Queued { address, bytes, travel, stamp, .. } = message;
         let (name, from) = there(self.pid, link);
@@ -193,7 +193,6 @@ impl Carrier for &mut Links<'_> {
         end.taken.push_back((arrival, cell));
         Ok(Some(Head { stamp, is_landing }))
     }
-    // ANCHOR_END: carrier
 
     unsafe fn offer(
         &mut self,
@@ -219,7 +218,9 @@ impl Carrier for &mut Links<'_> {
         Ok(())
     }
 }
+// ANCHOR_END: carrier
 
+// ANCHOR: medium
 impl Medium for Links<'_> {
     const ASKS: bool = true;
 
@@ -239,7 +240,6 @@ impl Medium for Links<'_> {
         section::now()
     }
 
-    // ANCHOR: medium
     fn look_again(&mut self) {
         self.seen = self.shared.lock().changes;
     }
@@ -256,7 +256,6 @@ impl Medium for Links<'_> {
         |of| Some(self.shared.lock().statuses[of].clone())
     }
 
-    // ANCHOR_END: medium
     fn former_senders(&self, link: &OpenLink) -> FormerSenders {
         let ((own, sender), (theirs, me)) = (here(self.pid, link), there(self.pid, link));
         let mut state = self.shared.lock();
@@ -286,3 +285,4 @@ impl LinkMedium for Links<'_> {
         self.is_long
     }
 }
+// ANCHOR_END: medium

@@ -238,7 +238,8 @@ pub unsafe trait Engine: Send + Sized {
 
     // Links.
 
-    /// Memory for the next inbox, which core enters in the table.
+    /// Memory for the next inbox, which core enters in the table. The n-th call makes inbox n, counted from 0; no number is
+    /// used again.
     ///
     /// # Errors
     /// *Mitigable* if memory is refused, *misuse* if the network has no room for these rings.
