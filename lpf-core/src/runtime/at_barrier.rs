@@ -1,7 +1,7 @@
 //! The wait at a barrier, as core's wait sees it.
 
 use super::Purpose;
-use super::engine::Tables;
+use super::tables::Tables;
 use super::waiting::{Medium, Waiting, status_at};
 use crate::Pid;
 use crate::error::Error;

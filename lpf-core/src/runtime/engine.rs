@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::link_calls::LinkCall;
-use super::links::{LinkTable, OpenLink, Opening};
+use super::links::{OpenLink, Opening};
+use super::tables::Tables;
 use super::{LocalState, Process, Purpose, Room, Summary, TablesOnly};
 use crate::arrivals::{Arrival, InboxShape, InboxSlot, Link};
 use crate::attr::SyncAttr;
@@ -12,15 +13,6 @@ use crate::error::{Error, Result};
 use crate::machine::Machine;
 use crate::process::Maker;
 use crate::{Args, Context, Pid, run_section};
-
-/// The tables of one process, which core keeps and an engine reads and fills.
-#[derive(Debug)]
-pub struct Tables {
-    /// Requests, slots, capacities, checked mode.
-    pub local: LocalState,
-    /// Inboxes and links.
-    pub links: LinkTable,
-}
 
 /// What one process of a section runs, from its entry to its leaving.
 ///

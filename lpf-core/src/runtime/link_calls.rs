@@ -1,8 +1,8 @@
 //! The calls on the links of a process that an engine takes part in.
 
 use super::carrier::{Carrier, LinkMedium};
-use super::engine::Tables;
 use super::progress::{have_arrived, look, progress, report_all, send_at_once, send_on};
+use super::tables::Tables;
 use super::waiting::{ForBoard, ForLinks, wait};
 use crate::arrivals::{Link, Travel, not_awaited};
 use crate::error::{Error, Result};

@@ -4,12 +4,13 @@ use std::mem::ManuallyDrop;
 use std::ptr::read;
 use std::time::Duration;
 
-use super::engine::{Announced, Engine, Tables, section};
+use super::engine::{Announced, Engine, section};
 use super::guard::guarded;
 use super::link_calls::{
     Close, ConsultBoard, LinkCall, Offer, Poll, Progress, Put, ReportReleases, WaitFor,
 };
 use super::links::LinkTable;
+use super::tables::Tables;
 use super::{LocalState, Purpose, Summary};
 use crate::arrivals::{Arrival, Call, Expect, InboxShape, InboxSlot, Link, Travel};
 use crate::attr::SyncAttr;

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use super::engine::Tables;
 use super::links::{FormerSenders, LinkTable, OpenLink};
+use super::tables::Tables;
 use super::{LocalState, Purpose};
 use crate::Pid;
 use crate::error::{Cause, Error, Result};
