@@ -185,12 +185,11 @@ impl<'a> Destination<'a> {
     /// *Fatal* for a range outside its slot.
     #[inline]
     pub fn own_range(&self, from: Pid, request: Request) -> Result<Option<*mut u8>> {
-        let Request { slot, offset, bytes, .. } = request;
-        let slots = self.local.slots.global_entries();
-        let place = slots.get(slot).filter(|entry| entry.is_active());
-        match place.and_then(|entry| entry.range(offset, bytes)) {
-            None if bytes > 0 => Err(self.out_of_range(from, self.local.pid, place, request)),
-            range => Ok(range),
+        match find(self.local.slots.global_entries(), request) {
+            (place, None) if request.bytes > 0 => {
+                Err(self.out_of_range(from, self.local.pid, place, request))
+            }
+            (_, range) => Ok(range),
         }
     }
 
@@ -205,8 +204,7 @@ impl<'a> Destination<'a> {
         // until its sync returns. The sources are ranges of active slots of a process that is inside the sync.
         unsafe {
             gets.for_each(|get| {
-                let place = entries.get(get.slot).filter(|entry| entry.is_active());
-                let range = place.and_then(|entry| entry.range(get.offset, get.bytes));
+                let (place, range) = find(entries, get);
                 let Some(range) = range else {
                     return Err(self.out_of_range(self.local.pid, from, place, get));
                 };
@@ -254,4 +252,11 @@ impl<'a> Destination<'a> {
         let latest = checks.lock().pending.latest(is_it);
         error.at_known(latest)
     }
+}
+
+/// The active slot that a request names in a table, and the range in it.
+#[inline]
+fn find(entries: &[Entry], request: Request) -> (Option<&Entry>, Option<*mut u8>) {
+    let place = entries.get(request.slot).filter(|entry| entry.is_active());
+    (place, place.and_then(|entry| entry.range(request.offset, request.bytes)))
 }

@@ -30,14 +30,18 @@ struct Place {
     link: Option<OpenLink>,
 }
 
-/// A link to be opened, as [`Links::open`](crate::Links::open) has it, with the shape of the inbox.
+/// A link to be opened, as [`Links::open`](crate::Links::open) has it.
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
 pub struct Opening {
+    /// The inbox, at both processes.
     pub inbox: InboxSlot,
+    /// Its shape.
     pub shape: InboxShape,
+    /// The ring here.
     pub ring: usize,
+    /// The other process.
     pub peer: Pid,
+    /// The ring there.
     pub peer_ring: usize,
 }
 
@@ -103,7 +107,7 @@ impl LinkTable {
     ///
     /// # Errors
     /// *Misuse* if not.
-    pub fn check_shape(local: &LocalState, shape: InboxShape) -> Result<()> {
+    pub(super) fn check_shape(local: &LocalState, shape: InboxShape) -> Result<()> {
         let InboxShape { rings, window, .. } = shape;
         let text = if window == 0 || window > MAX_WINDOW {
             format!("an inbox's window is 1 to {MAX_WINDOW} cells, not {window}")
@@ -126,7 +130,7 @@ impl LinkTable {
     ///
     /// # Errors
     /// *Misuse* if it is unknown or has open links.
-    pub fn remove_inbox(&mut self, local: &mut LocalState, inbox: InboxSlot) -> Result<()> {
+    pub(super) fn remove_inbox(&mut self, local: &mut LocalState, inbox: InboxSlot) -> Result<()> {
         let number = inbox.number();
         if self.shape(number).is_none() {
             return Err(local.link_misuse(format!("inbox {number} is not registered")));

@@ -47,7 +47,9 @@ impl ThreadEngine {
                 continue;
             }
             let mut share = Share::of(from, nprocs, answers);
+            let mut requests = 0;
             for get in described(line, false).filter(|get| get.to == pid) {
+                requests += 1;
                 let Some(source) = destination.own_range(from, get.request)? else { continue };
                 let mut words = [0u64; PAYLOAD];
                 let bytes = get.request.bytes;
@@ -60,7 +62,7 @@ impl ThreadEngine {
             }
             // Its own it has counted when it made them.
             if from != pid {
-                destination.count(from, gets_from(line, pid));
+                destination.count(from, requests);
             }
         }
         Ok(())
