@@ -32,7 +32,7 @@ mod changes;
 mod lists;
 mod recent;
 
-pub use changes::Changes;
+pub use changes::{Capacities, Changes};
 pub use recent::{Asked, Recent, Refusal};
 
 use lists::Lists;

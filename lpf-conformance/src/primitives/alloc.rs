@@ -52,11 +52,15 @@ case! {
         ctx.write(&mut x)[0] = 10 + me;
         ctx.put(&x, .., (me + 1) % p, &y, 0)?;
         let late = ctx.area::<usize>(1)?;
-        ctx.resize(3, 8)?;
+        ctx.resize(5, 8)?;
         let more = ctx.alloc::<usize, _>(1)?;
         assert_eq!(ctx.read(&y), [0]);
         refused!(ctx.put(&x, .., 0, &late, 0), Misuse, InactiveSlot { .. });
+        let (reserved, libraries) = slots(ctx);
+        assert_eq!((reserved, libraries), (3 + 1, 1));
         ctx.sync()?;
+        let (reserved, libraries) = slots(ctx);
+        assert_eq!((reserved, libraries), (5 + 1, 1));
         assert_eq!(ctx.read(&y), [10 + (me + p - 1) % p]);
         ctx.put(&x, .., (me + 1) % p, &late, 0)?;
         ctx.put(&x, .., (me + 1) % p, &more, 0)?;

@@ -3,6 +3,15 @@
 use super::{Recent, Requests};
 use crate::slot::SlotTable;
 
+/// Slots and requests that the user asked room for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Capacities {
+    /// Slots.
+    pub slots: usize,
+    /// Requests.
+    pub requests: usize,
+}
+
 /// Registrations and resizes that wait for the next full sync, and those of the callers whose libraries work.
 #[derive(Debug, Default)]
 pub struct Changes {
@@ -10,8 +19,12 @@ pub struct Changes {
     pub registered: bool,
     /// A capacity was changed.
     pub resized: bool,
-    /// The two above for each caller whose library works, the latest last.
-    suspended: Vec<(bool, bool)>,
+    /// What the next full sync brings into force.
+    pub wanted: Capacities,
+    /// What the latest one brought into force.
+    in_force: Capacities,
+    /// The first three for each caller whose library works, the latest last.
+    suspended: Vec<(bool, bool, Capacities)>,
 }
 
 impl Changes {
@@ -24,6 +37,15 @@ impl Changes {
     /// A full sync has brought them into force; those of callers wait.
     pub fn clear(&mut self) {
         (self.registered, self.resized) = (false, false);
+        self.in_force = self.wanted;
+    }
+
+    /// The largest of what the next full sync and those of the callers bring into force.
+    pub fn most(&self) -> Capacities {
+        self.suspended.iter().fold(self.wanted, |most, (.., wanted)| Capacities {
+            slots: most.slots.max(wanted.slots),
+            requests: most.requests.max(wanted.requests),
+        })
     }
 
     /// Suspends these changes, the requests and what is registered. Suspensions nest.
@@ -36,10 +58,11 @@ impl Changes {
         slots: &mut SlotTable,
         recent: &mut Recent,
     ) -> Result<(), usize> {
-        self.suspended.try_reserve(1).map_err(|_| size_of::<(bool, bool)>())?;
+        self.suspended.try_reserve(1).map_err(|_| size_of::<(bool, bool, Capacities)>())?;
         queue.suspend()?;
         slots.suspend().inspect_err(|_| queue.restore())?;
-        self.suspended.push((self.registered, self.resized));
+        self.suspended.push((self.registered, self.resized, self.wanted));
+        self.wanted = self.in_force;
         self.clear();
         *recent = Recent::NONE;
         Ok(())
@@ -50,9 +73,13 @@ impl Changes {
     /// # Panics
     /// If nothing is suspended.
     pub fn restore(&mut self, queue: &mut Requests, slots: &mut SlotTable, recent: &mut Recent) {
-        let (registered, resized) = self.suspended.pop().expect("each restore follows a suspend");
+        let (registered, resized, wanted) =
+            self.suspended.pop().expect("each restore follows a suspend");
         self.registered |= registered;
         self.resized |= resized;
+        if resized {
+            self.wanted = wanted;
+        }
         queue.restore();
         slots.restore();
         *recent = Recent::NONE;
