@@ -48,12 +48,23 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
+use crate::Pid;
+
 /// Writes what was found, if anything was, to standard error.
 pub fn report(found: Option<String>) {
     if let Some(found) = found {
         // A report that cannot be written is not a reason to fail.
         let _ = writeln!(std::io::stderr(), "checked mode: {found}");
     }
+}
+
+/// Reports that `process` has lost requests, without checked mode, which could name them.
+#[cold]
+pub fn report_lost(process: Pid) {
+    let _ = writeln!(
+        std::io::stderr(),
+        "lpf: process {process} lost requests, which no sync followed (run with LPF_CHECK=1 to see which)"
+    );
 }
 
 /// What checked mode keeps of one process.

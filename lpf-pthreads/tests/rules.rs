@@ -32,14 +32,14 @@ fn a_get_finds_the_table_of_a_process_that_resized_in_the_same_superstep() {
         .unwrap();
 }
 
-/// A put that no sync follows is lost. Checked mode says so, with its source location: at the end of a section, and
-/// where a library ends.
+/// A put that no sync follows is lost, which the end of a section reports. Checked mode adds the source locations, and
+/// also reports what a library has lost.
 #[test]
-fn checked_mode_reports_requests_that_no_sync_follows() {
+fn requests_that_no_sync_follows_are_reported() {
     const IS_CHILD: &str = "LOSES_REQUESTS";
     const LINES: [u32; 2] = [line!() + 9, line!() + 10];
-    if std::env::var_os(IS_CHILD).is_some() {
-        let config = Config::new().procs(2).check(true);
+    if let Some(mode) = std::env::var_os(IS_CHILD) {
+        let config = Config::new().procs(2).check(mode == "checked");
         let ended = config.exec(2, Args::none(), |ctx, _| {
             ctx.resize(2, 20)?;
             ctx.sync()?;
@@ -53,11 +53,19 @@ fn checked_mode_reports_requests_that_no_sync_follows() {
         });
         return ended.unwrap();
     }
-    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-    let test = "checked_mode_reports_requests_that_no_sync_follows";
-    let child = child.args(["--exact", test, "--nocapture"]).env(IS_CHILD, "1").output().unwrap();
-    let said = String::from_utf8_lossy(&child.stderr);
-    assert!(child.status.success(), "{said}");
+    let reports = |mode| {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let test = "requests_that_no_sync_follows_are_reported";
+        let child = child.args(["--exact", test, "--nocapture"]).env(IS_CHILD, mode);
+        let child = child.output().unwrap();
+        let said = String::from_utf8_lossy(&child.stderr).into_owned();
+        assert!(child.status.success(), "{said}");
+        said
+    };
+    let said = reports("plain");
+    let lost = "lpf: process 1 lost requests, which no sync followed (run with LPF_CHECK=1 to see which)\n";
+    assert!(said.contains(lost) && !said.contains("process 0 lost"), "{said}");
+    let said = reports("checked");
     let [library, section] = LINES.map(|line| format!("at {}:{line}:", file!()));
     let one = "checked mode: process 1 lost 1 request, which no sync followed:\n  put of 16 bytes to process 0 ";
     assert!(said.contains(&format!("{one}{library}")), "{said}");

@@ -4,31 +4,12 @@
 use super::agreement::Registrations;
 use crate::Pid;
 use crate::check::{
-    Checker, Checks, Place, Registration, SharedChecks, Tracked, difference, report,
+    Checker, Checks, Place, Registration, SharedChecks, Tracked, difference, report, report_lost,
 };
 use crate::error::{AtCaller, Cause, Error, Result};
 use crate::lpf::Leaving;
-use crate::request::{Asked, Changes, Recent, Refusal, Requests, Reserved, Way};
+use crate::request::{Asked, Capacities, Changes, Recent, Refusal, Requests, Reserved, Way};
 use crate::slot::{Entry, GlobalSlot, LocalSlot, Registrant, Slot, SlotTable};
-
-/// Capacities asked for: the user's and, on top, the libraries'.
-#[derive(Debug, Default)]
-struct Wanted {
-    user_slots: usize,
-    user_requests: usize,
-    library_slots: usize,
-    library_requests: usize,
-}
-
-impl Wanted {
-    fn slots(&self) -> usize {
-        self.user_slots.saturating_add(self.library_slots)
-    }
-
-    fn requests(&self) -> usize {
-        self.user_requests.saturating_add(self.library_requests)
-    }
-}
 
 /// What a backend needs beside the tables of [`LocalState`] for a larger capacity.
 pub trait Room {
@@ -80,7 +61,8 @@ pub struct LocalState {
     recent: Recent,
     /// Registered memory.
     pub slots: SlotTable,
-    wanted: Wanted,
+    /// What libraries asked for, on top of the user's.
+    libraries: Capacities,
     /// A larger pool, for the next full sync.
     reserved: Option<Reserved>,
     /// Registrations and resizes since the last full sync.
@@ -105,7 +87,7 @@ impl LocalState {
             queue: Requests::new(pid, nprocs)?,
             recent: Recent::NONE,
             slots: SlotTable::new(pid),
-            wanted: Wanted::default(),
+            libraries: Capacities::default(),
             reserved: None,
             changes: Changes::default(),
             inbox_calls: 0,
@@ -367,7 +349,7 @@ impl LocalState {
 
     /// Requests that this process wants room for.
     pub fn wanted_requests(&self) -> usize {
-        self.wanted.requests()
+        self.changes.wanted.requests.saturating_add(self.libraries.requests)
     }
 
     /// As [`Lpf::resize_memory_register`](crate::Lpf::resize_memory_register).
@@ -376,9 +358,9 @@ impl LocalState {
     /// *Mitigable* if memory is refused, without any trace.
     #[track_caller]
     pub fn resize_slots(&mut self, room: &mut impl Room, slots: usize) -> Result<()> {
-        let all = slots.saturating_add(self.wanted.library_slots);
+        let all = slots.saturating_add(self.libraries.slots);
         self.reserve_slots(room, all).at_caller()?;
-        self.wanted.user_slots = slots;
+        self.changes.wanted.slots = slots;
         Ok(())
     }
 
@@ -388,9 +370,9 @@ impl LocalState {
     /// *Mitigable* if memory is refused, without any trace.
     #[track_caller]
     pub fn resize_requests(&mut self, room: &mut impl Room, requests: usize) -> Result<()> {
-        let all = requests.saturating_add(self.wanted.library_requests);
+        let all = requests.saturating_add(self.libraries.requests);
         self.reserve_requests(room, all).at_caller()?;
-        self.wanted.user_requests = requests;
+        self.changes.wanted.requests = requests;
         Ok(())
     }
 
@@ -400,12 +382,13 @@ impl LocalState {
     /// *Mitigable* if memory is refused, without any trace.
     #[track_caller]
     pub fn reserve(&mut self, room: &mut impl Room, slots: usize, requests: usize) -> Result<()> {
-        let all = self.wanted.slots().saturating_add(slots);
+        let (user, libraries) = (self.changes.most(), self.libraries);
+        let all = user.slots.saturating_add(libraries.slots).saturating_add(slots);
         self.reserve_slots(room, all).at_caller()?;
-        let all = self.wanted.requests().saturating_add(requests);
+        let all = user.requests.saturating_add(libraries.requests).saturating_add(requests);
         self.reserve_requests(room, all).at_caller()?;
-        self.wanted.library_slots += slots;
-        self.wanted.library_requests += requests;
+        self.libraries.slots += slots;
+        self.libraries.requests += requests;
         Ok(())
     }
 
@@ -462,13 +445,17 @@ impl LocalState {
         self.check_superstep(all)
     }
 
-    /// In checked mode: reports the requests that are lost at the end of a section, and the slots that it leaves
-    /// registered.
+    /// Reports the requests that are lost at the end of a section; in checked mode each of them, and the slots that the
+    /// section leaves registered.
     pub fn report_leaks(&self) {
-        if let Some(checks) = &self.checks {
-            let checks = checks.lock();
-            report(checks.pending.lost(self.pid));
-            report(checks.registry.leaks(self.pid));
+        match &self.checks {
+            Some(checks) => {
+                let checks = checks.lock();
+                report(checks.pending.lost(self.pid));
+                report(checks.registry.leaks(self.pid));
+            }
+            None if self.queue.used() > 0 => report_lost(self.pid),
+            None => {}
         }
     }
 
@@ -552,10 +539,11 @@ impl LocalState {
         self.slots.activate();
         self.changes.clear();
         if resized {
-            self.slots.set_capacity(self.wanted.slots(), self.wanted.library_slots);
+            let (libraries, larger) = (self.libraries, self.reserved.take());
+            let slots = self.changes.wanted.slots.saturating_add(libraries.slots);
+            self.slots.set_capacity(slots, libraries.slots);
             // What is not in force yet waits for a sync of the caller.
-            let (libraries, larger) = (self.wanted.library_requests, self.reserved.take());
-            self.changes.resized = !self.queue.set_capacity(requests, libraries, larger);
+            self.changes.resized = !self.queue.set_capacity(requests, libraries.requests, larger);
         }
     }
 }
