@@ -159,6 +159,7 @@ macro_rules! primitives {
                 a_record_is_bounded,
                 the_first_record_of_an_agreement_stands_for_all,
                 a_helper_thread_uses_the_board_while_its_process_waits,
+                the_board_of_a_failed_section_is_fatal,
             ]
             endings: [
                 a_rehook_that_ends_badly_is_fatal_for_the_others,
@@ -209,6 +210,7 @@ macro_rules! primitives {
                 a_landing_may_be_offered_early,
                 a_landing_may_be_offered_late,
                 landings_and_cells_keep_the_order_of_their_link,
+                offers_of_different_lengths_are_used_in_order,
                 landings_of_every_size_arrive_exactly,
                 what_is_misused_on_offers_is_found_at_the_call,
                 a_landing_longer_than_its_offer_is_fatal_and_names_both,

@@ -1,9 +1,9 @@
 //! The board: registers beside the context, readable at any time, also by helper threads.
 
 use lpf_core::board::{Board, Topic};
-use lpf_core::{Context, Lpf, Pid, Result};
+use lpf_core::{Context, Error, Lpf, Pid, Result};
 
-use crate::verdict::{refused, room, wait_for};
+use crate::verdict::{assert_fatal_naming, failing_rehook, refused, room, wait_for};
 
 /// Waits until process `from` has written version `version` of `topic`, and gives its bytes.
 pub(super) fn await_version<B: Board>(board: &B, from: Pid, topic: Topic, version: u64) -> Vec<u8> {
@@ -124,5 +124,28 @@ case! {
     /// Handles work in any thread, whatever the context does meanwhile.
     pub fn a_helper_thread_uses_the_board_while_its_process_waits everywhere [2, 4] |ctx| {
         answer_from_a_helper(ctx)?;
+    }
+}
+
+case! {
+    /// The board of a failed section reports the failure, also to a process that makes no sync.
+    pub fn the_board_of_a_failed_section_is_fatal everywhere [2, 3] |ctx| {
+        let last = ctx.nprocs() - 1;
+        let (_, error) = failing_rehook(ctx, |inner| {
+            let board = board(inner);
+            inner.sync()?;
+            if inner.pid() == last {
+                return Err(Error::program("on purpose"));
+            }
+            let error = wait_for("the failure", || board.read(last, Topic(120)).err());
+            assert_fatal_naming(&error, &[last]);
+            refused!(board.write(Topic(120), &[1]), Fatal, Returned { .. });
+            refused!(board.read_all(Topic(120)), Fatal, Returned { .. });
+            refused!(board.agreed(Topic(121)), Fatal, Returned { .. });
+            Ok(())
+        });
+        if ctx.pid() != last {
+            assert_fatal_naming(&error, &[last]);
+        }
     }
 }

@@ -128,6 +128,44 @@ case! {
 }
 
 case! {
+    /// Offers of different lengths are used in the order they are made, whichever of them a message would fit.
+    pub fn offers_of_different_lengths_are_used_in_order both_ways [2] |ctx| {
+        const LENS: [usize; 4] = [3000, 8, 70_000, 1];
+        const ALL: usize = 3000 + 8 + 70_000 + 1;
+        let mesh = Mesh::open(ctx, 2, 0, 4, 8)?;
+        let link = mesh.with(1 - ctx.pid());
+        let (kept, source) = bodies(ctx, 1, ALL)?;
+        let sent = kept.to_vec();
+        let mut area = Buffer::zeroed(ALL);
+        let slot = area.local(ctx)?;
+        for round in 0..10u64 {
+            area.fill(0);
+            let mut start = 0;
+            for len in LENS {
+                // SAFETY: nothing touches the area until the sync that awaits the messages.
+                unsafe { ctx.raw().offer(link, slot, start, len)? };
+                start += len;
+            }
+            // All offers are known before the first message.
+            ctx.sync()?;
+            start = 0;
+            for len in LENS {
+                send_landing(ctx, source, start..start + len, link)?;
+                start += len;
+            }
+            expect(ctx, &[(link, 4)])?;
+            for (nth, len) in (4 * round..).zip(LENS) {
+                let arrival = ctx.raw().arrival(link, nth)?;
+                assert_eq!((arrival.bytes, arrival.offer), (len, nth), "message {nth}");
+            }
+            assert!(area.read(0, ALL) == sent, "other bytes landed");
+            ctx.sync_with(SyncAttr::Flush)?;
+        }
+        ctx.sync()?;
+    }
+}
+
+case! {
     /// Landings from empty to several MiB, also shorter than what is offered.
     pub fn landings_of_every_size_arrive_exactly both_ways [2] |ctx| {
         const MOST: usize = 2 << 20;
