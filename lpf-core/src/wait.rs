@@ -2,7 +2,7 @@
 //!
 //! Measured on two cores: a partner 20 ms late releases a sleeper in 66 us and a yielding waiter
 //! in 2 us. So with a core for each process, a wait yields long before it sleeps. With more processes
-//! than cores a spin costs the partner its time slice, so no process spins.
+//! than cores a spin costs the partner its time slice, so no process spins for long.
 //!
 //! The clock is the engine's. It is a closure that gives the time since a fixed moment, called by few of the looks.
 
@@ -24,15 +24,26 @@ impl Patience {
     /// For more processes than cores.
     pub const OVERSUBSCRIBED: Patience = Patience { spins: 0, yields: 50 };
 
+    /// The same for a wait for messages of all processes. With more processes than cores it spins for about as long as a
+    /// core needs to change processes: what the processes on other cores send arrives meanwhile. A wait for one process
+    /// does not spin then, because that process may need this core.
+    ///
+    /// Measured on two cores, in turns: a full sync of 4 processes of MPI takes 3.0 us with these looks and 7.1 without, one
+    /// of 8 takes 14 and 47 us. Waits for one process took half as long again.
+    pub fn for_all(self) -> Self {
+        Patience { spins: self.spins.max(32), ..self }
+    }
+
     /// The same number of looks, for looks that yield themselves.
     pub fn without_yields(self) -> Self {
         Patience { spins: self.spins + self.yields, yields: 0 }
     }
 
-    /// The same number of looks, for looks that are system calls. A partner that is running answers within a few
-    /// of them. A yield costs little more, and lets another program that shares the core go on.
+    /// The same number of looks, for looks that are system calls, each of which takes as long as many others. A partner
+    /// that is running answers within a few of them. A yield costs little more, and lets another program that shares the
+    /// core go on.
     pub fn yielding(self) -> Self {
-        let spins = self.spins.min(16);
+        let spins = self.spins / 64;
         Patience { spins, yields: self.spins - spins + self.yields }
     }
 

@@ -78,7 +78,8 @@ pub(super) fn enter<T: Transport>(
     let Membership { section, members, pid, context, free, keeps_report } = membership;
     let nprocs = members.len();
     let mut shared = network.lock();
-    let patience = shared.net.patience(Patience::for_processes(host.processes, host.cores));
+    let patience = Patience::for_processes(host.processes, host.cores);
+    let patience = [patience, patience.for_all()].map(|each| shared.net.patience(each));
     let watch = Watch::new(section, members, pid, patience, environment.timeout);
     let way = environment.exchange.unwrap_or(exchange_for(nprocs));
     // First: the others learn of a refusal, too.

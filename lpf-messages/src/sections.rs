@@ -197,7 +197,7 @@ fn agree<T: Transport>(
     let patience = Patience::for_processes(host.processes, host.cores);
     // Of process 0's environment nothing is known yet.
     let limit = environment.timeout;
-    let mut watch = Watch::new(section, members.into(), rank, patience, limit);
+    let mut watch = Watch::new(section, members.into(), rank, [patience; 2], limit);
     if rank == 0 {
         let none = || net.control().declare(section, Error::fatal(0, 0, used_up()));
         let context = contexts.give().ok_or_else(none)?;

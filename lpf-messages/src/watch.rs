@@ -25,7 +25,9 @@ pub(super) struct Watch {
     pub(super) section: SectionId,
     pub(super) members: Box<[Rank]>,
     pub(super) pid: Pid,
-    pub(super) patience: Patience,
+    /// For a wait for one process, and for one for all.
+    patience: Patience,
+    patience_for_all: Patience,
     pub(super) timeout: Option<Duration>,
     /// The control plane's count of failures when it was last asked.
     seen: u64,
@@ -38,7 +40,7 @@ impl Watch {
         section: SectionId,
         members: Box<[Rank]>,
         pid: Pid,
-        patience: Patience,
+        [patience, patience_for_all]: [Patience; 2],
         timeout: Option<Duration>,
     ) -> Self {
         Watch {
@@ -46,6 +48,7 @@ impl Watch {
             members,
             pid,
             patience,
+            patience_for_all,
             timeout,
             seen: u64::MAX,
             supersteps: Arc::default(),
@@ -99,14 +102,39 @@ impl Watch {
         &mut self,
         net: &mut T,
         what: &mut W,
+        done: impl FnMut(&mut W, &mut T) -> std::result::Result<bool, Stop>,
+    ) -> Result<()> {
+        OnNetwork::new(self, net, ()).wait(what, done)
+    }
+
+    /// As [`wait`](Self::wait), for messages of all processes.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub(super) fn wait_for_all<T: Transport, W: Waiting>(
+        &mut self,
+        net: &mut T,
+        what: &mut W,
+        done: impl FnMut(&mut W, &mut T) -> std::result::Result<bool, Stop>,
+    ) -> Result<()> {
+        let patience = self.patience_for_all;
+        OnNetwork { patience, ..OnNetwork::new(self, net, ()) }.wait(what, done)
+    }
+}
+
+impl<T: Transport> OnNetwork<'_, T, ()> {
+    #[inline]
+    fn wait<W: Waiting>(
+        mut self,
+        what: &mut W,
         mut done: impl FnMut(&mut W, &mut T) -> std::result::Result<bool, Stop>,
     ) -> Result<()> {
-        let mut medium = OnNetwork::new(self, net, ());
-        wait(&mut medium, what, |what, OnNetwork { watch, net, .. }| {
+        let waited = wait(&mut self, what, |what, OnNetwork { watch, net, .. }| {
             let superstep = what.superstep();
             done(what, net).map_err(|stop| watch.stopped(net.control(), superstep, stop))
-        })
-        .map_err(|error| net.control().declare(self.section, error))
+        });
+        waited.map_err(|error| self.net.control().declare(self.watch.section, error))
     }
 }
 
@@ -118,12 +146,14 @@ pub(super) struct OnNetwork<'a, T, R> {
     pub(super) watch: &'a mut Watch,
     pub(super) net: &'a mut T,
     pub(super) rings: R,
+    patience: Patience,
     looks: u32,
 }
 
 impl<'a, T, R> OnNetwork<'a, T, R> {
     pub(super) fn new(watch: &'a mut Watch, net: &'a mut T, rings: R) -> Self {
-        OnNetwork { watch, net, rings, looks: 0 }
+        let patience = watch.patience;
+        OnNetwork { watch, net, rings, patience, looks: 0 }
     }
 
     pub(super) fn is_long(&self) -> bool {
@@ -140,7 +170,7 @@ impl<T: Transport, R> Medium for OnNetwork<'_, T, R> {
     }
 
     fn patience(&self) -> Patience {
-        self.watch.patience
+        self.patience
     }
 
     fn limit(&self) -> Option<Duration> {

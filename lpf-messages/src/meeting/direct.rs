@@ -145,7 +145,7 @@ impl Direct {
         self.come[self.pid] = true;
         (self.requests, self.parts) = (0, 0);
         let mut missing = self.come.len() - 1;
-        watch.wait(net, what, |what, net| {
+        watch.wait_for_all(net, what, |what, net| {
             missing -= self.first_parts(net, parity, all)?;
             if missing > 0 {
                 what.missing = self.missing();
