@@ -27,7 +27,7 @@ pub struct View {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not memory that a collective can read",
     label = "expected `&area`, or `(&area, range)` for some of its elements",
-    note = "make an area with `ctx.area(len)?` or `ctx.local(len)?`, and copy elements into it with `ctx.write`",
+    note = "make an area with `ctx.alloc(len)?`, which all processes call (or with `ctx.area(len)?` or `ctx.local(len)?`, which need room from `ctx.resize`), and copy elements into it with `ctx.write`",
     note = "no area is needed for a single element (`allreduce_value`, `scan_value`) nor for a slice (`allreduce_vec`, `exchange`)"
 )]
 pub trait Source<'s>: sealed::Sealed {
@@ -41,7 +41,7 @@ pub trait Source<'s>: sealed::Sealed {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not memory that a collective can write",
     label = "expected `&mut area`, or `(&mut area, range)` for some of its elements",
-    note = "make an area with `ctx.area(len)?` or `ctx.local(len)?`, and copy elements into it with `ctx.write`",
+    note = "make an area with `ctx.alloc(len)?`, which all processes call (or with `ctx.area(len)?` or `ctx.local(len)?`, which need room from `ctx.resize`), and copy elements into it with `ctx.write`",
     note = "no area is needed for a single element (`allreduce_value`, `scan_value`) nor for a slice (`allreduce_vec`, `exchange`)"
 )]
 pub trait Target<'s>: sealed::Sealed {

@@ -76,7 +76,7 @@ pub enum Cause {
     },
     /// More slots than reserved.
     #[error(
-        "no slot is left of the {reserved} reserved ({}); resize for more slots and sync first (an area keeps its slot until it is deregistered, or dropped by all processes and a sync has returned)", reserved_by(*reserved, *libraries)
+        "no slot is left of the {reserved} reserved ({}); make areas with ctx.alloc, which reserves their slots, or call ctx.resize for more slots and sync first (an area keeps its slot until it is deregistered, or dropped by all processes and a sync has returned)", reserved_by(*reserved, *libraries)
     )]
     SlotsUsedUp {
         /// Slots reserved at present.

@@ -18,7 +18,7 @@ mod sealed {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not registered memory",
     label = "expected an area: an `Area` or a `Local`",
-    note = "make an area with `ctx.area(len)?` or `ctx.local(len)?`, and copy elements into it with `ctx.write(&mut area).copy_from_slice(...)`",
+    note = "make an area with `ctx.alloc(len)?`, which all processes call (or with `ctx.area(len)?` or `ctx.local(len)?`, which need room from `ctx.resize`), and copy elements into it with `ctx.write(&mut area).copy_from_slice(...)`",
     note = "if it is a `Result`, put `?` behind the call that made it"
 )]
 pub trait Memory<'s>: sealed::Sealed {
@@ -119,7 +119,7 @@ macro_rules! handle {
         impl<T> fmt::Debug for $name<'_, T> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let (name, element) = (stringify!($name), type_name::<T>());
-                write!(f, "{name}<{element}> of length {}, slot {}", self.len, Slot::from(self.slot))
+                write!(f, "{name}<{element}> of length {}, {}", self.len, Slot::from(self.slot))
             }
         }
 
