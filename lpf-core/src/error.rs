@@ -120,14 +120,14 @@ pub enum Cause {
     },
     /// A slot that is not registered (any more).
     #[error(
-        "slot {slot} is not registered (never was, was deregistered, or all processes have dropped its area)"
+        "{slot} is not registered (never was, was deregistered, or all processes have dropped its area)"
     )]
     UnknownSlot {
         /// The slot's printed form.
         slot: String,
     },
     /// A global slot used before the sync that activates it.
-    #[error("slot {slot} was registered in this superstep; it can be used after the next sync")]
+    #[error("{slot} was registered in this superstep; it can be used after the next sync")]
     InactiveSlot {
         /// The slot's printed form.
         slot: String,
@@ -148,7 +148,7 @@ pub enum Cause {
     },
     /// A remote range outside its slot, found by the destination.
     #[error(
-        "process {origin} named slot {slot} at process {target}: {} its {len} bytes there", outside(*offset, *bytes)
+        "process {origin} named {slot} at process {target}: {} its {len} bytes there", outside(*offset, *bytes)
     )]
     RemoteOutOfRange {
         /// The process that made the request.
@@ -165,13 +165,13 @@ pub enum Cause {
         len: usize,
     },
     /// A slot with requests pending was deregistered.
-    #[error("slot {slot} has requests pending; sync before deregistering it")]
+    #[error("{slot} has requests pending; sync before deregistering it")]
     SlotBusy {
         /// The slot's printed form.
         slot: String,
     },
     /// A slot that an open offer names was deregistered.
-    #[error("slot {slot} is offered for a landing; await its message before deregistering it")]
+    #[error("{slot} is offered for a landing; await its message before deregistering it")]
     SlotOffered {
         /// The slot's printed form.
         slot: String,
@@ -330,7 +330,7 @@ fn outside_here(slot: &str, sizes: [usize; 3], element: usize) -> String {
     let bytes = if sizes[1] == usize::MAX { usize::MAX } else { bytes };
     let has = counted(len as u64, unit);
     let of = if element > 1 { format!(" of {element} bytes") } else { String::new() };
-    format!("{} outside slot {slot}, which has {has}{of}", range(offset, bytes, unit))
+    format!("{} outside {slot}, which has {has}{of}", range(offset, bytes, unit))
 }
 
 /// A range as people write it; the typed layer gives one that ends before it begins the greatest
@@ -674,9 +674,9 @@ mod tests {
             let slot = "local 1".into();
             Cause::OutOfRange { slot, offset, bytes, len: 32, element }.to_string()
         };
-        let elements = "elements 2..5 lie outside slot local 1, which has 4 elements of 8 bytes";
+        let elements = "elements 2..5 lie outside local slot 1, which has 4 elements of 8 bytes";
         assert_eq!(cause(16, 24, 8), elements);
-        assert_eq!(cause(16, 24, 1), "bytes 16..40 lie outside slot local 1, which has 32 bytes");
+        assert_eq!(cause(16, 24, 1), "bytes 16..40 lie outside local slot 1, which has 32 bytes");
         let backwards = "a range from element 3 that ends before it begins lies outside";
         assert!(cause(24, usize::MAX, 8).starts_with(backwards), "{}", cause(24, usize::MAX, 8));
         assert!(cause(0, 8, 0).starts_with("bytes 0..8 lie"), "elements of no bytes");

@@ -115,7 +115,7 @@ impl From<GlobalSlot> for Slot {
 impl std::fmt::Display for Slot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let kind = if self.is_global() { "global" } else { "local" };
-        write!(f, "{kind} {}", self.index())
+        write!(f, "{kind} slot {}", self.index())
     }
 }
 

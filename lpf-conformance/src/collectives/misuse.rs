@@ -184,7 +184,7 @@ case! {
             c.broadcast(ctx, 0, (&mut y, backwards)) =>
                 "elements 2..1 were asked for of an area of 6, which end before they begin (called at HERE)";
             c.broadcast(ctx, 0, &mut fresh) =>
-                "slot global 1 was registered in this superstep; it can be used after the next sync (called at HERE)";
+                "global slot 1 was registered in this superstep; it can be used after the next sync (called at HERE)";
             c.allreduce(ctx, &Sum, (&x, 1..), &mut y) =>
                 "a vector of length 6 where this call needs exactly 5 (called at HERE)";
             c.alltoall(ctx, (&x, 1..), (&mut y, 1..)) =>

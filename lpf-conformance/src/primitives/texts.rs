@@ -20,7 +20,7 @@ case! {
         refuses! { ctx;
             ctx.raw().put(local, 0, 0, slot, 0, 1),
             ctx.raw().get(0, slot, 0, local, 0, 1) =>
-                "slot global 0 was registered in this superstep; it can be used after the next sync \
+                "global slot 0 was registered in this superstep; it can be used after the next sync \
                  (called at HERE)";
             buffer.local(ctx),
             buffer.global(ctx),
@@ -32,11 +32,11 @@ case! {
         ctx.sync()?;
         refuses! { ctx;
             ctx.raw().put(local, 12, 0, slot, 0, 8) =>
-                "bytes 12..20 lie outside slot local 0, which has 16 bytes (called at HERE)";
+                "bytes 12..20 lie outside local slot 0, which has 16 bytes (called at HERE)";
             ctx.raw().get(0, slot, 0, local, 17, 1) =>
-                "bytes 17..18 lie outside slot local 0, which has 16 bytes (called at HERE)";
+                "bytes 17..18 lie outside local slot 0, which has 16 bytes (called at HERE)";
             ctx.raw().put(local, usize::MAX, 0, slot, 0, 2) =>
-                "a range from byte 18446744073709551615 that ends before it begins lies outside slot local 0, \
+                "a range from byte 18446744073709551615 that ends before it begins lies outside local slot 0, \
                  which has 16 bytes (called at HERE)";
             ctx.raw().put(local, 0, 3, slot, 0, 1) =>
                 "process 3 does not exist; the processes are 0 to 2 (called at HERE)";
@@ -45,7 +45,7 @@ case! {
             ctx.raw().put(local, 0, 0, unknown, 0, 1),
             ctx.raw().put(unknown, 0, 0, slot, 0, 1),
             ctx.raw().deregister(unknown) =>
-                "slot global 77 is not registered (never was, was deregistered, or all processes have dropped \
+                "global slot 77 is not registered (never was, was deregistered, or all processes have dropped \
                  its area) (called at HERE)";
         }
         // One to oneself counts twice.
@@ -56,9 +56,9 @@ case! {
                 "no request is left of the 2 reserved (by ctx.resize), the least that any process asked for \
                  (one to oneself counts twice); resize for more requests and sync first (called at HERE)";
             ctx.raw().deregister(local) =>
-                "slot local 0 has requests pending; sync before deregistering it (called at HERE)";
+                "local slot 0 has requests pending; sync before deregistering it (called at HERE)";
             ctx.raw().deregister(slot) =>
-                "slot global 0 has requests pending; sync before deregistering it (called at HERE)";
+                "global slot 0 has requests pending; sync before deregistering it (called at HERE)";
         }
         ctx.sync()?;
         ctx.raw().deregister(local)?;
@@ -68,9 +68,9 @@ case! {
         ctx.sync()?;
         refuses! { ctx;
             ctx.put(&x, 2..5, 0, &y, 0) =>
-                "elements 2..5 lie outside slot local 0, which has 4 elements of 8 bytes (called at HERE)";
+                "elements 2..5 lie outside local slot 0, which has 4 elements of 8 bytes (called at HERE)";
             ctx.get(0, &y, .., &x, 1) =>
-                "elements 1..5 lie outside slot local 0, which has 4 elements of 8 bytes (called at HERE)";
+                "elements 1..5 lie outside local slot 0, which has 4 elements of 8 bytes (called at HERE)";
         }
         ctx.sync()?;
     }
@@ -105,7 +105,7 @@ case! {
                 "a message of 9 bytes does not fit the cells of link 0, which have 8; send it in parts that \
                  do, or as a landing (called at HERE)";
             send(ctx, slot, 12..17, link) =>
-                "bytes 12..17 lie outside slot local 0, which has 16 bytes (called at HERE)";
+                "bytes 12..17 lie outside local slot 0, which has 16 bytes (called at HERE)";
             send(ctx, slot, 0..8, none) => "link 99 is not open (never was, or was closed) (called at HERE)";
             ctx.raw().close(none),
             ctx.raw().release(none, 0),
@@ -122,14 +122,14 @@ case! {
             refuses! { ctx;
                 ctx.raw().offer(none, slot, 0, 8) => "link 99 is not open (never was, or was closed) (called at HERE)";
                 ctx.raw().offer(link, slot, 12, 5) =>
-                    "bytes 12..17 lie outside slot local 0, which has 16 bytes (called at HERE)";
+                    "bytes 12..17 lie outside local slot 0, which has 16 bytes (called at HERE)";
             }
             ctx.raw().offer(link, slot, 0, 4)?;
             ctx.raw().offer(link, slot, 4, 4)?;
             refuses! { ctx;
                 ctx.raw().offer(link, slot, 0, 1) => "more than 2 open offers on link 0 (called at HERE)";
                 ctx.raw().deregister(slot) =>
-                    "slot local 0 is offered for a landing; await its message before deregistering it \
+                    "local slot 0 is offered for a landing; await its message before deregistering it \
                      (called at HERE)";
                 ctx.raw().close(link) =>
                     "link 0 has 0 unreleased messages, 0 puts that have not left and 2 open offers";
@@ -190,7 +190,7 @@ fn fails<L: Lpf>(
 case! {
     /// What ends a section at once, or in the next sync.
     pub fn failures_are_told_in_the_same_words plain [3] |ctx| {
-        let text = "fatal: process 1, superstep 2: process 1 named slot global 0 at process 0: bytes 5..9 lie outside \
+        let text = "fatal: process 1, superstep 2: process 1 named global slot 0 at process 0: bytes 5..9 lie outside \
              its 8 bytes there (run with LPF_CHECK=1 to see where)";
         fails(ctx, text, |inner, _, slot| {
             if inner.pid() == 1 {
@@ -198,7 +198,7 @@ case! {
             }
             Ok(true)
         });
-        let text = "fatal: process 1, superstep 2: process 1 named slot global 0 at process 0: a range from byte \
+        let text = "fatal: process 1, superstep 2: process 1 named global slot 0 at process 0: a range from byte \
              18446744073709551615 that ends before it begins lies outside its 8 bytes there (run with \
              LPF_CHECK=1 to see where)";
         fails(ctx, text, |inner, _, slot| {

@@ -40,7 +40,7 @@ impl Access<'_> {
     }
 }
 
-/// "process 1's put at main.rs:3:5 writes bytes 0..8 of slot global 1"
+/// "process 1's put at main.rs:3:5 writes bytes 0..8 of global slot 1"
 impl fmt::Display for Access<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Tracked { asked, place, .. } = self.request;
@@ -48,7 +48,7 @@ impl fmt::Display for Access<'_> {
         let verb = if self.writes { "writes" } else { "reads" };
         let bytes = self.in_slot(self.start..self.end);
         let (origin, slot) = (self.origin, self.slot);
-        write!(f, "process {origin}'s {name} at {place} {verb} bytes {bytes:?} of slot {slot}")
+        write!(f, "process {origin}'s {name} at {place} {verb} bytes {bytes:?} of {slot}")
     }
 }
 
@@ -136,7 +136,7 @@ impl<'a> Checker<'a> {
         let both = read.start.max(write.start)..read.end.min(write.end);
         let (bytes, slot, owner) = (write.in_slot(both), write.slot, self.owner);
         Cause::Checked(format!(
-            "bytes {bytes:?} of slot {slot} at process {owner} are read and written in one \
+            "bytes {bytes:?} of {slot} at process {owner} are read and written in one \
              superstep: {write}, and {read}"
         ))
     }

@@ -35,7 +35,7 @@ impl Registration {
 impl fmt::Display for Registration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verb = if self.registers { "registers" } else { "deregisters" };
-        write!(f, "{verb} slot {} at {}", self.slot, self.place)
+        write!(f, "{verb} {} at {}", self.slot, self.place)
     }
 }
 
@@ -162,7 +162,7 @@ impl Registry {
             None => format!("its area was dropped, at the end of superstep {superstep}"),
         };
         Some(Cause::Checked(format!(
-            "slot {slot} is used after {how}; it was registered at {} in superstep {}",
+            "{slot} is used after {how}; it was registered at {} in superstep {}",
             was.place, was.superstep
         )))
     }

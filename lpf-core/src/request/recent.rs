@@ -128,7 +128,7 @@ impl Recent {
             return Err(Refusal::Unknown(remote.into()));
         }
         if local.is_outbox() {
-            let text = format!("slot {local} is an outbox, the source of puts on links alone");
+            let text = format!("{local} is an outbox, the source of puts on links alone");
             return Err(Cause::Link(text).into());
         }
         let Some(entry) = slots.local_side(local) else {

@@ -574,7 +574,7 @@ impl Remote {
     #[cold]
     pub fn out_of_range(&self, origin: Pid, entry: Option<&Entry>) -> Cause {
         let &Remote { target, slot, offset, bytes } = self;
-        let (slot, len) = (format!("global {slot}"), entry.map_or(0, Entry::len));
+        let (slot, len) = (format!("global slot {slot}"), entry.map_or(0, Entry::len));
         Cause::RemoteOutOfRange { origin, target, slot, offset, bytes, len }
     }
 }

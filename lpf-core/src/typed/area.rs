@@ -204,6 +204,6 @@ mod tests {
         assert!(releases.reserve_for_areas(1));
         let registration = AreaRegistration::new(Dropped::Global(slot, 0), releases);
         let area = Area::new(slot, registration, std::ptr::null_mut::<u64>(), 4, 1);
-        assert_eq!(format!("{area:?}"), "Area<u64> of length 4, slot global 0");
+        assert_eq!(format!("{area:?}"), "Area<u64> of length 4, global slot 0");
     }
 }

@@ -56,9 +56,9 @@ fn a_put_into_what_another_process_gets_is_named_with_both_places_and_processes(
     ];
     assert_eq!(
         check(&requests).unwrap(),
-        "checked mode: bytes 20..24 of slot global 1 at process 0 are read and written in one \
-         superstep: process 1's put at program.rs:3:9 writes bytes 16..24 of slot global 1, and \
-         process 2's get at program.rs:7:9 reads bytes 20..32 of slot global 1"
+        "checked mode: bytes 20..24 of global slot 1 at process 0 are read and written in one \
+         superstep: process 1's put at program.rs:3:9 writes bytes 16..24 of global slot 1, and \
+         process 2's get at program.rs:7:9 reads bytes 20..32 of global slot 1"
     );
 }
 
@@ -67,7 +67,7 @@ fn a_put_into_the_source_of_an_own_put() {
     let own = request(Way::Put, (1, 0), (1, 2, 0), 8, 1);
     let theirs = request(Way::Put, (2, 0), (0, 1, 7), 1, 2);
     let text = check(&[vec![own], vec![theirs]]).unwrap();
-    assert!(text.contains("bytes 7..8 of slot global 1 at process 0"), "{text}");
+    assert!(text.contains("bytes 7..8 of global slot 1 at process 0"), "{text}");
     assert!(text.contains("process 0's put at program.rs:1:9 reads bytes 0..8"), "{text}");
 }
 
@@ -83,7 +83,7 @@ fn an_own_get_into_what_another_process_gets() {
 #[test]
 fn a_put_to_oneself_onto_its_own_source() {
     let text = check(&[vec![request(Way::Put, (1, 0), (0, 1, 4), 8, 1)]]).unwrap();
-    assert!(text.contains("bytes 4..8 of slot global 1"), "{text}");
+    assert!(text.contains("bytes 4..8 of global slot 1"), "{text}");
 }
 
 #[test]
@@ -92,8 +92,8 @@ fn two_slots_over_the_same_memory_are_named_each_by_itself() {
     let own = request(Way::Put, (1, 996), (1, 9, 0), 8, 1);
     let theirs = request(Way::Put, (9, 0), (0, 2, 0), 8, 2);
     let text = check(&[vec![own], vec![theirs]]).unwrap();
-    assert!(text.contains("bytes 0..4 of slot global 2 at process 0"), "{text}");
-    assert!(text.contains("reads bytes 996..1004 of slot global 1"), "{text}");
+    assert!(text.contains("bytes 0..4 of global slot 2 at process 0"), "{text}");
+    assert!(text.contains("reads bytes 996..1004 of global slot 1"), "{text}");
 }
 
 #[test]

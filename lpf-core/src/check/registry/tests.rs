@@ -75,7 +75,7 @@ fn another_call_is_named_with_both_places() {
     assert_eq!(
         compare(&a, &b).unwrap(),
         "checked mode: collective registration 1 since the last sync differs: process 0 registers \
-         slot global 1 at program.rs:2:5, process 1 deregisters slot global 0 at program.rs:2:5"
+         global slot 1 at program.rs:2:5, process 1 deregisters global slot 0 at program.rs:2:5"
     );
 }
 
@@ -89,7 +89,7 @@ fn an_area_of_another_length_is_named_with_both_places() {
     assert_eq!(
         compare(&a, &b).unwrap(),
         "checked mode: collective registration 2 since the last sync differs: process 0 registers \
-         slot global 1 at program.rs:2:5, process 1 at program.rs:2:5 with another length or type"
+         global slot 1 at program.rs:2:5, process 1 at program.rs:2:5 with another length or type"
     );
 }
 
@@ -102,7 +102,7 @@ fn one_process_of_many_is_named_with_the_first() {
     }
     let (pid, cause) = difference(all.iter().map(|process| process.registry.calls())).unwrap();
     assert_eq!(pid, 3);
-    let named = "process 0 registers slot global 0 at program.rs:1:5, process 3 at program.rs:1:5";
+    let named = "process 0 registers global slot 0 at program.rs:1:5, process 3 at program.rs:1:5";
     assert!(cause.to_string().contains(named), "{cause}");
 }
 
@@ -112,8 +112,8 @@ fn a_call_that_one_process_leaves_out_is_named_on_either_side() {
     a.global(0);
     b.global(0);
     b.global(0);
-    let expected = "process 1 registers slot global 1 at program.rs:2:5, process 0 makes no such \
-                    call (the last it makes registers slot global 0 at program.rs:1:5)";
+    let expected = "process 1 registers global slot 1 at program.rs:2:5, process 0 makes no such \
+                    call (the last it makes registers global slot 0 at program.rs:1:5)";
     let text = compare(&a, &b).unwrap();
     assert!(text.ends_with(expected), "{text}");
     let none = Process::new();
@@ -128,7 +128,7 @@ fn a_deregistered_slot_remembers_where_and_when() {
     process.deregister(first, 5);
     assert_eq!(
         process.registry.explain(first).unwrap().to_string(),
-        "checked mode: slot global 0 is used after it was deregistered, at program.rs:3:5 in \
+        "checked mode: global slot 0 is used after it was deregistered, at program.rs:3:5 in \
          superstep 5; it was registered at program.rs:1:5 in superstep 2"
     );
     assert_eq!(process.registry.explain(local), None);
