@@ -98,7 +98,7 @@ impl Suspicion {
             let reason = if peer.count(want) < want.need {
                 never_comes(own, want, peer)
             } else {
-                never_offered(asker, own, want, peer).or_else(|| closed_again(want, peer))
+                never_offered(asker, own, want, peer).or_else(|| closed_again(own, want, peer))
             };
             if let Some(reason) = reason {
                 let waiter = describe(asker, own, own, want);
@@ -213,6 +213,9 @@ fn never_comes(own: &Status, want: &Want, peer: &Status) -> Option<String> {
         What::Messages => format!("having sent {count}"),
         What::Releases => format!("having released {count}"),
         What::Offers => format!("having offered {count}"),
+        What::Opening if ours.number > 0 => {
+            return Some(format!("{reason} and has not taken part"));
+        }
         What::Opening => format!("having opened the link {count} times"),
         What::Closing => format!("having closed the link {count} times"),
         What::Joining => return Some(format!("{reason} and has not taken part")),
@@ -235,13 +238,16 @@ fn never_offered(asker: Pid, own: &Status, want: &Want, peer: &Status) -> Option
 }
 
 /// Why what waits for a ring never leaves: its receiver was done with the link before.
-fn closed_again(want: &Want, peer: &Status) -> Option<String> {
+fn closed_again(own: &Status, want: &Want, peer: &Status) -> Option<String> {
     let closed = peer.on(want.stream).received.closed;
     (want.what == What::Opening && closed >= want.need).then(|| {
-        format!(
-            "has closed it again and never awaited what process {} sends there",
-            want.stream.from
-        )
+        let from = want.stream.from;
+        match own.call.number {
+            0 => format!("has closed it again and never awaited what process {from} sends there"),
+            _ => format!(
+                "has given up the group, or its links, and has not taken what process {from} sends in the call"
+            ),
+        }
     })
 }
 
@@ -258,7 +264,11 @@ fn describe(pid: Pid, own: &Status, status: &Status, want: &Want) -> String {
             format!("process {awaited} to release message {need} ({have} are released)")
         }
         What::Offers => format!("offer {need} of process {awaited} ({have} have arrived)"),
-        What::Opening => format!("process {awaited} to open its end of their link"),
+        // Links of collectives are opened in the first call that uses them: users know calls, not links.
+        What::Opening if status.call.number == 0 => {
+            format!("process {awaited} to open its end of their link")
+        }
+        What::Opening => format!("process {awaited} to take part in it"),
         What::Joining => format!("process {awaited} to take part in it"),
         What::Answer => format!("an answer of the helper thread of process {awaited}"),
         What::Closing => format!(

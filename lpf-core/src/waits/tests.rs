@@ -111,8 +111,8 @@ fn what_is_sent_on_a_closed_link_never_leaves() {
     peer.counts.insert(to, Counts { received, ..Counts::default() });
     assert_eq!(
         ask(&[waiting(&[opening(3)]), peer.clone()]).unwrap(),
-        "process 1: process 0, in call 7 (broadcast), waits for process 1 to open its end of their link, but \
-         process 1 has closed it again and never awaited what process 0 sends there"
+        "process 1: process 0, in call 7 (broadcast), waits for process 1 to take part in it, but process 1 has \
+         given up the group, or its links, and has not taken what process 0 sends in the call"
     );
     peer.on_mut(to).received.closed = 2;
     assert_eq!(ask_often(&[waiting(&[opening(3)]), peer]), None);
