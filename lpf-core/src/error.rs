@@ -662,7 +662,10 @@ mod tests {
     #[test]
     fn an_error_of_room_names_the_call_that_reserves_it_and_what_libraries_took() {
         let slots = Cause::SlotsUsedUp { reserved: 2, libraries: 0 }.to_string();
-        assert!(slots.contains("the 2 reserved (by ctx.resize); resize "), "{slots}");
+        assert!(
+            slots.contains("the 2 reserved (by ctx.resize); make areas with ctx.alloc, "),
+            "{slots}"
+        );
         let requests = Cause::RequestsUsedUp { reserved: 8, libraries: 6 }.to_string();
         let room = "the 8 reserved (2 by ctx.resize, 6 by ctx.alloc and libraries such as the collectives), the least";
         assert!(requests.contains(room), "{requests}");
@@ -671,7 +674,7 @@ mod tests {
     #[test]
     fn a_range_is_told_in_the_elements_of_its_call() {
         let cause = |offset, bytes, element| {
-            let slot = "local 1".into();
+            let slot = "local slot 1".into();
             Cause::OutOfRange { slot, offset, bytes, len: 32, element }.to_string()
         };
         let elements = "elements 2..5 lie outside local slot 1, which has 4 elements of 8 bytes";

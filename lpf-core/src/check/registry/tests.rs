@@ -160,8 +160,8 @@ fn leaks_are_listed_with_size_and_place() {
     assert_eq!(
         process.registry.leaks(3).unwrap(),
         "process 3 leaves 2 slots registered:\
-         \n  local 0, 24 bytes, registered at program.rs:3:5 in superstep 2\
-         \n  global 0, 16 bytes, registered at program.rs:1:5 in superstep 2"
+         \n  local slot 0, 24 bytes, registered at program.rs:3:5 in superstep 2\
+         \n  global slot 0, 16 bytes, registered at program.rs:1:5 in superstep 2"
     );
     process.deregister(kept, 4);
     process.deregister(_local, 4);
