@@ -235,7 +235,23 @@ impl Outgoing {
     /// Whether the next queued put has a free cell.
     #[inline]
     pub fn may_send(&self, window: u32) -> bool {
-        self.sent < self.made && self.sent - self.released < u64::from(window)
+        // A report of more than was sent wraps to no credit, and is an error when there is none.
+        self.sent < self.made && self.sent.wrapping_sub(self.released) < u64::from(window)
+    }
+
+    /// The peer has released no more than was sent.
+    ///
+    /// # Errors
+    /// *Protocol*: it has reported more.
+    #[inline]
+    pub fn check_released(&self, peer: Pid) -> std::result::Result<(), Cause> {
+        if self.released <= self.sent {
+            return Ok(());
+        }
+        let (released, sent) = (self.released, self.sent);
+        Err(Cause::Protocol(format!(
+            "process {peer} reports {released} messages of a link as released, of which {sent} were sent"
+        )))
     }
 
     /// Whether one more put may be made in this superstep: at most `window` of them.
@@ -546,7 +562,15 @@ mod tests {
     fn a_window_bounds_what_is_under_way_and_what_is_made_in_one_superstep() {
         let mut out = Outgoing { made: 3, sent: 2, released: 0, made_at_sync: 0 };
         assert!(!out.may_send(2));
+        out.released = 3;
+        assert!(!out.may_send(2), "more than was sent");
+        let text = out.check_released(7).expect_err("a wrong report").to_string();
+        assert_eq!(
+            text,
+            "process 7 reports 3 messages of a link as released, of which 2 were sent"
+        );
         out.released = 1;
+        assert_eq!(out.check_released(7), Ok(()));
         assert!(out.may_send(2));
         assert!(!out.may_make(3));
     }

@@ -46,7 +46,7 @@ impl LinkCall for Put {
         let Tables { local, links } = tables;
         let (open, put) = links.put(local, link, src, offset, bytes, travel, lends_parts)?;
         let carrier = &mut medium.carrier();
-        let sent = match send_at_once(carrier, open, &put) {
+        let sent = match send_at_once(carrier, local, open, &put) {
             Ok(false) => {
                 open.queue.push(put);
                 send_on(carrier, local, links, link)

@@ -36,6 +36,7 @@ pub(super) fn send_on<C: Carrier>(
 #[inline]
 pub(super) fn send_at_once<C: Carrier>(
     carrier: &mut C,
+    local: &LocalState,
     link: &mut OpenLink,
     put: &Queued,
 ) -> Stopped<C, bool> {
@@ -44,7 +45,10 @@ pub(super) fn send_at_once<C: Carrier>(
         Travel::Parts(part) => put.bytes <= part,
         Travel::Landing => false,
     };
-    if !(is_message && link.is_granted && link.queue.is_empty() && has_credit(carrier, link)) {
+    if !(is_message && link.is_granted && link.queue.is_empty()) {
+        return Ok(false);
+    }
+    if !has_credit(carrier, local, link)? {
         return Ok(false);
     }
     // SAFETY: there is the ring and credit; the put checked its source and length.
@@ -57,12 +61,18 @@ pub(super) fn send_at_once<C: Carrier>(
 }
 
 #[inline]
-fn has_credit<C: Carrier>(carrier: &mut C, link: &mut OpenLink) -> bool {
+fn has_credit<C: Carrier>(
+    carrier: &mut C,
+    local: &LocalState,
+    link: &mut OpenLink,
+) -> Stopped<C, bool> {
     if link.outgoing.may_send(link.shape.window) {
-        return true;
+        return Ok(true);
     }
     carrier.learn_credit(link);
-    link.outgoing.may_send(link.shape.window)
+    let checked = link.outgoing.check_released(link.peer);
+    checked.map_err(|cause| Error::fatal(link.peer, local.superstep, cause))?;
+    Ok(link.outgoing.may_send(link.shape.window))
 }
 
 /// Lets queued puts leave as ring, credit and offers allow: whether all have left.
@@ -84,7 +94,7 @@ fn send_queued<C: Carrier>(
     let before = link.outgoing.sent;
     while link.is_granted
         && let Some(next) = link.queue.next()
-        && has_credit(carrier, link)
+        && has_credit(carrier, local, link)?
     {
         if next.is_landing() {
             match carrier.offered(link) {
