@@ -118,6 +118,9 @@ impl Expect {
     }
 }
 
+/// The names of a group's calls, by their kinds' numbers.
+pub type CallNames = [&'static str; Call::KIND as usize + 1];
+
 /// The call that a process has entered, for the check of waits, and the stamp that its messages carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Call {
@@ -130,7 +133,7 @@ pub struct Call {
     pub stamp: u32,
     /// The names of the group's calls, by their kinds' numbers.
     #[serde(skip)]
-    pub names: Option<&'static [&'static str; Call::KIND as usize + 1]>,
+    pub names: Option<&'static CallNames>,
     /// The source location of the call. Others get it by [`Status::place`](crate::waits::Status::place).
     #[serde(skip)]
     pub place: Option<&'static Location<'static>>,
@@ -148,6 +151,11 @@ impl Call {
     #[inline]
     pub fn word(&self) -> u64 {
         u64::from(self.number) << 32 | u64::from(self.stamp)
+    }
+
+    /// The call that a message with this word was sent in, as far as the word has it.
+    pub(crate) fn of_word(word: u64) -> Self {
+        Call { number: (word >> 32) as u32, stamp: word as u32, ..Call::default() }
     }
 
     /// The kind's number.
@@ -177,7 +185,7 @@ impl Call {
 
     /// The sentence for process `own`, which is in this call, and `peer`, whose message carries another `word`.
     pub fn differs(&self, own: Pid, peer: Pid, word: u64) -> String {
-        let theirs = Call { number: (word >> 32) as u32, stamp: word as u32, ..*self };
+        let theirs = Call { names: self.names, ..Call::of_word(word) };
         let why = match self.number == theirs.number {
             true if self.kind() == theirs.kind() => {
                 format!("with {}: compare what the two call there", Self::DIFFERENCES)
@@ -326,25 +334,33 @@ pub fn never_awaited(left: u64, inbox: usize, ring: usize, next: Pid) -> Cause {
     ))
 }
 
-/// Why a link cannot be closed: its owner never awaited a message of process `from` that has arrived.
+/// Why a link cannot be closed: its owner never awaited a message of process `from`, sent in `call` if
+/// that is known, that has arrived.
 #[cold]
-pub fn not_awaited(from: Pid) -> Cause {
+pub fn not_awaited(from: Pid, call: Option<Call>) -> Cause {
+    let sent = sent_in(call);
     Cause::Disagreement(format!(
-        "it gives up a link on which a message of process {from} has arrived that it never awaited: the two do not \
-         agree on what they send each other"
+        "it gives up a link on which a message of process {from}{sent} has arrived that it never awaited: the two do \
+         not agree on what they send each other"
     ))
 }
 
 /// Why a section cannot end, or an inbox go: its process never awaited `left` messages, of process `from` if
-/// that is known.
+/// that is known, the first of which was sent in `call` if that is known.
 #[cold]
-pub fn left_unread(left: u64, from: Option<Pid>) -> Cause {
+pub fn left_unread(left: u64, from: Option<Pid>, call: Option<Call>) -> Cause {
     let messages = if left == 1 { "message" } else { "messages" };
     let from = from.map_or(String::new(), |from| format!(" of process {from}"));
+    let sent = sent_in(call);
     Cause::Disagreement(format!(
-        "it never awaited {left} {messages}{from}: the two do not agree on what they send each other (one of them \
-         has left out a call, or called it with another root or length)"
+        "it never awaited {left} {messages}{from}{sent}: the two do not agree on what they send each other (one of \
+         them has left out a call, or called it with another root or length)"
     ))
+}
+
+/// Of which call a message is, as its stamp has it.
+fn sent_in(call: Option<Call>) -> String {
+    call.map_or(String::new(), |call| format!(" (sent in {call})"))
 }
 
 /// The receiver's side of one channel.

@@ -9,6 +9,7 @@
 
 mod bruck;
 mod direct;
+mod unread;
 
 use std::ops::Range;
 

@@ -29,13 +29,13 @@ use super::wire::{Summary, flags};
 use answers::Answers;
 use checked::Told;
 use data::Long;
-use lpf_core::Pid;
 use lpf_core::arrivals::left_unread;
 use lpf_core::attr::SyncAttr;
 use lpf_core::error::{Error, Result};
 use lpf_core::request::List;
 use lpf_core::runtime::{Announced, LocalState, Medium, Purpose, Tables, Waiting, status_at};
 use lpf_core::waits::Status;
+use lpf_core::{Call, Pid};
 
 /// What a superstep works with; all of it reserved beforehand.
 #[derive(Debug)]
@@ -151,8 +151,8 @@ impl InMeeting<'_> {
 
     /// This process has not awaited all that was sent to it.
     #[cold]
-    pub(super) fn left_unread(&self, left: u16, from: Option<Pid>) -> Error {
-        let cause = left_unread(left.into(), from);
+    pub(super) fn left_unread(&self, left: u16, from: Option<Pid>, call: Option<Call>) -> Error {
+        let cause = left_unread(left.into(), from, call);
         Error::fatal(self.local.pid, self.local.superstep, cause)
     }
 }

@@ -298,6 +298,18 @@ case! {
             }
             Ok(false)
         });
+        // The same in a call, which the message names.
+        let text = "fatal: process 0, superstep 2: it never awaited 1 message of process 1 (sent in call 3): the two \
+             do not agree on what they send each other (one of them has left out a call, or called it with another \
+             root or length)";
+        fails(ctx, text, |inner, mesh, slot| {
+            inner.raw().enter(call(3));
+            if inner.pid() == 1 {
+                send(inner, slot, 0..8, mesh.with(0))?;
+            }
+            inner.raw().enter(Call::default());
+            Ok(false)
+        });
         // The same, when its link closes.
         let text = "fatal: process 0, superstep 3: it gives up a link on which a message of process 1 has arrived \
              that it never awaited: the two do not agree on what they send each other";

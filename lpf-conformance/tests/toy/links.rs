@@ -79,12 +79,13 @@ impl State {
     pub(crate) fn check_read(&self, tables: &Tables, is_end: bool) -> Result<()> {
         let LocalState { pid, superstep, .. } = tables.local;
         for (&name, ring) in self.rings.iter().filter(|(name, _)| name.0 == pid) {
-            let Some(&Message { from, .. }) = ring.messages.front() else { continue };
+            let Some(&Message { from, stamp, .. }) = ring.messages.front() else { continue };
             let link = tables.links.iter().find(|link| here(pid, link) == (name, from));
             let awaited = link.map_or(0, |link| link.incoming.awaited - link.incoming.seen);
             let left = (ring.messages.len() as u64).saturating_sub(awaited);
             if left > 0 && (is_end || ring.opened_for.is_none()) {
-                return Err(Error::fatal(pid, superstep, left_unread(left, Some(from.0))));
+                let call = tables.links.call_of(stamp);
+                return Err(Error::fatal(pid, superstep, left_unread(left, Some(from.0), call)));
             }
         }
         Ok(())

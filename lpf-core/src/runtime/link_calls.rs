@@ -93,15 +93,23 @@ impl LinkCall for Close {
         let moved = progress(carrier, local, links);
         moved.map_err(|stop| carrier.error(local, stop))?;
         let open = links.may_close(local, self.0)?;
+        let (peer, mut unread) = (open.peer, None);
         let mut report = || {
             if carrier.has_arrived(open)? {
-                let cause = not_awaited(open.peer);
-                return Err(Error::fatal(local.pid, local.superstep, cause).into());
+                // It is taken for its stamp alone: the section is over.
+                let head = carrier.take(local, open).ok().flatten();
+                unread = Some(head.map_or(0, |head| head.stamp));
+                return Ok(());
             }
             carrier.report(open)
         };
+        let mut closed = report();
+        if let Some(word) = unread {
+            let cause = not_awaited(peer, links.call_of(word));
+            closed = Err(Error::fatal(local.pid, local.superstep, cause).into());
+        }
         let closed =
-            report().and_then(|()| links.remove(self.0).map_or(Ok(()), |open| carrier.close(open)));
+            closed.and_then(|()| links.remove(self.0).map_or(Ok(()), |open| carrier.close(open)));
         closed.map_err(|stop| carrier.error(local, stop))
     }
 }

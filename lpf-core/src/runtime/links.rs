@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 use super::LocalState;
 use crate::Pid;
 use crate::arrivals::{
-    Call, Expect, InboxShape, InboxSlot, Incoming, Link, MAX_WINDOW, Outgoing, Queue, Queued,
-    Travel,
+    Call, CallNames, Expect, InboxShape, InboxSlot, Incoming, Link, MAX_WINDOW, Outgoing, Queue,
+    Queued, Travel,
 };
 use crate::error::{Cause, Error, Result};
 use crate::lpf::Awaited;
@@ -59,6 +59,8 @@ pub struct LinkTable {
     owing: Marks,
     /// The call that this process is in.
     pub call: Call,
+    /// The names of the calls that this process has made: those of the last group.
+    names: Option<&'static CallNames>,
     /// What was done on every stream so far, open links left out.
     pub known: Status,
     /// Waits that found what they awaited since there was progress on all links.
@@ -79,11 +81,25 @@ impl LinkTable {
             busy: Marks::default(),
             owing: Marks::default(),
             call: Call::default(),
+            names: None,
             known: Status::default(),
             at_once: 0,
             inboxes: Vec::new(),
             active: 0,
         }
+    }
+
+    /// This process enters a call.
+    #[inline]
+    pub(super) fn enter(&mut self, call: Call) {
+        self.call = call;
+        self.names = call.names.or(self.names);
+    }
+
+    /// The call that a message with this stamp was sent in, if it was sent in one.
+    pub fn call_of(&self, stamp: u64) -> Option<Call> {
+        let call = Call::of_word(stamp);
+        (call.number > 0).then_some(Call { names: self.names, ..call })
     }
 
     /// Whether any link is open.

@@ -538,7 +538,7 @@ impl<E: Engine> Runtime for Process<E> {
     }
 
     fn enter(&mut self, call: Call) {
-        self.tables.links.call = call;
+        self.tables.links.enter(call);
     }
 
     fn fail(&mut self, error: Error) -> Error {

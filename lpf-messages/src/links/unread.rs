@@ -8,8 +8,8 @@
 use super::super::transport::Transport;
 use super::super::watch::Stop;
 use super::{Links, OnNet, Rings};
-use lpf_core::Pid;
 use lpf_core::runtime::Carrier;
+use lpf_core::{Call, Pid};
 
 impl Rings {
     /// Gets the room for [`count`](Links::count), or says what was refused.
@@ -43,22 +43,31 @@ impl Links<'_> {
         awaited
     }
 
-    /// Who sent a message that has come and that nobody awaited.
+    /// The sender of a message that has arrived and was never awaited, and its call if that is known. The message is
+    /// taken, as the section is over.
     pub(in super::super) fn unread<T: Transport>(
         &mut self,
         net: &mut T,
-    ) -> Result<Option<Pid>, Stop> {
+    ) -> Result<Option<(Pid, Option<Call>)>, Stop> {
         let Links { table, rings } = self;
-        for link in table.iter() {
-            if (OnNet { rings, net }).has_arrived(link)? {
-                return Ok(Some(link.peer));
+        let mut found = None;
+        for link in table.iter_mut() {
+            let mut carrier = OnNet { rings, net };
+            if carrier.has_arrived(link)? {
+                // A landing that has no offer cannot be taken.
+                let head = carrier.take_one(link).ok().flatten();
+                found = Some((link.peer, head.map(|head| head.stamp)));
+                break;
             }
+        }
+        if let Some((peer, stamp)) = found {
+            return Ok(Some((peer, stamp.and_then(|stamp| table.call_of(stamp)))));
         }
         let is_open = |stream| table.iter().any(|link| link.to_me(rings.pid) == stream);
         let mut closed = rings.closed.iter();
         let left = closed.find(|(stream, closed)| {
             closed.made > table.known.on(**stream).received.released && !is_open(**stream)
         });
-        Ok(left.map(|(stream, _)| stream.from))
+        Ok(left.map(|(stream, _)| (stream.from, None)))
     }
 }

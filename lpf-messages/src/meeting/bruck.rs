@@ -23,7 +23,6 @@
 //! process may exceed the room; then more memory is asked for, and a refusal is fatal.
 
 use std::ops::Range;
-use std::time::{Duration, Instant};
 
 use super::super::control::Control;
 use super::super::memory::Memory;
@@ -32,6 +31,7 @@ use super::super::tags;
 use super::super::transport::{Broken, Piece, Rank, Ticket, Transport};
 use super::super::watch::{Stop, Watch};
 use super::super::wire::{Head, Reader, Summary, write_pid};
+use super::unread::find_unread;
 use super::{Allowed, COPIED, Refused, Room, nonsense};
 use lpf_core::Pid;
 use lpf_core::error::{Cause, Error, Result};
@@ -44,28 +44,8 @@ const CHUNK: usize = 480;
 /// Its head: destination, way, origin and length; where it belongs in what its origin sends, and how
 /// long that is.
 const CHUNK_HEAD: usize = 32;
-/// The longest wait for a message that nobody awaits, to name its sender.
-const UNREAD: Duration = Duration::from_secs(1);
 /// Length of the whole message, and of its chunks.
 const MESSAGE_HEAD: usize = 16 + Summary::BYTES;
-
-/// Who sent a message that nobody awaits. It has left its sender, so it comes: only the sum of all is known
-/// before.
-#[cold]
-fn find_unread<T: Transport>(
-    net: &mut T,
-    watch: &mut Watch,
-    what: &mut InMeeting<'_>,
-) -> Result<Option<Pid>> {
-    let until = Instant::now() + UNREAD;
-    let mut from = None;
-    watch.wait(net, what, |what, net| {
-        what.links.progress(net, what.local)?;
-        from = what.links.unread(net)?;
-        Ok(from.is_some() || Instant::now() >= until)
-    })?;
-    Ok(from)
-}
 
 /// Chunks on their way through this process.
 #[derive(Debug, Default)]
@@ -295,8 +275,8 @@ impl Bruck {
                 let awaited = awaited.iter().map(|&n| u64::from(n)).sum::<u64>();
                 if sent != awaited {
                     let left = sent.wrapping_sub(awaited) as u16;
-                    let from = find_unread(net, watch, what)?;
-                    let error = what.left_unread(left, from);
+                    let (from, call) = find_unread(net, watch, what)?.unzip();
+                    let error = what.left_unread(left, from, call.flatten());
                     return Err(net.control().declare(watch.section, error));
                 }
             }

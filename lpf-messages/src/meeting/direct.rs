@@ -17,6 +17,7 @@ use super::super::transport::{Broken, Piece, Rank, Ticket, Transport};
 use super::super::turns::Turns;
 use super::super::watch::{Stop, Watch};
 use super::super::wire::{Head, News, Opening, Reader, Summary};
+use super::unread::find_unread;
 use super::{Allowed, COPIED, Refused, Room, nonsense};
 use lpf_core::Pid;
 use lpf_core::error::{Error, Result};
@@ -163,7 +164,9 @@ impl Direct {
                 let differs = |from: &usize| self.heads[*from].requests as u16 != awaited[*from];
                 if let Some(from) = (0..awaited.len()).find(differs) {
                     let left = (self.heads[from].requests as u16).wrapping_sub(awaited[from]);
-                    let error = what.left_unread(left, Some(from));
+                    let found = find_unread(net, watch, what)?.filter(|(peer, _)| *peer == from);
+                    let error =
+                        what.left_unread(left, Some(from), found.and_then(|(_, call)| call));
                     return Err(net.control().declare(watch.section, error));
                 }
             }

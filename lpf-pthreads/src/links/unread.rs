@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lpf_core::arrivals::left_unread;
-use lpf_core::runtime::{LocalState, Tables};
+use lpf_core::runtime::Tables;
 use lpf_core::{Error, Pid, Result};
 
 use super::End;
@@ -21,7 +21,7 @@ impl ThreadEngine {
             left_in(own, open.ring, first_received + open.incoming.awaited)
         });
         let left = left.or_else(|| find_unread(tables, |number| own.inbox(number)));
-        fail_for(&tables.local, left)
+        fail_for(tables, left)
     }
 
     /// The same for inboxes deregistered before a full sync, which is over: nobody sends into them any more.
@@ -34,20 +34,28 @@ impl ThreadEngine {
             let found = removed.iter().find(|(removed, _)| *removed == number);
             found.map(|(_, inbox)| inbox.clone())
         });
-        fail_for(&tables.local, left)
+        fail_for(tables, left)
     }
 }
 
-fn fail_for(local: &LocalState, left: Option<(u64, Pid)>) -> Result<()> {
-    let Some((left, from)) = left else { return Ok(()) };
-    Err(Error::fatal(local.pid, local.superstep, left_unread(left, Some(from))))
+fn fail_for(tables: &Tables, left: Option<Unread>) -> Result<()> {
+    let Some(Unread { left, from, stamp }) = left else { return Ok(()) };
+    let (local, call) = (&tables.local, tables.links.call_of(stamp));
+    Err(Error::fatal(local.pid, local.superstep, left_unread(left, Some(from), call)))
 }
 
-/// How many messages of which process were sent here, after their link was closed, and not awaited.
+/// How many messages of which process were sent into a ring and not awaited, and the stamp of the first.
+struct Unread {
+    left: u64,
+    from: Pid,
+    stamp: u64,
+}
+
+/// What was sent here, after its link was closed, and not awaited.
 fn find_unread(
     tables: &Tables,
     inbox: impl Fn(usize) -> Option<Arc<InboxMemory>>,
-) -> Option<(u64, Pid)> {
+) -> Option<Unread> {
     let own = tables.local.pid;
     // Only rings that had a link: nobody sends into others.
     tables.links.known.counts.keys().filter(|stream| stream.to == own).find_map(|stream| {
@@ -59,10 +67,13 @@ fn find_unread(
     })
 }
 
-/// How many messages of which process were sent into a ring beyond the `awaited` ones.
-fn left_in(inbox: &InboxMemory, ring: usize, awaited: u64) -> Option<(u64, Pid)> {
+/// What was sent into a ring beyond the `awaited` messages.
+fn left_in(inbox: &InboxMemory, ring: usize, awaited: u64) -> Option<Unread> {
     let sender = inbox.sender(ring);
     let left = sender.sent.load(Ordering::Relaxed).saturating_sub(awaited);
     let (from, _) = process_of(sender.served.load(Ordering::Relaxed));
-    (left > 0).then_some((left, from))
+    (left > 0).then(|| {
+        let stamp = inbox.cell(ring, awaited + 1).stamp.load(Ordering::Relaxed);
+        Unread { left, from, stamp }
+    })
 }
