@@ -290,9 +290,14 @@ impl Over {
         Some((rank, self.describe_one_that(rank, what, host)))
     }
 
-    /// A process whose end does not tell what was wrong with it.
+    /// A process whose end does not tell what was wrong with it. Its status is left out if that is 0, as it is where
+    /// `lpf::run` ends a process other than 0, whatever happened.
     fn describe_one_that(&self, rank: lpf::Pid, what: &str, host: &str) -> String {
         match self.end_of(rank) {
+            Some(Ended { pid, status, after, .. }) if status.success() => {
+                let time = seconds(*after);
+                format!("process {rank} (pid {pid} on {host}) {what}, and ended after {time}")
+            }
             Some(ended) => ended.describe_as(&format!("{what}, and "), host),
             None => format!("process {rank} {what}, and is still running"),
         }
@@ -490,7 +495,7 @@ mod tests {
         // It has lived on, and ended well.
         over.ended[1].status = ExitStatus::from_raw(0);
         over.joined.extend([0, 1]);
-        let text = "process 1 (pid 101 on h) failed in a section, and ended with status 0 after 0.200 s; 1 more failed after it. Process 0 ended with status 3 after 0.100 s";
+        let text = "process 1 (pid 101 on h) failed in a section, and ended after 0.200 s; 1 more failed after it. Process 0 ended with status 3 after 0.100 s";
         assert_eq!(over.root_cause("h").as_deref(), Some(text));
         // A process that crashes has not failed for another.
         over.ended[0].status = ExitStatus::from_raw(11);
@@ -566,7 +571,7 @@ mod tests {
         let text = "process 2 (pid 102 on h) was late, and was ended by SIGTERM after 0.200 s. Process 0 ended with status 0 after 0.100 s";
         assert_eq!(cause(&[(0, 0), (2, 15)], 0, &[2]), text);
         // It may come later, and go on.
-        let text = "process 2 (pid 102 on h) was late, and ended with status 0 after 0.200 s; 1 more failed after it. Process 0 ended with status 3 after 0.100 s";
+        let text = "process 2 (pid 102 on h) was late, and ended after 0.200 s; 1 more failed after it. Process 0 ended with status 3 after 0.100 s";
         assert_eq!(cause(&[(0, FAILED), (2, 0)], 0, &[]), text);
         assert_eq!(
             cause(&[(0, FAILED)], 0, &[]),
