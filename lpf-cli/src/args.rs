@@ -348,7 +348,13 @@ fn explain(error: &clap::Error, first: &[OsString]) -> String {
         }
         ErrorKind::InvalidValue => format!("{argument} needs a value"),
         ErrorKind::UnknownArgument => {
-            let suggestion = suggestion(ContextKind::SuggestedArg, &argument);
+            let suggestion = match (path.first(), &*argument) {
+                // Other commands of lpf, and other launchers, have the number of processes there.
+                (Some(&"run"), "-p" | "--procs") => {
+                    "; the number of processes is -n, as in lpf run -n 4 PROGRAM".into()
+                }
+                _ => suggestion(ContextKind::SuggestedArg, &argument),
+            };
             format!("there is no argument {argument}{suggestion}")
         }
         ErrorKind::InvalidSubcommand => {
@@ -453,6 +459,10 @@ mod tests {
             (&["prob"], "there is no command prob; did you mean probe? There are run, "),
             (&[""], "the name of a command is empty; there are run, "),
             (&["compare"], "there is no command compare; there are"),
+            (
+                &["run", "-p", "4", "program"],
+                "there is no argument -p; the number of processes is -n",
+            ),
             (&["probe", "--sized"], "there is no argument --sized ("),
             (&["probe", "-p", "a\u{1b}\n"], "\"a\\u{1b}\\n\""),
             (&["bench", "--size", "8"], "there is no argument --size"),
