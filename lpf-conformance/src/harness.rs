@@ -144,5 +144,6 @@ impl Pace {
 /// What every case begins with.
 #[doc(hidden)]
 pub fn begin<H: Harness>(harness: &H) {
+    crate::panics::show_guarded();
     crate::verdict::slow_down(harness.pace().slowdown());
 }

@@ -46,6 +46,7 @@ mod harness;
 mod listing;
 mod memory;
 mod no_control;
+mod panics;
 mod random;
 mod verdict;
 
