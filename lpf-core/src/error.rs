@@ -76,7 +76,7 @@ pub enum Cause {
     },
     /// More slots than reserved.
     #[error(
-        "no slot is left of the {reserved} reserved ({}); make areas with ctx.alloc, which reserves their slots, or call ctx.resize for more slots and sync first (an area keeps its slot until it is deregistered, or dropped by all processes and a sync has returned)", reserved_by(*reserved, *libraries)
+        "no slot is left of the {reserved} reserved ({}); use ctx.alloc, or resize and sync first (an area keeps its slot until deregistered, or dropped by all processes and a sync has returned)", reserved_by(*reserved, *libraries)
     )]
     SlotsUsedUp {
         /// Slots reserved at present.
@@ -662,10 +662,7 @@ mod tests {
     #[test]
     fn an_error_of_room_names_the_call_that_reserves_it_and_what_libraries_took() {
         let slots = Cause::SlotsUsedUp { reserved: 2, libraries: 0 }.to_string();
-        assert!(
-            slots.contains("the 2 reserved (by ctx.resize); make areas with ctx.alloc, "),
-            "{slots}"
-        );
+        assert!(slots.contains("the 2 reserved (by ctx.resize); use ctx.alloc, "), "{slots}");
         let requests = Cause::RequestsUsedUp { reserved: 8, libraries: 6 }.to_string();
         let room = "the 8 reserved (2 by ctx.resize, 6 by ctx.alloc and libraries such as the collectives), the least";
         assert!(requests.contains(room), "{requests}");

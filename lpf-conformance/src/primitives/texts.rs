@@ -25,9 +25,8 @@ case! {
             buffer.local(ctx),
             buffer.global(ctx),
             ctx.area::<u64>(2) =>
-                "no slot is left of the 2 reserved (by ctx.resize); make areas with ctx.alloc, which reserves \
-                 their slots, or call ctx.resize for more slots and sync first (an area keeps its slot until it is deregistered, or dropped by all processes and a sync has \
-                 returned) (called at HERE)";
+                "no slot is left of the 2 reserved (by ctx.resize); use ctx.alloc, or resize and sync first (an \
+                 area keeps its slot until deregistered, or dropped by all processes and a sync has returned) (called at HERE)";
         }
         ctx.sync()?;
         refuses! { ctx;
