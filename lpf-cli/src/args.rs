@@ -6,16 +6,17 @@ use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
+use lpf::settings::misspelt::is_close;
 
 use crate::bench::options::Bench;
 use crate::cost::Cost;
 use crate::failure::{Failure, Result};
 use crate::info::Info;
 use crate::measuring::{Chosen, Measuring};
+use crate::output;
 use crate::run::options::{Run, Shepherd};
 use crate::schedule::options::Schedule;
 use crate::started;
-use crate::{misspelt, output};
 
 /// Starts programs on several processes; measures what communication costs on this machine.
 #[derive(Debug, Parser)]
@@ -336,8 +337,8 @@ fn explain(error: &clap::Error, first: &[OsString]) -> String {
     let value = text(ContextKind::InvalidValue).unwrap_or_default();
     let suggestion = |kind, wrong: &str| {
         let suggested = text(kind).unwrap_or_default();
-        let is_close = |name: &&str| !name.is_empty() && misspelt::is_close(wrong, name);
-        let close = suggested.split(", ").find(is_close);
+        let is_meant = |name: &&str| !name.is_empty() && is_close(wrong, name);
+        let close = suggested.split(", ").find(is_meant);
         close.map_or(String::new(), |name| format!("; did you mean {name}?"))
     };
     let sentence = match error.kind() {

@@ -7,12 +7,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::Args;
 use lpf::host::Host;
 use lpf::machine::Row;
-use lpf::settings::{Launched, Setting, Settings, Source, by_mpi_launcher, cores, unknown};
+use lpf::settings::misspelt::{unknown, verdict};
+use lpf::settings::{Launched, Setting, Settings, Source, by_mpi_launcher, cores};
 use lpf::tables::{Found, Store, Table};
 use serde::Serialize;
 
 use crate::failure::Result;
-use crate::misspelt;
 use crate::output::{self, digits, size, table, time, within};
 use crate::started;
 
@@ -283,7 +283,7 @@ fn print(out: &mut dyn Write, shown: &Shown) -> io::Result<()> {
         all.add_row([name, &*output::named(is.unwrap_or(value)), source]);
     }
     for name in &shown.unknown_settings {
-        all.add_row([&*output::named(name), &misspelt::verdict(name), "environment"]);
+        all.add_row([&*output::named(name), &verdict(name), "environment"]);
     }
     writeln!(out, "{}", all.trim_fmt())
 }

@@ -10,6 +10,7 @@ use crate::process::PerProcess;
 
 mod exchange;
 mod launched;
+pub mod misspelt;
 
 pub use exchange::Exchange;
 pub use launched::{Launched, by_mpi_launcher};
@@ -124,16 +125,6 @@ pub const NAMES: [&str; 18] = [
     "LPF_SIZE",
     "LPF_JOB",
 ];
-
-/// The names of variables of this environment that begin like settings but are not settings: probably misspelt, and
-/// without effect.
-pub fn unknown() -> Vec<String> {
-    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let mut unknown: Vec<_> =
-        names.filter(|name| name.starts_with("LPF_") && !NAMES.contains(&&**name)).collect();
-    unknown.sort();
-    unknown
-}
 
 fn read<T>(
     name: &'static str,

@@ -16,6 +16,7 @@ use crate::any;
 use crate::launcher::say;
 use crate::measure::{Plan, measure_threads};
 use crate::tables;
+use crate::unknown::say_unknown;
 
 /// Runs `f` as `procs` processes, which are threads, this thread being process 0. Returns the value of process 0; those
 /// of the others are dropped.
@@ -49,6 +50,7 @@ pub fn exec_args<F, R>(procs: Pid, args: Args<'_>, f: F) -> Result<R>
 where
     F: for<'s> Fn(&mut Context<'s>, Args<'_>) -> Result<R> + Sync,
 {
+    say_unknown();
     let settings = Settings::from_environment()?;
     check_backend(&settings)?;
     exec_with(&configure(&settings, procs)?, procs, args, f)

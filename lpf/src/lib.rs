@@ -41,6 +41,7 @@ mod job;
 pub mod launcher;
 mod member;
 mod run;
+mod unknown;
 
 pub use any::{AnyBoard, AnyEngine};
 pub use claim::alone;

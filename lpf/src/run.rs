@@ -6,6 +6,7 @@ use lpf_core::{Args, Error, MAX_P, Pid, Result, captures_nothing};
 use crate::Context;
 use crate::exec::{configure, exec_with};
 use crate::job::{self, Runs};
+use crate::unknown::say_unknown;
 
 /// The backends built into this program, by the names that `LPF_BACKEND` takes.
 pub const BACKENDS: &[&str] =
@@ -93,6 +94,7 @@ fn start<F, R>(procs: Pid, args: Args<'_>, f: F) -> Result<R>
 where
     F: for<'s> Fn(&mut Context<'s>, Args<'_>) -> Result<R> + Copy + Send + Sync,
 {
+    say_unknown();
     let settings = Settings::from_environment()?;
     match chosen(&settings)? {
         "threads" => {

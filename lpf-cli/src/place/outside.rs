@@ -102,7 +102,7 @@ impl Job {
         command.arg(&own).arg(what).stdin(Stdio::piped()).stdout(Stdio::piped());
         command.envs(exchange.map(|way| ("LPF_EXCHANGE", way_name(way))));
         // What is misspelt has been said.
-        for name in lpf::settings::unknown() {
+        for name in lpf::settings::misspelt::unknown() {
             command.env_remove(name);
         }
         let blocked = interrupt::blocked();
