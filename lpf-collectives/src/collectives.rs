@@ -22,6 +22,7 @@ use crate::schedule::Schedule;
 use crate::schedule_cache::ScheduleCache;
 use crate::shared::{LINE, Place, Shared, TAIL};
 use crate::staging::Staging;
+use crate::workspace::Workspace;
 
 /// The room that the collectives of a context reserve, once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +119,7 @@ impl Settings {
 pub struct Collectives<'s> {
     pub(crate) group: Group,
     pub(crate) shared: Rc<RefCell<Shared>>,
+    pub(crate) workspace: Rc<RefCell<Workspace>>,
     pub(crate) staging: Rc<RefCell<Staging<'s>>>,
     pub(crate) preferences: Preferences,
     pub(crate) choices: Choices,
@@ -170,13 +172,12 @@ impl<'s> Collectives<'s> {
             let cause = Cause::OutOfMemory { what: "a schedule".into(), bytes };
             Error::mitigable(ctx.pid(), ctx.superstep(), cause)
         };
-        let (steps, rounds) = (64 + 12 * nprocs, 16 + 2 * nprocs);
-        let schedule = Schedule::with_capacity(steps, rounds).map_err(refused)?;
+        let workspace = Workspace::new(nprocs).map_err(refused)?;
         ctx.sync()?;
         let place = Place { slot: scratch.slot(), offset: 0, data: scratch.data() };
         let shape = (rings, window as usize, cell_bytes);
         let scratch = (place, scratch_bytes, scratch.into_registration());
-        let mut shared = Shared::new(inbox, shape, scratch, schedule, ctx.closings());
+        let mut shared = Shared::new(inbox, shape, scratch, ctx.closings());
         let first = shared.take_rings(nprocs).unwrap_or(0);
         let members: Rc<[Pid]> = (0..nprocs).collect();
         // Calls of another object of this context are not this one's.
@@ -185,6 +186,7 @@ impl<'s> Collectives<'s> {
         Ok(Collectives {
             group: Group::new(members, me, id, firsts, false),
             shared: Rc::new(RefCell::new(shared)),
+            workspace: Rc::new(RefCell::new(workspace)),
             staging: Rc::new(RefCell::new(staging)),
             preferences: Preferences::default(),
             choices: Choices::default(),
@@ -229,6 +231,7 @@ impl<'s> Collectives<'s> {
 
     /// The algorithms to use. They must be the same at every member, or the next collective is *fatal*.
     pub fn preferences_mut(&mut self) -> &mut Preferences {
+        self.schedules.forget();
         &mut self.preferences
     }
 
@@ -291,6 +294,7 @@ impl<'s> Collectives<'s> {
         Ok(Some(Collectives {
             group: Group::new(members, me, id, rings, barriers),
             shared: self.shared.clone(),
+            workspace: self.workspace.clone(),
             staging: self.staging.clone(),
             preferences: self.preferences,
             choices: Choices::default(),
@@ -350,27 +354,25 @@ impl<'s> Collectives<'s> {
         own: u64,
         allgather: fn(&mut Schedule, Member, Blocks<'_>),
     ) -> Result<Vec<u64>> {
-        let Collectives { group, shared, .. } = self;
-        let shared = &mut *shared.borrow_mut();
+        let Collectives { group, shared, workspace, .. } = self;
+        let (shared, schedule) = (&mut *shared.borrow_mut(), &mut workspace.borrow_mut().schedule);
         let member = group.member();
         let Member { me, members } = member;
         let blocks = Blocks::Equal { first: 0, stride: 8, bytes: 8 };
-        let mut schedule = std::mem::take(&mut shared.schedule);
         schedule.clear();
-        allgather(&mut schedule, member, blocks);
+        allgather(schedule, member, blocks);
         let scratch = shared.scratch;
         let words = scratch.data.cast::<u64>();
         // SAFETY: scratch has room for a word of every process, and nobody else has it now.
         unsafe { words.add(me).write(own) };
         let mut raw = ctx.raw();
         let which = group.enter(&mut raw, SPLIT);
-        let buffers = Buffers { input: scratch, output: scratch };
+        let buffers = &Buffers { input: scratch, output: scratch };
         let combine = &mut |_: *const u8, _: *const u8, _: *mut u8, _: usize| {};
         let mut call =
             Call { raw: &mut raw, which, group, shared, buffers, combine, part: 64, lends: false };
         // SAFETY: scratch is registered and this object's.
-        let done = unsafe { expected(&mut call, &schedule) };
-        shared.schedule = schedule;
+        let done = unsafe { expected(&mut call, schedule) };
         leave(&mut raw, done)?;
         // SAFETY: as above; every word was written.
         Ok((0..members).map(|member| unsafe { words.add(member).read() }).collect())

@@ -31,8 +31,9 @@ mod signature;
 mod simulate;
 mod staging;
 mod ways;
+mod workspace;
 
-pub use calls::RawOperator;
+pub use calls::{RawCall, RawOperator};
 pub use collectives::{Collectives, Needs, Settings};
 pub use kinds::{Algorithm, Collective};
 pub use memory::{Source, Target};

@@ -134,7 +134,7 @@ impl Schedule {
     pub(crate) fn clear(&mut self) {
         self.steps.clear();
         self.rounds.clear();
-        (self.round, self.numbering) = Default::default();
+        self.begin_round();
     }
 
     /// Becomes as another one, if that fits its memory.
@@ -170,9 +170,16 @@ impl Schedule {
 
     /// Ends a round: every member calls it as often.
     pub(crate) fn next_round(&mut self) {
-        self.round.end = self.steps.len();
-        self.rounds.push(self.round);
-        (self.round, self.numbering) = Default::default();
+        let Round { comes, most, longest, .. } = self.round;
+        self.rounds.push(Round { comes, end: self.steps.len(), most, longest });
+        self.begin_round();
+    }
+
+    /// (One field at a time: a pair of them goes through memory, and is slower.)
+    #[inline]
+    fn begin_round(&mut self) {
+        self.round = Round::default();
+        self.numbering = Numbering::default();
     }
 
     fn push(&mut self, step: Step) {

@@ -1,54 +1,72 @@
 //! The cache of schedules: writing one takes as long as a short collective.
 
+use crate::preferences::Mode;
 use crate::schedule::Schedule;
 use crate::signature::Signature;
 
-/// Entries, each for some kinds of collectives.
-const ENTRIES: usize = 4;
+/// Entries, each for some calls, by a hash of what they are: a power of two.
+const ENTRIES: usize = 8;
 /// Longer schedules are not cached: their messages take longer than writing them does.
 const STEPS: usize = 16;
 const ROUNDS: usize = 16;
 
-/// The schedules of a member's latest calls, each with the call's digest. The last entry is for the latest call that
-/// depends on arrivals: its schedule is cached however long it is, because making it takes longer than writing it.
+/// How a schedule is carried out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) mode: Mode,
+    /// What its messages carry.
+    pub(crate) stamp: u32,
+    /// The length of the parts that a message to be combined arrives in: whole elements.
+    pub(crate) part: usize,
+    /// Whether a message to be combined may be read where it lies: a round does not write what it sends.
+    pub(crate) lends: bool,
+    /// Bytes that it keeps in scratch.
+    pub(crate) at_front: usize,
+}
+
+/// The schedules of a member's latest calls. The last entry is for the latest call that depends on arrivals: its schedule
+/// is cached however long it is, because making it takes longer than writing it.
 #[derive(Debug)]
-pub(crate) struct ScheduleCache([(Option<Signature>, u64, Schedule); ENTRIES + 1]);
+pub(crate) struct ScheduleCache([(Option<(Signature, Terms)>, Schedule); ENTRIES + 1]);
 
 impl ScheduleCache {
     /// Empty, with memory for short schedules. If that is refused, they are not cached.
     pub(crate) fn new() -> Self {
-        let entry = || (None, 0, Schedule::with_capacity(STEPS, ROUNDS).unwrap_or_default());
+        let entry = || (None, Schedule::with_capacity(STEPS, ROUNDS).unwrap_or_default());
         ScheduleCache(std::array::from_fn(|_| entry()))
     }
 
+    #[inline]
     fn entry(signature: &Signature) -> usize {
-        if signature.pattern == 0 { signature.kind as usize % ENTRIES } else { ENTRIES }
+        let &Signature { kind, root, size, pattern, .. } = signature;
+        let hash = (kind as u64 ^ (root as u64) << 4 ^ (size as u64) << 8)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        if pattern == 0 { (hash >> (64 - ENTRIES.ilog2())) as usize } else { ENTRIES }
     }
 
-    /// The entry of this call's schedule, if it is cached, and the call's digest.
+    /// The schedule of this call, if it is cached.
     #[inline]
-    pub(crate) fn find(&self, signature: &Signature) -> (Option<usize>, u64) {
-        let entry = Self::entry(signature);
-        match &self.0[entry] {
-            (Some(of), digest, _) if of == signature => (Some(entry), *digest),
-            _ => (None, signature.digest()),
+    pub(crate) fn find(&self, signature: &Signature) -> Option<(Terms, &Schedule)> {
+        match &self.0[Self::entry(signature)] {
+            (Some((of, terms)), schedule) if of == signature => Some((*terms, schedule)),
+            _ => None,
         }
-    }
-
-    /// The schedule of an entry.
-    #[inline]
-    pub(crate) fn schedule(&self, entry: usize) -> &Schedule {
-        &self.0[entry].2
     }
 
     /// Caches a call's schedule if it is short; if it depends on arrivals, in exchange for the one of its entry.
-    pub(crate) fn store(&mut self, signature: Signature, digest: u64, schedule: &mut Schedule) {
-        let (of, own, cached) = &mut self.0[Self::entry(&signature)];
-        if signature.pattern != 0 {
+    pub(crate) fn store(&mut self, signature: Signature, terms: Terms, schedule: &mut Schedule) {
+        let (of, cached) = &mut self.0[Self::entry(&signature)];
+        let depends_on_arrivals = signature.pattern != 0;
+        if depends_on_arrivals {
             std::mem::swap(cached, schedule);
-            (*of, *own) = (Some(signature), digest);
-        } else if !signature.has_counts && cached.copy_from(schedule) {
-            (*of, *own) = (Some(signature), digest);
         }
+        if depends_on_arrivals || !signature.has_counts && cached.copy_from(schedule) {
+            *of = Some((signature, terms));
+        }
+    }
+
+    /// Forgets all schedules: calls may choose other algorithms now.
+    pub(crate) fn forget(&mut self) {
+        self.0.iter_mut().for_each(|(of, _)| *of = None);
     }
 }

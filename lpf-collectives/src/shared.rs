@@ -3,8 +3,6 @@
 use lpf_core::arrivals::{InboxSlot, Link};
 use lpf_core::{AreaRegistration, Closings, Slot};
 
-use crate::schedule::Schedule;
-
 /// One for a context; reserved once.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -17,9 +15,6 @@ pub(crate) struct Shared {
     /// Gives the scratch back when the last group is gone.
     _registration: AreaRegistration,
     pub(crate) scratch_bytes: usize,
-    pub(crate) schedule: Schedule,
-    /// Vectors for where blocks of any length end: a call takes two at most.
-    pub(crate) ends: Vec<Vec<usize>>,
     /// Addresses of what was put on links and may not have left.
     pub(crate) unflushed: Vec<(usize, usize)>,
     /// Flushes so far.
@@ -64,11 +59,9 @@ impl Shared {
         inbox: InboxSlot,
         (rings, window, cell): (usize, usize, usize),
         (scratch, scratch_bytes, registration): (Place, usize, AreaRegistration),
-        schedule: Schedule,
         closings: Closings,
     ) -> Self {
         let rings = vec![false; rings];
-        let ends = [0; 2].map(|_| Vec::with_capacity(rings.len())).into();
         let unflushed = Vec::with_capacity(4 * rings.len() + 16);
         Shared {
             inbox,
@@ -77,8 +70,6 @@ impl Shared {
             scratch,
             scratch_bytes,
             _registration: registration,
-            schedule,
-            ends,
             unflushed,
             flushes: 0,
             rings,

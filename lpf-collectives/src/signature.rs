@@ -35,14 +35,19 @@ const KIND: u64 = lpf_core::Call::KIND as u64;
 /// From this number of an algorithm on they are trees that grow.
 pub(crate) const TREES: usize = 64;
 
-/// One call: what its messages' stamp is made of. Calls of a member that are the same have the same schedule.
+/// The algorithm's number of a call whose algorithm the collectives choose.
+const CHOSEN: usize = usize::MAX;
+
+/// One call: what its messages' stamp is made of. Calls of a member that are the same have the same schedule, until the
+/// preferences change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Signature {
     pub(crate) kind: Collective,
-    pub(crate) way: usize,
+    /// The number of its algorithm.
+    pub(crate) algorithm: usize,
     /// Where there is one, else 0.
     pub(crate) root: usize,
-    /// What it works on: bytes, or of a block; of counts a hash.
+    /// Bytes of a vector, or of a block; of counts a hash.
     pub(crate) size: usize,
     /// Bytes of an element.
     pub(crate) element: usize,
@@ -59,12 +64,13 @@ pub(crate) struct Signature {
 }
 
 impl Signature {
-    /// Of this collective by algorithm number `way`, on `size` bytes of elements of `element`.
-    pub(crate) fn new(kind: Collective, way: usize, size: usize, element: usize) -> Self {
+    /// Of this collective, on `size` bytes of elements of `element`.
+    #[inline]
+    pub(crate) fn new(kind: Collective, size: usize, element: usize) -> Self {
         let operator = OperatorName::NONE;
         Signature {
             kind,
-            way,
+            algorithm: CHOSEN,
             root: 0,
             size,
             element,
@@ -83,7 +89,7 @@ impl Signature {
             (kind, _) if self.has_counts => WITH_COUNTS + (kind as u32 - Collective::Gather as u32),
             (kind, 0) => kind as u32,
             (Collective::Allreduce, _) => ALLREDUCE_BY_ARRIVAL,
-            (Collective::Reduce, _) if self.way < TREES => REDUCE_BY_ARRIVAL,
+            (Collective::Reduce, _) if self.algorithm < TREES => REDUCE_BY_ARRIVAL,
             (Collective::Reduce, _) if self.site == 0 => REDUCE_BY_PAIRING,
             (Collective::Reduce, _) => REDUCE_AS_THEY_COME,
             (kind, _) => kind as u32,
@@ -97,9 +103,19 @@ impl Signature {
     }
 
     fn hash(&self) -> u64 {
-        let Signature { kind, way, root, size, element, commutes, operator, pattern, site, .. } =
-            *self;
-        let small = kind as u64 | (way as u64) << 8 | u64::from(commutes) << 16;
+        let Signature {
+            kind,
+            algorithm,
+            root,
+            size,
+            element,
+            commutes,
+            operator,
+            pattern,
+            site,
+            ..
+        } = *self;
+        let small = kind as u64 | (algorithm as u64) << 8 | u64::from(commutes) << 16;
         let numbers =
             [small ^ pattern ^ site, root as u64, size as u64, element as u64, operator.hash()];
         numbers.into_iter().fold(0, mixed)

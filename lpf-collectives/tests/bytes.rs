@@ -38,25 +38,25 @@ fn on_bytes_collectives_do_what_they_do_on_elements() {
         }
         // SAFETY: the buffers are registered, and nobody else touches them.
         unsafe {
-            all.allreduce_raw(ctx, operator!(), (x, y, 8))?;
+            all.raw(ctx, RawCall::allreduce(operator!(), (x, y, 8)))?;
             assert_eq!(read(40), [6; 40]);
-            all.scan_raw(ctx, operator!(), (x, y, 8), false)?;
+            all.raw(ctx, RawCall::scan(operator!(), (x, y, 8)))?;
             assert_eq!(read(40), [(0..=pid).sum::<u8>(); 40]);
-            all.reduce_raw(ctx, 2, operator!(), (x, y, 8))?;
+            all.raw(ctx, RawCall::reduce(2, operator!(), (x, y, 8)))?;
             assert!(pid != 2 || read(40) == [6; 40]);
-            all.reduce_scatter_raw(ctx, operator!(), (x, y, 2))?;
+            all.raw(ctx, RawCall::reduce_scatter(operator!(), (x, y, 2)))?;
             assert_eq!(read(10), [6; 10]);
-            all.allgather_raw(ctx, (x, y, 40))?;
+            all.raw(ctx, RawCall::allgather((x, y, 40)))?;
             let whole: Vec<u8> = (0..4).flat_map(|member| [member; 40]).collect();
             assert_eq!(read(160), whole);
-            all.alltoall_raw(ctx, (x, y, 10))?;
+            all.raw(ctx, RawCall::alltoall((x, y, 10)))?;
             assert_eq!(read(40), (0..4).flat_map(|m| [m; 10]).collect::<Vec<u8>>());
-            all.gather_raw(ctx, 1, (x, y, 40))?;
+            all.raw(ctx, RawCall::gather(1, (x, y, 40)))?;
             assert!(pid != 1 || read(160) == whole);
-            all.scatter_raw(ctx, 3, (x, y, 10))?;
+            all.raw(ctx, RawCall::scatter(3, (x, y, 10)))?;
             assert_eq!(read(10), [3; 10]);
-            all.broadcast_raw(ctx, 1, x, 40)?;
-            all.allgather_raw(ctx, (x, y, 40))?;
+            all.raw(ctx, RawCall::broadcast(1, x, 40))?;
+            all.raw(ctx, RawCall::allgather((x, y, 40)))?;
             assert_eq!(read(160), [1; 160]);
         }
         ctx.raw().deregister(from)?;

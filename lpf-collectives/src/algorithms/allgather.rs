@@ -1,9 +1,15 @@
 //! Allgather: everybody's block in its output goes to everybody's.
 
 use super::member::{Member, doublings};
-use super::vector::output;
-use crate::blocks::Blocks;
+use super::vector::{input, output};
+use crate::blocks::{Blocks, Span};
 use crate::schedule::Schedule;
+
+/// Copies the own block from byte `start` of the input on to its position among all blocks, where the algorithms need it.
+pub(crate) fn own_block(s: &mut Schedule, m: Member, start: usize, blocks: Blocks<'_>) {
+    let own = blocks.of(m.me);
+    s.copy(input(Span { start, ..own }), output(own));
+}
 
 /// Everybody to everybody: one superstep of n (p-1)/p, where n is what all have together.
 pub(crate) fn allgather_direct(s: &mut Schedule, m: Member, blocks: Blocks<'_>) {

@@ -3,7 +3,9 @@
 use bytemuck::Pod;
 use lpf_core::{Context, Lpf, Result};
 
-use super::{Plan, RawOperator, caught, combining};
+use super::carry_out::{caught, whole};
+use super::combining;
+use super::raw::{RawCall, RawOperator};
 use crate::algorithms::by_arrival::{Rounds, reduce_pairs};
 use crate::algorithms::{Member, Vector};
 use crate::arbiter::{Answered, Arbiter, pair_word};
@@ -16,12 +18,11 @@ use crate::misuse::misuse;
 use crate::operators::Operator;
 use crate::preferences::Mode;
 use crate::run::{Buffers, Call, expected, leave};
-use crate::scratch::Scratch;
-use crate::shared::Place;
-use crate::signature::{OperatorName, Signature, TREES, stamp};
+use crate::schedule::Schedule;
+use crate::signature::{Signature, TREES, stamp};
 
-/// What a tree's calls have for an algorithm's number: none of the ways that are known before.
-fn way(growth: Growth) -> usize {
+/// The number of a tree that grows, as an algorithm: apart from those whose schedule is known before.
+fn number(growth: Growth) -> usize {
     TREES + growth as usize
 }
 
@@ -55,21 +56,21 @@ impl<'s> Collectives<'s> {
             return Err(misuse(ctx, "the arbiter was made for another group".into()));
         }
         let combine = &mut combining::<T, _>(operator);
-        let operator = RawOperator::of(operator, combine);
-        let growth = arbiter.growth();
+        let (operator, growth) = (RawOperator::of(operator, combine), arbiter.growth());
         self.grows(ctx, &operator, growth)?;
-        let (is_root, places) = (self.me() == root, (x.place, y.place, x.len));
-        // Of nothing there is no message either, by which the root would know who has come.
-        let is_nothing = x.len * operator.element == 0 || self.len() == 1;
+        let memory = (x.place, y.place, x.len);
+        let call = RawCall::combining(Collective::Reduce, root, operator, memory);
+        // An empty vector has no messages, by which the root would learn which members have arrived.
+        let is_nothing = call.what.size == 0 || self.len() == 1;
         if self.mode(ctx)? == Mode::Full || self.group.has_barriers() || is_nothing {
             let together = vec![0; self.len()];
             let (tree, _) = Pairing::of_times(growth, root, &together, |_, _| 1, |_| 1);
             // SAFETY: views' memory is their section's, borrowed during the call.
-            unsafe { self.pairs_places(ctx, (&tree, site), operator, places)? };
-            return Ok(is_root.then_some(tree));
+            unsafe { self.by_pairs(ctx, &tree, site, call)? };
+            return Ok((self.me() == root).then_some(tree));
         }
         // SAFETY: as above.
-        unsafe { self.grow(ctx, arbiter, (growth, root), operator, places) }
+        unsafe { self.grow(ctx, arbiter, call) }
     }
 
     /// Combines the `x` of all members into the `y` of a tree's root. The result has the same bits as that of
@@ -97,8 +98,10 @@ impl<'s> Collectives<'s> {
             return Err(misuse(ctx, text));
         }
         self.grows(ctx, &operator, tree.growth)?;
+        let memory = (x.place, y.place, x.len);
+        let call = RawCall::combining(Collective::Reduce, tree.root, operator, memory);
         // SAFETY: views' memory is their section's, borrowed during the call.
-        unsafe { self.pairs_places(ctx, (tree, 0), operator, (x.place, y.place, x.len)) }
+        unsafe { self.by_pairs(ctx, tree, 0, call) }
     }
 
     #[track_caller]
@@ -117,60 +120,50 @@ impl<'s> Collectives<'s> {
     }
 
     /// # Safety
-    /// As [`reduce_places`](Self::reduce_places), of the target at every member.
+    /// As [`carry_out`](Self::carry_out), of the target at every member.
     #[track_caller]
-    unsafe fn pairs_places<L: Lpf>(
+    unsafe fn by_pairs<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
-        (tree, site): (&Pairing, u64),
-        RawOperator { element, commutes, name, combine }: RawOperator<'_>,
-        (x, y, len): (Place, Place, usize),
+        tree: &Pairing,
+        site: u64,
+        call: RawCall<'_>,
     ) -> Result<()> {
-        let v = Vector { bytes: len * element, element };
+        let v = Vector { bytes: call.what.size, element: call.what.element };
         let rounds = self.rounds(ctx)?;
         let pairs = tree.pairs.iter().copied().map(pair_word);
         let pattern = rounds.mixed_into(pairs.fold(1, mixed)).max(1);
-        let what = Signature::new(Collective::Reduce, way(tree.growth), v.bytes, element);
-        let operator = OperatorName(name);
-        let what = Signature { root: tree.root, commutes, operator, pattern, site, ..what };
-        let plan = Plan { what, len, scratch: Scratch::default() };
-        let buffers = Buffers { input: x, output: y };
-        // SAFETY: the caller's promise; the schedule lies in the vectors.
-        unsafe {
-            self.carry_out(
-                ctx,
-                plan,
-                combine,
-                |_, _| buffers,
-                |s, m, _, _| reduce_pairs(s, m, tree.pairs.iter().copied(), v, rounds),
-            )
-        }
+        let write = |s: &mut Schedule, m: Member| {
+            reduce_pairs(s, m, tree.pairs.iter().copied(), v, rounds);
+        };
+        let call = call.by(number(tree.growth), [site, pattern], &write);
+        // SAFETY: as this function's caller promises it; the schedule lies in the vectors.
+        unsafe { self.carry_out(ctx, call) }
     }
 
     /// # Safety
-    /// As [`pairs_places`](Self::pairs_places).
+    /// As [`by_pairs`](Self::by_pairs), for an operator.
     #[track_caller]
     unsafe fn grow<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
         arbiter: &mut Arbiter<'s, L>,
-        (growth, root): (Growth, usize),
-        RawOperator { element, commutes, name, combine }: RawOperator<'_>,
-        (x, y, len): (Place, Place, usize),
+        call: RawCall<'_>,
     ) -> Result<Option<Pairing>> {
-        let v = Vector { bytes: len * element, element };
-        let what = Signature::new(Collective::Reduce, way(growth), v.bytes, element);
-        let (operator, (site, _)) = (OperatorName(name), arbiter.id());
-        let what = Signature { root, commutes, operator, site, ..what };
+        let RawCall { what, memory: Buffers { input: x, output: y }, combine, .. } = call;
+        let Some(combine) = combine else { return Ok(None) };
+        let (growth, (site, _)) = (arbiter.growth(), arbiter.id());
+        let Signature { root, element, .. } = what;
+        let v = Vector { bytes: what.size, element };
+        let what = Signature { algorithm: number(growth), site, ..what };
         let digest = what.digest();
-        let Collectives { group, shared, .. } = self;
-        let shared = &mut *shared.borrow_mut();
+        let Collectives { group, shared, workspace, .. } = self;
+        let (shared, schedule) = (&mut *shared.borrow_mut(), &mut workspace.borrow_mut().schedule);
         let member @ Member { me, members } = group.member();
-        let part = super::whole(shared.cell, element);
+        let part = whole(shared.cell, element);
         let mut raw = ctx.raw();
         let which = group.enter(&mut raw, stamp(digest, Mode::Expected));
         arbiter.enter(which);
-        let mut schedule = std::mem::take(&mut shared.schedule);
         let (mut input, mut nth, mut tree) = (x, 0, None);
         let done = loop {
             nth += 1;
@@ -180,12 +173,12 @@ impl<'s> Collectives<'s> {
                 Err(error) => break Err(error),
             };
             schedule.clear();
-            reduce_pairs(&mut schedule, member, [pair].into_iter(), v, Rounds::Own);
-            let buffers = Buffers { input, output: y };
+            reduce_pairs(schedule, member, [pair].into_iter(), v, Rounds::Own);
+            let buffers = &Buffers { input, output: y };
             let mut call =
                 Call { raw: &mut raw, which, group, shared, buffers, combine, part, lends: true };
             // SAFETY: the caller's promise: what is combined lies in the target from the first time on.
-            let run = |call: &mut Call<'_, '_, L>| unsafe { expected(call, &schedule) };
+            let run = |call: &mut Call<'_, '_, L>| unsafe { expected(call, schedule) };
             if let Err(error) = caught(&mut call, run) {
                 break Err(error);
             }
@@ -197,7 +190,6 @@ impl<'s> Collectives<'s> {
                 break Ok(());
             }
         };
-        shared.schedule = schedule;
         leave(&mut raw, done)?;
         if me != root {
             return Ok(None);

@@ -1,150 +1,66 @@
 //! Collectives that move blocks and combine nothing.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
 use bytemuck::Pod;
 use lpf_core::error::counted;
 use lpf_core::{Context, Lpf, Result};
 
-use super::{Plan, nothing};
-use crate::algorithms::*;
-use crate::blocks::Blocks;
+use super::lens::{Lens, total};
+use super::raw::RawCall;
 use crate::collectives::Collectives;
 use crate::kinds::Collective;
 use crate::memory::{Source, Target};
 use crate::misuse::misuse;
-use crate::run::Buffers;
-use crate::scratch::Scratch;
-use crate::shared::{Place, Shared, VALUE};
-use crate::signature::Signature;
-use crate::ways::*;
-
-/// Blocks one behind the other, in elements.
-#[derive(Clone, Copy)]
-pub(super) enum Layout<'a> {
-    /// Of one length.
-    Equal(usize),
-    /// Where each ends.
-    Any(&'a [usize]),
-}
-
-/// Which way blocks go.
-#[derive(Clone, Copy)]
-pub(super) enum Rooted {
-    /// To the root.
-    Gather,
-    /// From the root.
-    Scatter,
-}
-
-impl Layout<'_> {
-    /// The longest block.
-    fn longest(&self) -> usize {
-        match *self {
-            Layout::Equal(len) => len,
-            Layout::Any(ends) => {
-                let starts = std::iter::once(&0).chain(ends);
-                ends.iter().zip(starts).map(|(end, start)| end - start).max().unwrap_or(0)
-            }
-        }
-    }
-
-    /// Of every block the elements from `first` on, at most `len`.
-    fn piece(&self, element: usize, first: usize, len: usize) -> Blocks<'_> {
-        match *self {
-            Layout::Equal(all) => {
-                let (first, bytes) = (first * element, len * element);
-                Blocks::Equal { first, stride: all * element, bytes }
-            }
-            Layout::Any(ends) => Blocks::Any { ends, element, first, most: len },
-        }
-    }
-
-    fn total(&self, members: usize) -> usize {
-        match *self {
-            Layout::Equal(len) => members * len,
-            Layout::Any(ends) => ends.last().copied().unwrap_or(0),
-        }
-    }
-
-    /// A call on such blocks.
-    fn what(&self, kind: Collective, way: usize, element: usize) -> Signature {
-        match *self {
-            Layout::Equal(len) => Signature::new(kind, way, len * element, element),
-            Layout::Any(ends) => {
-                let mix = |hash: u64, &end: &usize| crate::hash::mixed(hash, end as u64);
-                let hash = ends.iter().fold(1, mix) as usize;
-                Signature { has_counts: true, ..Signature::new(kind, way, hash, element) }
-            }
-        }
-    }
-}
-
-/// Where the blocks of a call end, in a vector that goes back to the collectives for later calls.
-pub(super) struct Ends {
-    ends: Vec<usize>,
-    shared: Rc<RefCell<Shared>>,
-}
-
-impl Ends {
-    pub(super) fn layout(&self) -> Layout<'_> {
-        Layout::Any(&self.ends)
-    }
-
-    /// The elements of all blocks.
-    fn total(&self) -> usize {
-        self.layout().total(self.ends.len())
-    }
-}
-
-impl Drop for Ends {
-    fn drop(&mut self) {
-        if let Ok(mut shared) = self.shared.try_borrow_mut() {
-            shared.ends.push(std::mem::take(&mut self.ends));
-        }
-    }
-}
+use crate::shared::{Place, VALUE};
 
 impl<'s> Collectives<'s> {
-    /// Where blocks of these many elements end. (Not a function that takes a closure: a closure forgets where its call
+    /// Moves elements between places that are as long as the call has them: of views, or of single elements.
+    #[inline]
+    #[track_caller]
+    pub(super) fn moved<L: Lpf, T: Pod>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        (kind, root): (Collective, usize),
+        places: (Place, Place),
+        lens: Lens<'_>,
+    ) -> Result<()> {
+        let call = RawCall::moving(kind, root, places, lens, size_of::<T>());
+        // SAFETY: a view's memory is its section's, registered, and borrowed during the call; a single element's is this
+        // object's. The typed call has checked lengths, root and counts.
+        unsafe { self.carry_out(ctx, call) }
+    }
+
+    /// The elements of blocks of these lengths. (Not a function that takes a closure: a closure forgets where its call
     /// is in the program.)
     #[track_caller]
-    pub(super) fn ends<L: Lpf>(
+    pub(super) fn total<L: Lpf>(
         &self,
         ctx: &Context<'s, L>,
         counts: &[usize],
         element: usize,
-    ) -> Result<Ends> {
+    ) -> Result<usize> {
         if counts.len() != self.len() {
             let given = counted(counts.len() as u64, "count");
             let text =
                 format!("{given} for a group of {}, which takes one for each member", self.len());
             return Err(misuse(ctx, text));
         }
-        let mut ends = self.shared.borrow_mut().ends.pop().unwrap_or_default();
-        ends.clear();
-        ends.extend(counts.iter().scan(0usize, |sum, &count| {
-            *sum = sum.saturating_add(count);
-            Some(*sum)
-        }));
-        let ends = Ends { ends, shared: self.shared.clone() };
-        if ends.total().saturating_mul(element) > isize::MAX as usize {
+        let total = total(counts);
+        if total.saturating_mul(element) > isize::MAX as usize {
             let text = "the counts add up to more elements than there is memory for".into();
             return Err(misuse(ctx, text));
         }
-        Ok(ends)
+        Ok(total)
     }
 
-    /// Where the blocks that leave end, and those that come. A member sends itself what it receives from itself.
+    /// The elements of the blocks that are sent, and of those that are received. A member sends itself what it receives from itself.
     #[track_caller]
-    pub(super) fn both_ends<L: Lpf>(
+    pub(super) fn both_totals<L: Lpf>(
         &self,
         ctx: &Context<'s, L>,
         (sends, receives): (&[usize], &[usize]),
         element: usize,
-    ) -> Result<(Ends, Ends)> {
-        let both = (self.ends(ctx, sends, element)?, self.ends(ctx, receives, element)?);
+    ) -> Result<(usize, usize)> {
+        let both = (self.total(ctx, sends, element)?, self.total(ctx, receives, element)?);
         let me = self.me();
         if sends[me] != receives[me] {
             let text = format!(
@@ -169,9 +85,8 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let x = self.inside(ctx, x.view())?;
         let y = self.as_long(ctx, y.view(), x.len.saturating_mul(self.len()))?;
-        let layout = Layout::Equal(x.len);
-        // SAFETY: views' memory is their section's, borrowed during the call.
-        unsafe { self.allgather_places(ctx, (x.place, y.place), layout, size_of::<T>()) }
+        let lens = Lens::Equal(x.len);
+        self.moved::<_, T>(ctx, (Collective::Allgather, 0), (x.place, y.place), lens)
     }
 
     /// As [`allgather`](Self::allgather), but member i contributes `counts[i]` elements. The counts are the same at
@@ -187,43 +102,11 @@ impl<'s> Collectives<'s> {
         counts: &[usize],
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        let ends = self.ends(ctx, counts, size_of::<T>())?;
+        let total = self.total(ctx, counts, size_of::<T>())?;
         let x = self.as_long(ctx, x.view(), counts[self.me()])?;
-        let y = self.as_long(ctx, y.view(), ends.total())?;
-        // SAFETY: views' memory is their section's, borrowed during the call.
-        unsafe { self.allgather_places(ctx, (x.place, y.place), ends.layout(), size_of::<T>()) }
-    }
-
-    /// # Safety
-    /// The places are registered memory of this process, as long as the blocks, which nobody else touches
-    /// until it returns.
-    #[track_caller]
-    pub(super) unsafe fn allgather_places<L: Lpf>(
-        &mut self,
-        ctx: &mut Context<'s, L>,
-        (x, y): (Place, Place),
-        layout: Layout<'_>,
-        element: usize,
-    ) -> Result<()> {
-        let v = Vector { bytes: layout.total(self.len()) * element, element };
-        let way = self.preferences.allgather.unwrap_or_else(|| {
-            self.cheapest(ctx, (Collective::Allgather, v, true), Allgather::ALL, |way| {
-                Some(way.supersteps(self.len(), v))
-            })
-        });
-        let what = layout.what(Collective::Allgather, way as usize, element);
-        let len = layout.longest();
-        let own = layout.piece(element, 0, len).of(self.me());
-        let plan = Plan { what, len, scratch: way.scratch(self.len()) };
-        // SAFETY: the caller's promise; the own block is no other's.
-        unsafe {
-            std::ptr::copy(x.data.cast_const(), y.data.add(own.start), own.bytes);
-            let buffers = |_, _| Buffers { input: x, output: y };
-            self.carry_out(ctx, plan, &mut nothing(), buffers, |s, m, first, len| {
-                let blocks = layout.piece(element, first, len);
-                by_way::allgather(way, s, m, blocks);
-            })
-        }
+        let y = self.as_long(ctx, y.view(), total)?;
+        let lens = Lens::Counts(counts);
+        self.moved::<_, T>(ctx, (Collective::Allgather, 0), (x.place, y.place), lens)
     }
 
     /// Concatenates the `x` of all members, in their order, into the root's `y`. The others' `y` is not touched.
@@ -241,17 +124,8 @@ impl<'s> Collectives<'s> {
         let (root, x) = (self.root(ctx, root)?, self.inside(ctx, x.view())?);
         let total = x.len.saturating_mul(self.len());
         let y = if self.me() == root { self.as_long(ctx, y.view(), total)? } else { y.view() };
-        let layout = Layout::Equal(x.len);
-        // SAFETY: views' memory is their section's, borrowed during the call.
-        unsafe {
-            self.rooted_places(
-                ctx,
-                (root, Rooted::Gather),
-                (x.place, y.place),
-                layout,
-                size_of::<T>(),
-            )
-        }
+        let lens = Lens::Equal(x.len);
+        self.moved::<_, T>(ctx, (Collective::Gather, root), (x.place, y.place), lens)
     }
 
     /// As [`gather`](Self::gather), but member i contributes `counts[i]` elements. The counts are the same at every
@@ -269,78 +143,11 @@ impl<'s> Collectives<'s> {
         counts: &[usize],
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        let (root, ends) = (self.root(ctx, root)?, self.ends(ctx, counts, size_of::<T>())?);
+        let (root, total) = (self.root(ctx, root)?, self.total(ctx, counts, size_of::<T>())?);
         let x = self.as_long(ctx, x.view(), counts[self.me()])?;
-        let y =
-            if self.me() == root { self.as_long(ctx, y.view(), ends.total())? } else { y.view() };
-        // SAFETY: views' memory is their section's, borrowed during the call.
-        unsafe {
-            self.rooted_places(
-                ctx,
-                (root, Rooted::Gather),
-                (x.place, y.place),
-                ends.layout(),
-                size_of::<T>(),
-            )
-        }
-    }
-
-    /// # Safety
-    /// The places are registered memory of this process, as long as the blocks, which nobody else touches
-    /// until it returns.
-    #[track_caller]
-    pub(super) unsafe fn rooted_places<L: Lpf>(
-        &mut self,
-        ctx: &mut Context<'s, L>,
-        (root, way): (usize, Rooted),
-        (x, y): (Place, Place),
-        layout: Layout<'_>,
-        element: usize,
-    ) -> Result<()> {
-        let (kind, preferred) = match way {
-            Rooted::Gather => (Collective::Gather, self.preferences.gather),
-            Rooted::Scatter => (Collective::Scatter, self.preferences.scatter),
-        };
-        let by = self.gather_way(ctx, preferred, layout, element);
-        let what = Signature { root, ..layout.what(kind, by as usize, element) };
-        let plan = Plan { what, len: layout.longest(), scratch: by.scratch(self.len()) };
-        // SAFETY: the caller's promise; pieces lie in the blocks.
-        unsafe {
-            let buffers = |m, first| {
-                let own = skipped(layout, m, first) * element;
-                match way {
-                    Rooted::Gather => Buffers { input: x.from(own), output: y },
-                    Rooted::Scatter => Buffers { input: x, output: y.from(own) },
-                }
-            };
-            self.carry_out(ctx, plan, &mut nothing(), buffers, |s, m, first, len| {
-                let blocks = layout.piece(element, first, len);
-                match way {
-                    Rooted::Gather => by_way::gather(by, s, m, root, blocks),
-                    Rooted::Scatter => by_way::scatter(by, s, m, root, blocks),
-                }
-            })
-        }
-    }
-
-    /// The tree is for blocks of one length.
-    #[track_caller]
-    fn gather_way<L: Lpf>(
-        &self,
-        ctx: &Context<'s, L>,
-        preferred: Option<Gather>,
-        layout: Layout<'_>,
-        element: usize,
-    ) -> Gather {
-        if matches!(layout, Layout::Any(_)) {
-            return Gather::Direct;
-        }
-        let v = Vector { bytes: layout.total(self.len()) * element, element };
-        preferred.unwrap_or_else(|| {
-            self.cheapest(ctx, (Collective::Gather, v, true), Gather::ALL, |way| {
-                Some(way.supersteps(self.len(), v))
-            })
-        })
+        let y = if self.me() == root { self.as_long(ctx, y.view(), total)? } else { y.view() };
+        let lens = Lens::Counts(counts);
+        self.moved::<_, T>(ctx, (Collective::Gather, root), (x.place, y.place), lens)
     }
 
     /// Block i of the root's `x`, a p-th of it, becomes member i's `y`. The others' `x` is not read.
@@ -358,17 +165,8 @@ impl<'s> Collectives<'s> {
         let (root, y) = (self.root(ctx, root)?, self.inside(ctx, y.view())?);
         let total = y.len.saturating_mul(self.len());
         let x = if self.me() == root { self.as_long(ctx, x.view(), total)? } else { x.view() };
-        let layout = Layout::Equal(y.len);
-        // SAFETY: views' memory is their section's, borrowed during the call.
-        unsafe {
-            self.rooted_places(
-                ctx,
-                (root, Rooted::Scatter),
-                (x.place, y.place),
-                layout,
-                size_of::<T>(),
-            )
-        }
+        let lens = Lens::Equal(y.len);
+        self.moved::<_, T>(ctx, (Collective::Scatter, root), (x.place, y.place), lens)
     }
 
     /// As [`scatter`](Self::scatter), but member i gets `counts[i]` elements. The counts are the same at every member.
@@ -385,20 +183,11 @@ impl<'s> Collectives<'s> {
         counts: &[usize],
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        let (root, ends) = (self.root(ctx, root)?, self.ends(ctx, counts, size_of::<T>())?);
+        let (root, total) = (self.root(ctx, root)?, self.total(ctx, counts, size_of::<T>())?);
         let y = self.as_long(ctx, y.view(), counts[self.me()])?;
-        let x =
-            if self.me() == root { self.as_long(ctx, x.view(), ends.total())? } else { x.view() };
-        // SAFETY: views' memory is their section's, borrowed during the call.
-        unsafe {
-            self.rooted_places(
-                ctx,
-                (root, Rooted::Scatter),
-                (x.place, y.place),
-                ends.layout(),
-                size_of::<T>(),
-            )
-        }
+        let x = if self.me() == root { self.as_long(ctx, x.view(), total)? } else { x.view() };
+        let lens = Lens::Counts(counts);
+        self.moved::<_, T>(ctx, (Collective::Scatter, root), (x.place, y.place), lens)
     }
 
     /// Block j of member i's `x` becomes block i of member j's `y`. A block is a p-th of either.
@@ -416,37 +205,8 @@ impl<'s> Collectives<'s> {
         let x = self.inside(ctx, x.view())?;
         let y = self.as_long(ctx, y.view(), x.len)?;
         let block = self.block(ctx, x.len)?;
-        // SAFETY: views' memory is their section's, borrowed during the call.
-        unsafe { self.alltoall_places(ctx, (x.place, y.place), block, size_of::<T>()) }
-    }
-
-    /// # Safety
-    /// As [`allgather_places`](Self::allgather_places).
-    #[track_caller]
-    pub(super) unsafe fn alltoall_places<L: Lpf>(
-        &mut self,
-        ctx: &mut Context<'s, L>,
-        (x, y): (Place, Place),
-        block: usize,
-        element: usize,
-    ) -> Result<()> {
-        let layout = Layout::Equal(block);
-        let v = Vector { bytes: block * element * self.len(), element };
-        let way = self.preferences.alltoall.unwrap_or_else(|| {
-            self.cheapest(ctx, (Collective::Alltoall, v, true), Alltoall::ALL, |way| {
-                Some(way.supersteps(self.len(), v))
-            })
-        });
-        let what = layout.what(Collective::Alltoall, way as usize, element);
-        let plan = Plan { what, len: block, scratch: way.scratch(self.len()) };
-        // SAFETY: the caller's promise; pieces lie in the blocks.
-        unsafe {
-            let buffers = |_, _| Buffers { input: x, output: y };
-            self.carry_out(ctx, plan, &mut nothing(), buffers, |s, m, first, len| {
-                let blocks = layout.piece(element, first, len);
-                by_way::alltoall(way, s, m, blocks);
-            })
-        }
+        let lens = Lens::Equal(block);
+        self.moved::<_, T>(ctx, (Collective::Alltoall, 0), (x.place, y.place), lens)
     }
 
     /// The elements of a block, a p-th of a vector of `len`.
@@ -478,38 +238,11 @@ impl<'s> Collectives<'s> {
         y: impl Target<'s, Element = T>,
         receives: &[usize],
     ) -> Result<()> {
-        let (leaves, comes) = self.both_ends(ctx, (sends, receives), size_of::<T>())?;
-        let x = self.as_long(ctx, x.view(), leaves.total())?;
-        let y = self.as_long(ctx, y.view(), comes.total())?;
-        let layouts = (leaves.layout(), comes.layout());
-        // SAFETY: views' memory is their section's, borrowed during the call.
-        unsafe { self.uneven_places(ctx, (x.place, y.place), layouts, size_of::<T>()) }
-    }
-
-    /// # Safety
-    /// As [`allgather_places`](Self::allgather_places).
-    #[track_caller]
-    pub(super) unsafe fn uneven_places<L: Lpf>(
-        &mut self,
-        ctx: &mut Context<'s, L>,
-        (x, y): (Place, Place),
-        (leaves, comes): (Layout<'_>, Layout<'_>),
-        element: usize,
-    ) -> Result<()> {
-        // No member knows the counts of all, so no round is joined by all.
-        let scratch = Scratch { unknown: true, ..Scratch::default() };
-        let what = Signature::new(Collective::Alltoall, Alltoall::ALL.len(), 0, element);
-        let what = Signature { has_counts: true, ..what };
-        let longest = leaves.longest().max(comes.longest());
-        let plan = Plan { what, len: 0, scratch };
-        // SAFETY: the caller's promise.
-        unsafe {
-            let buffers = |_, _| Buffers { input: x, output: y };
-            self.carry_out(ctx, plan, &mut nothing(), buffers, |s, m, _, _| {
-                let leaves = leaves.piece(element, 0, longest);
-                alltoall_direct(s, m, leaves, comes.piece(element, 0, longest));
-            })
-        }
+        let (sent, received) = self.both_totals(ctx, (sends, receives), size_of::<T>())?;
+        let x = self.as_long(ctx, x.view(), sent)?;
+        let y = self.as_long(ctx, y.view(), received)?;
+        let lens = Lens::Exchange { sends, receives };
+        self.moved::<_, T>(ctx, (Collective::Alltoall, 0), (x.place, y.place), lens)
     }
 
     /// Copies one element of the root to every member.
@@ -528,7 +261,8 @@ impl<'s> Collectives<'s> {
         // SAFETY: the place is aligned to a cache line, long enough, and this object's.
         unsafe {
             place.data.cast::<T>().write(value);
-            self.broadcast_place(ctx, root, place, (1, size_of::<T>()))?;
+            let lens = Lens::Equal(1);
+            self.moved::<_, T>(ctx, (Collective::Broadcast, root), (place, place), lens)?;
             Ok(place.data.cast::<T>().read())
         }
     }
@@ -547,16 +281,5 @@ impl<'s> Collectives<'s> {
             return Err(misuse(ctx, text));
         }
         Ok(self.shared.borrow().values())
-    }
-}
-
-/// Elements of a member's own block before a piece, where it has no more than others.
-fn skipped(layout: Layout<'_>, m: Member, first: usize) -> usize {
-    match layout {
-        Layout::Equal(_) => first,
-        Layout::Any(ends) => {
-            let start = m.me.checked_sub(1).map_or(0, |before| ends[before]);
-            first.min(ends[m.me] - start)
-        }
     }
 }

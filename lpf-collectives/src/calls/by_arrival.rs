@@ -1,13 +1,15 @@
 //! Reductions of members that know when each of them arrives.
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
 use lpf_core::error::counted;
 use lpf_core::{Context, Lpf, Result};
 
+use super::combining;
 use super::pattern::Pattern;
-use super::{Plan, RawOperator, combining};
+use super::raw::{RawCall, RawOperator};
 use crate::algorithms::by_arrival::Rounds;
 use crate::algorithms::{Member, Vector};
 use crate::arrival_pattern::clairvoyant::MOST;
@@ -19,11 +21,9 @@ use crate::memory::{Source, Target};
 use crate::misuse::misuse;
 use crate::operators::Operator;
 use crate::preferences::{Mode, Preferences};
-use crate::run::Buffers;
 use crate::schedule::Schedule;
-use crate::scratch::Scratch;
 use crate::shared::Place;
-use crate::signature::{OperatorName, Signature};
+use crate::signature::Signature;
 use crate::ways::{AllreduceByArrival, ReduceByArrival};
 
 impl<'s> Collectives<'s> {
@@ -60,24 +60,17 @@ impl<'s> Collectives<'s> {
             });
             chosen.map(|nth| ReduceByArrival::ALL[nth])
         });
-        let places = (x.place, y.place, x.len);
+        let memory = (x.place, y.place, x.len);
+        let call = RawCall::combining(Collective::Reduce, root, operator, memory);
         let Some(way) = way.filter(usable) else {
             self.by_arrival.set(self.usual_reduce(ctx, pattern.v, commutes).name());
             // SAFETY: views' memory is their section's, borrowed during the call.
-            return unsafe {
-                self.reduce_places(ctx, (root, Self::ordinary(&pattern)), operator, places)
-            };
+            return unsafe { self.carry_out(ctx, Self::unaware(&pattern, call)) };
         };
         self.by_arrival.set(way.name());
-        let what =
-            Signature::new(Collective::Reduce, way as usize, pattern.v.bytes, pattern.v.element);
-        let what = Signature { root, ..what };
+        let write = |s: &mut Schedule, m, rounds| pattern.reduce(way, s, m, rounds);
         // SAFETY: views' memory is their section's, borrowed during the call.
-        unsafe {
-            self.carry_out_by_arrival(ctx, what, &pattern, operator, places, |s, m, rounds| {
-                pattern.reduce(way, s, m, rounds);
-            })
-        }
+        unsafe { self.carry_out_by_arrival(ctx, &pattern, call, way as usize, write) }
     }
 
     /// Combines the `x` of all members into the `y` of every member, as [`reduce_by_arrival`](Self::reduce_by_arrival).
@@ -95,7 +88,7 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let x = self.inside(ctx, x.view())?;
         let y = self.as_long(ctx, y.view(), x.len)?;
-        self.allreduce_places_by_arrival(ctx, arrivals, operator, (x.place, y.place, x.len))
+        self.allreduce_by_arrival_at(ctx, arrivals, operator, (x.place, y.place, x.len))
     }
 
     /// Combines the `x` of all members into the `x` of every member, as
@@ -112,21 +105,21 @@ impl<'s> Collectives<'s> {
         x: impl Target<'s, Element = T>,
     ) -> Result<()> {
         let x = self.inside(ctx, x.view())?;
-        self.allreduce_places_by_arrival(ctx, arrivals, operator, (x.place, x.place, x.len))
+        self.allreduce_by_arrival_at(ctx, arrivals, operator, (x.place, x.place, x.len))
     }
 
     #[track_caller]
-    fn allreduce_places_by_arrival<L: Lpf, T: Pod, O: Operator<T>>(
+    fn allreduce_by_arrival_at<L: Lpf, T: Pod, O: Operator<T>>(
         &mut self,
         ctx: &mut Context<'s, L>,
         arrivals: &Estimates,
         operator: &O,
-        places: (Place, Place, usize),
+        memory: (Place, Place, usize),
     ) -> Result<()> {
         let combine = &mut combining::<T, _>(operator);
         let operator = RawOperator::of(operator, combine);
         let commutes = operator.commutes;
-        let pattern = self.pattern(ctx, arrivals, 0, &operator, places.2)?;
+        let pattern = self.pattern(ctx, arrivals, 0, &operator, memory.2)?;
         let usable = |&way: &_| commutes || way == AllreduceByArrival::Linear;
         let way = self.preferences.allreduce_by_arrival.or_else(|| {
             let chosen = self.ahead(Collective::Allreduce, &pattern, || {
@@ -135,22 +128,16 @@ impl<'s> Collectives<'s> {
             });
             chosen.map(|nth| AllreduceByArrival::ALL[nth])
         });
+        let call = RawCall::combining(Collective::Allreduce, 0, operator, memory);
         let Some(way) = way.filter(usable) else {
             self.by_arrival.set(self.usual_allreduce(ctx, pattern.v, commutes).name());
             // SAFETY: views' memory is their section's, borrowed during the call.
-            return unsafe {
-                self.allreduce_places(ctx, Self::ordinary(&pattern), operator, places)
-            };
+            return unsafe { self.carry_out(ctx, Self::unaware(&pattern, call)) };
         };
-        let (bytes, element) = (pattern.v.bytes, pattern.v.element);
         self.by_arrival.set(way.name());
-        let what = Signature::new(Collective::Allreduce, way as usize, bytes, element);
+        let write = |s: &mut Schedule, m, rounds| pattern.allreduce(way, s, m, rounds);
         // SAFETY: views' memory is their section's, borrowed during the call.
-        unsafe {
-            self.carry_out_by_arrival(ctx, what, &pattern, operator, places, |s, m, rounds| {
-                pattern.allreduce(way, s, m, rounds);
-            })
-        }
+        unsafe { self.carry_out_by_arrival(ctx, &pattern, call, way as usize, write) }
     }
 
     #[track_caller]
@@ -189,34 +176,31 @@ impl<'s> Collectives<'s> {
     /// Carries out a schedule on whole vectors, whose target is room at every member.
     ///
     /// # Safety
-    /// As [`reduce_places`](Self::reduce_places), of the target at every member.
+    /// As [`carry_out`](Self::carry_out), of the target at every member.
     #[track_caller]
     unsafe fn carry_out_by_arrival<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
-        what: Signature,
         pattern: &Pattern<'_>,
-        RawOperator { commutes, name, combine, .. }: RawOperator<'_>,
-        (x, y, len): (Place, Place, usize),
-        mut write: impl FnMut(&mut Schedule, Member, Rounds),
+        call: RawCall<'_>,
+        number: usize,
+        write: impl Fn(&mut Schedule, Member, Rounds),
     ) -> Result<()> {
         let rounds = self.rounds(ctx)?;
         let (site, pattern) = (pattern.arrivals.site(), Self::times(pattern));
         // A schedule that is kept is one of these rounds.
         let pattern = rounds.mixed_into(pattern).max(1);
-        let what = Signature { commutes, operator: OperatorName(name), pattern, site, ..what };
-        let plan = Plan { what, len, scratch: Scratch::default() };
-        let buffers = Buffers { input: x, output: y };
-        let (chosen_in, mut written_in) = (self.planning.get(), Duration::ZERO);
-        let timed = |s: &mut Schedule, m: Member, _, _| {
+        let (chosen_in, written_in) = (self.planning.get(), Cell::new(Duration::ZERO));
+        let timed = |s: &mut Schedule, m: Member| {
             // What this processor needs for it, to be reported only: nothing depends on it.
             let start = Instant::now();
             write(s, m, rounds);
-            written_in = start.elapsed();
+            written_in.set(start.elapsed());
         };
-        // SAFETY: the caller's promise; the schedule lies in the vectors.
-        let done = unsafe { self.carry_out(ctx, plan, combine, |_, _| buffers, timed) };
-        self.planning.set(chosen_in + written_in);
+        let call = call.by(number, [site, pattern], &timed);
+        // SAFETY: as this function's caller promises it; the schedule lies in the vectors.
+        let done = unsafe { self.carry_out(ctx, call) };
+        self.planning.set(chosen_in + written_in.get());
         done
     }
 
@@ -236,13 +220,14 @@ impl<'s> Collectives<'s> {
         all.fold(0, |hash, &number| mixed(hash, number)).max(1)
     }
 
-    /// What tells an ordinary algorithm's calls apart where estimates have led to it: the site, and a hash that no
-    /// schedule by arrival has. Members with other estimates are found whatever those lead to. Where all come together
-    /// it is the ordinary call.
-    fn ordinary(pattern: &Pattern<'_>) -> [u64; 2] {
+    /// A call by an arrival-unaware algorithm to which estimates have led: with their site, and a hash that no schedule
+    /// by arrival has. So members with different estimates find out, whatever algorithm these lead to. If all arrive
+    /// together, it is the call without estimates.
+    fn unaware<'a>(pattern: &Pattern<'_>, call: RawCall<'a>) -> RawCall<'a> {
         let apart =
             if pattern.arrivals.spread_ns() > 0 { mixed(Self::times(pattern), 1) | 1 } else { 0 };
-        [pattern.arrivals.site(), apart]
+        let site = pattern.arrivals.site();
+        RawCall { what: Signature { site, pattern: apart, ..call.what }, ..call }
     }
 
     /// What was chosen for a pattern, or is now; nothing where it is the ordinary algorithm, as it is where all come

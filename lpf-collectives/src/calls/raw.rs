@@ -1,14 +1,17 @@
-//! The collectives on bytes: for interfaces without types.
+//! A collective call as one value, and the calls on bytes, for interfaces without types.
 
 use bytemuck::Pod;
 use lpf_core::{Context, Lpf, Result};
 
-use crate::calls::Way;
-use crate::calls::blocks::{Layout, Rooted};
+use super::lens::Lens;
+use crate::algorithms::Member;
 use crate::collectives::Collectives;
+use crate::kinds::Collective;
 use crate::operators::Operator;
-use crate::run::Combine;
+use crate::run::{Buffers, Combine};
+use crate::schedule::Schedule;
 use crate::shared::Place;
+use crate::signature::{OperatorName, Signature};
 
 /// An operator on elements of some bytes.
 pub struct RawOperator<'a> {
@@ -31,178 +34,165 @@ impl<'a> RawOperator<'a> {
     }
 }
 
-/// On bytes: lengths are in elements. Each function is its typed namesake otherwise, errors included.
-///
-/// # Safety
-/// Of every function: buffers are registered memory of this process, as long as the collective reads or
-/// writes them, aligned as the operator needs it. No other code touches them until it returns. After a *fatal*
-/// error no other process does while [`Runtime::memory_is_quiet`](lpf_core::Runtime::memory_is_quiet) holds.
-#[allow(clippy::missing_safety_doc)] // above, once for all
-impl<'s> Collectives<'s> {
-    /// [`broadcast`](Self::broadcast) of `bytes` bytes.
-    #[track_caller]
-    pub unsafe fn broadcast_raw<L: Lpf>(
-        &mut self,
-        ctx: &mut Context<'s, L>,
-        root: usize,
-        x: Place,
-        bytes: usize,
-    ) -> Result<()> {
-        let root = self.root(ctx, root)?;
-        // SAFETY: the caller's promise.
-        unsafe { self.broadcast_place(ctx, root, x, (bytes, 1)) }
-    }
+/// Writes a member's schedule.
+pub(super) type Write<'a> = &'a dyn Fn(&mut Schedule, Member);
 
-    /// [`reduce`](Self::reduce) of `len` elements.
-    #[track_caller]
-    pub unsafe fn reduce_raw<L: Lpf>(
-        &mut self,
-        ctx: &mut Context<'s, L>,
+/// A collective on bytes, for [`Collectives::raw`]: what it does, and on which memory of this process. Each constructor
+/// has the name of the typed function that does the same. Lengths are in elements of the operator, or else in bytes.
+pub struct RawCall<'a> {
+    /// What all members agree on. It has the number of its algorithm only if this is in `given`.
+    pub(super) what: Signature,
+    pub(super) memory: Buffers,
+    pub(super) lens: Lens<'a>,
+    pub(super) combine: Option<Combine<'a>>,
+    /// The algorithm, if it is not chosen by its cost.
+    pub(super) given: Option<Write<'a>>,
+}
+
+impl<'a> RawCall<'a> {
+    /// A call that combines vectors, or blocks, of `len` elements.
+    #[inline]
+    pub(super) fn combining(
+        collective: Collective,
         root: usize,
-        operator: RawOperator<'_>,
+        operator: RawOperator<'a>,
         (x, y, len): (Place, Place, usize),
-    ) -> Result<()> {
-        let root = self.root(ctx, root)?;
-        // SAFETY: the caller's promise.
-        unsafe { self.reduce_places(ctx, (root, [0; 2]), operator, (x, y, len)) }
+    ) -> Self {
+        let RawOperator { element, commutes, name, combine } = operator;
+        let memory = Buffers { input: x, output: y };
+        let what = Signature::new(collective, len * element, element);
+        let what = Signature { root, commutes, operator: OperatorName(name), ..what };
+        RawCall { what, memory, lens: Lens::Equal(len), combine: Some(combine), given: None }
     }
 
-    /// [`allreduce`](Self::allreduce) of `len` elements; `x` may be `y`.
-    #[track_caller]
-    pub unsafe fn allreduce_raw<L: Lpf>(
-        &mut self,
-        ctx: &mut Context<'s, L>,
-        operator: RawOperator<'_>,
-        (x, y, len): (Place, Place, usize),
-    ) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.allreduce_places(ctx, [0; 2], operator, (x, y, len)) }
-    }
-
-    /// [`reduce_scatter`](Self::reduce_scatter) of blocks of `block` elements.
-    #[track_caller]
-    pub unsafe fn reduce_scatter_raw<L: Lpf>(
-        &mut self,
-        ctx: &mut Context<'s, L>,
-        operator: RawOperator<'_>,
-        (x, y, block): (Place, Place, usize),
-    ) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.reduce_scatter_places(ctx, operator, (x, y, block)) }
-    }
-
-    /// [`scan`](Self::scan) of `len` elements, or [`exscan`](Self::exscan), which leaves the first member's
-    /// `y` as it is.
-    #[track_caller]
-    pub unsafe fn scan_raw<L: Lpf>(
-        &mut self,
-        ctx: &mut Context<'s, L>,
-        operator: RawOperator<'_>,
-        (x, y, len): (Place, Place, usize),
-        exclusive: bool,
-    ) -> Result<()> {
-        let way = if exclusive { Way::Exclusive(&|| {}) } else { Way::Inclusive };
-        // SAFETY: the caller's promise.
-        unsafe { self.scan_places(ctx, operator, (x, y, len), way) }
-    }
-
-    /// [`gather`](Self::gather) of `bytes` bytes of every member.
-    #[track_caller]
-    pub unsafe fn gather_raw<L: Lpf>(
-        &mut self,
-        ctx: &mut Context<'s, L>,
+    /// A call that moves elements of `element` bytes.
+    #[inline]
+    pub(super) fn moving(
+        collective: Collective,
         root: usize,
-        (x, y, bytes): (Place, Place, usize),
-    ) -> Result<()> {
-        let root = self.root(ctx, root)?;
-        // SAFETY: the caller's promise.
-        unsafe { self.rooted_places(ctx, (root, Rooted::Gather), (x, y), Layout::Equal(bytes), 1) }
-    }
-
-    /// [`scatter`](Self::scatter) of `bytes` bytes to every member.
-    #[track_caller]
-    pub unsafe fn scatter_raw<L: Lpf>(
-        &mut self,
-        ctx: &mut Context<'s, L>,
-        root: usize,
-        (x, y, bytes): (Place, Place, usize),
-    ) -> Result<()> {
-        let root = self.root(ctx, root)?;
-        // SAFETY: the caller's promise.
-        unsafe { self.rooted_places(ctx, (root, Rooted::Scatter), (x, y), Layout::Equal(bytes), 1) }
-    }
-
-    /// [`allgather`](Self::allgather) of `bytes` bytes of every member.
-    #[track_caller]
-    pub unsafe fn allgather_raw<L: Lpf>(
-        &mut self,
-        ctx: &mut Context<'s, L>,
-        (x, y, bytes): (Place, Place, usize),
-    ) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.allgather_places(ctx, (x, y), Layout::Equal(bytes), 1) }
-    }
-
-    /// [`alltoall`](Self::alltoall) of `bytes` bytes from every member to every member.
-    #[track_caller]
-    pub unsafe fn alltoall_raw<L: Lpf>(
-        &mut self,
-        ctx: &mut Context<'s, L>,
-        (x, y, bytes): (Place, Place, usize),
-    ) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.alltoall_places(ctx, (x, y), bytes, 1) }
-    }
-
-    /// [`gather_v`](Self::gather_v) of `counts[i]` bytes of member i.
-    #[track_caller]
-    pub unsafe fn gather_v_raw<L: Lpf>(
-        &mut self,
-        ctx: &mut Context<'s, L>,
-        root: usize,
-        (x, y, counts): (Place, Place, &[usize]),
-    ) -> Result<()> {
-        let (root, ends) = (self.root(ctx, root)?, self.ends(ctx, counts, 1)?);
-        // SAFETY: the caller's promise.
-        unsafe { self.rooted_places(ctx, (root, Rooted::Gather), (x, y), ends.layout(), 1) }
-    }
-
-    /// [`scatter_v`](Self::scatter_v) of `counts[i]` bytes to member i.
-    #[track_caller]
-    pub unsafe fn scatter_v_raw<L: Lpf>(
-        &mut self,
-        ctx: &mut Context<'s, L>,
-        root: usize,
-        (x, y, counts): (Place, Place, &[usize]),
-    ) -> Result<()> {
-        let (root, ends) = (self.root(ctx, root)?, self.ends(ctx, counts, 1)?);
-        // SAFETY: the caller's promise.
-        unsafe { self.rooted_places(ctx, (root, Rooted::Scatter), (x, y), ends.layout(), 1) }
-    }
-
-    /// [`allgather_v`](Self::allgather_v) of `counts[i]` bytes of member i.
-    #[track_caller]
-    pub unsafe fn allgather_v_raw<L: Lpf>(
-        &mut self,
-        ctx: &mut Context<'s, L>,
-        (x, y, counts): (Place, Place, &[usize]),
-    ) -> Result<()> {
-        let ends = self.ends(ctx, counts, 1)?;
-        // SAFETY: the caller's promise.
-        unsafe { self.allgather_places(ctx, (x, y), ends.layout(), 1) }
-    }
-
-    /// [`alltoall_v`](Self::alltoall_v) of `sends[j]` bytes to member j and `receives[j]` from it.
-    #[track_caller]
-    pub unsafe fn alltoall_v_raw<L: Lpf>(
-        &mut self,
-        ctx: &mut Context<'s, L>,
         (x, y): (Place, Place),
-        sends: &[usize],
-        receives: &[usize],
+        lens: Lens<'a>,
+        element: usize,
+    ) -> Self {
+        let memory = Buffers { input: x, output: y };
+        let has_counts = !matches!(lens, Lens::Equal(_));
+        let what = Signature::new(collective, lens.size(element), element);
+        let what = Signature { root, has_counts, ..what };
+        RawCall { what, memory, lens, combine: None, given: None }
+    }
+
+    /// The same call by an algorithm with this number, whose schedule depends on `pattern`.
+    pub(super) fn by<'b>(
+        self,
+        number: usize,
+        [site, pattern]: [u64; 2],
+        write: Write<'b>,
+    ) -> RawCall<'b>
+    where
+        'a: 'b,
+    {
+        let RawCall { what, memory, lens, combine, .. } = self;
+        let what = Signature { algorithm: number, site, pattern, ..what };
+        let combine = combine.map(|combine| combine as Combine<'b>);
+        RawCall { what, memory, lens, combine, given: Some(write) }
+    }
+
+    /// Of `bytes` bytes.
+    pub fn broadcast(root: usize, x: Place, bytes: usize) -> Self {
+        Self::moving(Collective::Broadcast, root, (x, x), Lens::Equal(bytes), 1)
+    }
+
+    /// Of `len` elements.
+    pub fn reduce(root: usize, operator: RawOperator<'a>, memory: (Place, Place, usize)) -> Self {
+        Self::combining(Collective::Reduce, root, operator, memory)
+    }
+
+    /// Of `len` elements; `x` may be `y`.
+    pub fn allreduce(operator: RawOperator<'a>, memory: (Place, Place, usize)) -> Self {
+        Self::combining(Collective::Allreduce, 0, operator, memory)
+    }
+
+    /// Of blocks of `len` elements.
+    pub fn reduce_scatter(operator: RawOperator<'a>, memory: (Place, Place, usize)) -> Self {
+        Self::combining(Collective::ReduceScatter, 0, operator, memory)
+    }
+
+    /// Of `len` elements.
+    pub fn scan(operator: RawOperator<'a>, memory: (Place, Place, usize)) -> Self {
+        Self::combining(Collective::Scan, 0, operator, memory)
+    }
+
+    /// Of `len` elements. It leaves the first member's `y` as it is.
+    pub fn exscan(operator: RawOperator<'a>, memory: (Place, Place, usize)) -> Self {
+        Self::combining(Collective::Exscan, 0, operator, memory)
+    }
+
+    /// Of `bytes` bytes of every member.
+    pub fn gather(root: usize, (x, y, bytes): (Place, Place, usize)) -> Self {
+        Self::moving(Collective::Gather, root, (x, y), Lens::Equal(bytes), 1)
+    }
+
+    /// Of `counts[i]` bytes of member i.
+    pub fn gather_v(root: usize, (x, y, counts): (Place, Place, &'a [usize])) -> Self {
+        Self::moving(Collective::Gather, root, (x, y), Lens::Counts(counts), 1)
+    }
+
+    /// Of `bytes` bytes to every member.
+    pub fn scatter(root: usize, (x, y, bytes): (Place, Place, usize)) -> Self {
+        Self::moving(Collective::Scatter, root, (x, y), Lens::Equal(bytes), 1)
+    }
+
+    /// Of `counts[i]` bytes to member i.
+    pub fn scatter_v(root: usize, (x, y, counts): (Place, Place, &'a [usize])) -> Self {
+        Self::moving(Collective::Scatter, root, (x, y), Lens::Counts(counts), 1)
+    }
+
+    /// Of `bytes` bytes of every member.
+    pub fn allgather((x, y, bytes): (Place, Place, usize)) -> Self {
+        Self::moving(Collective::Allgather, 0, (x, y), Lens::Equal(bytes), 1)
+    }
+
+    /// Of `counts[i]` bytes of member i.
+    pub fn allgather_v((x, y, counts): (Place, Place, &'a [usize])) -> Self {
+        Self::moving(Collective::Allgather, 0, (x, y), Lens::Counts(counts), 1)
+    }
+
+    /// Of `bytes` bytes from every member to every member.
+    pub fn alltoall((x, y, bytes): (Place, Place, usize)) -> Self {
+        Self::moving(Collective::Alltoall, 0, (x, y), Lens::Equal(bytes), 1)
+    }
+
+    /// Of `sends[j]` bytes to member j and `receives[j]` bytes from it.
+    pub fn alltoall_v((x, y): (Place, Place), sends: &'a [usize], receives: &'a [usize]) -> Self {
+        Self::moving(Collective::Alltoall, 0, (x, y), Lens::Exchange { sends, receives }, 1)
+    }
+}
+
+impl<'s> Collectives<'s> {
+    /// Carries out a collective on bytes. It does what the typed function of the same name does, with the same errors.
+    ///
+    /// # Errors
+    /// As the typed function.
+    ///
+    /// # Safety
+    /// The memory of the call is registered memory of this process, as long as the collective reads or writes it, and
+    /// aligned as the operator needs it. No other code touches it until this function returns. After a *fatal* error no
+    /// other process touches it while [`Runtime::memory_is_quiet`](lpf_core::Runtime::memory_is_quiet) holds.
+    #[track_caller]
+    pub unsafe fn raw<L: Lpf>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
+        call: RawCall<'_>,
     ) -> Result<()> {
-        let (leaves, comes) = self.both_ends(ctx, (sends, receives), 1)?;
-        // SAFETY: the caller's promise.
-        unsafe { self.uneven_places(ctx, (x, y), (leaves.layout(), comes.layout()), 1) }
+        self.root(ctx, call.what.root)?;
+        match call.lens {
+            Lens::Equal(_) => Ok(()),
+            Lens::Counts(counts) => self.total(ctx, counts, 1).map(|_| ()),
+            Lens::Exchange { sends, receives } => {
+                self.both_totals(ctx, (sends, receives), 1).map(|_| ())
+            }
+        }?;
+        // SAFETY: the memory is as this function's caller promises it; root and counts are those of this group.
+        unsafe { self.carry_out(ctx, call) }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct Call<'a, 'r, L: Lpf> {
     pub(crate) which: arrivals::Call,
     pub(crate) group: &'a mut Group,
     pub(crate) shared: &'a mut Shared,
-    pub(crate) buffers: Buffers,
+    pub(crate) buffers: &'a Buffers,
     pub(crate) combine: Combine<'a>,
     /// The length of the parts that a message to be combined comes in: whole elements.
     pub(crate) part: usize,

@@ -1,6 +1,6 @@
 //! Collectives on bytes do what their typed namesakes do.
 
-use lpf_collectives::{Collectives, Place, RawOperator, Sum};
+use lpf_collectives::{Collectives, Place, RawCall, RawOperator, Sum};
 use lpf_core::{Area, Context, Lpf, Memory};
 
 use super::world;
@@ -63,42 +63,42 @@ case! {
         let receives = vec![counts[me]; p];
         let taken = p * counts[me];
         same!(ctx, c, x, y, z, 0, c.broadcast(ctx, root, (&mut y, ..LEN)),
-            c.broadcast_raw(ctx, root, to, LEN));
+            c.raw(ctx, RawCall::broadcast(root, to, LEN)));
         same!(ctx, c, x, y, z, 1, c.reduce(ctx, root, &Sum, (&x, ..LEN), (&mut y, ..LEN)),
-            c.reduce_raw(ctx, root, adds!(), (from, to, LEN)));
+            c.raw(ctx, RawCall::reduce(root, adds!(), (from, to, LEN))));
         same!(ctx, c, x, y, z, 2, c.allreduce(ctx, &Sum, (&x, ..LEN), (&mut y, ..LEN)),
-            c.allreduce_raw(ctx, adds!(), (from, to, LEN)));
+            c.raw(ctx, RawCall::allreduce(adds!(), (from, to, LEN))));
         same!(ctx, c, x, y, z, 3, c.reduce_scatter(ctx, &Sum, &x, (&mut y, ..LEN)),
-            c.reduce_scatter_raw(ctx, adds!(), (from, to, LEN)));
+            c.raw(ctx, RawCall::reduce_scatter(adds!(), (from, to, LEN))));
         same!(ctx, c, x, y, z, 4, c.scan(ctx, &Sum, (&x, ..LEN), (&mut y, ..LEN)),
-            c.scan_raw(ctx, adds!(), (from, to, LEN), false));
+            c.raw(ctx, RawCall::scan(adds!(), (from, to, LEN))));
         same!(ctx, c, x, y, z, 5, c.exscan(ctx, &Sum, (&x, ..LEN), (&mut y, ..LEN)),
-            c.scan_raw(ctx, adds!(), (from, to, LEN), true).map(|()| {
+            c.raw(ctx, RawCall::exscan(adds!(), (from, to, LEN))).map(|()| {
                 // The raw one leaves the first member's as it is.
                 if me == 0 {
                     to.data.write_bytes(0, LEN);
                 }
             }));
         same!(ctx, c, x, y, z, 6, c.gather(ctx, root, (&x, ..LEN), &mut y),
-            c.gather_raw(ctx, root, (from, to, LEN)));
+            c.raw(ctx, RawCall::gather(root, (from, to, LEN))));
         same!(ctx, c, x, y, z, 7, c.scatter(ctx, root, &x, (&mut y, ..LEN)),
-            c.scatter_raw(ctx, root, (from, to, LEN)));
+            c.raw(ctx, RawCall::scatter(root, (from, to, LEN))));
         same!(ctx, c, x, y, z, 8, c.allgather(ctx, (&x, ..LEN), &mut y),
-            c.allgather_raw(ctx, (from, to, LEN)));
-        same!(ctx, c, x, y, z, 9, c.alltoall(ctx, &x, &mut y), c.alltoall_raw(ctx, (from, to, LEN)));
+            c.raw(ctx, RawCall::allgather((from, to, LEN))));
+        same!(ctx, c, x, y, z, 9, c.alltoall(ctx, &x, &mut y), c.raw(ctx, RawCall::alltoall((from, to, LEN))));
         same!(ctx, c, x, y, z, 10, c.gather_v(ctx, root, (&x, ..counts[me]), &counts, (&mut y, ..total)),
-            c.gather_v_raw(ctx, root, (from, to, &counts)));
+            c.raw(ctx, RawCall::gather_v(root, (from, to, &counts))));
         same!(ctx, c, x, y, z, 11, c.scatter_v(ctx, root, (&x, ..total), &counts, (&mut y, ..counts[me])),
-            c.scatter_v_raw(ctx, root, (from, to, &counts)));
+            c.raw(ctx, RawCall::scatter_v(root, (from, to, &counts))));
         same!(ctx, c, x, y, z, 12, c.allgather_v(ctx, (&x, ..counts[me]), &counts, (&mut y, ..total)),
-            c.allgather_v_raw(ctx, (from, to, &counts)));
+            c.raw(ctx, RawCall::allgather_v((from, to, &counts))));
         same!(ctx, c, x, y, z, 13, c.alltoall_v(ctx, (&x, ..total), &counts, (&mut y, ..taken), &receives),
-            c.alltoall_v_raw(ctx, (from, to), &counts, &receives));
+            c.raw(ctx, RawCall::alltoall_v((from, to), &counts, &receives)));
         let refused = [
             // SAFETY: as above.
-            unsafe { c.broadcast_raw(ctx, p, to, LEN) },
+            unsafe { c.raw(ctx, RawCall::broadcast(p, to, LEN)) },
             // SAFETY: as above.
-            unsafe { c.allgather_v_raw(ctx, (from, to, &counts[1..])) },
+            unsafe { c.raw(ctx, RawCall::allgather_v((from, to, &counts[1..]))) },
         ];
         for call in refused {
             assert!(call.expect_err("it is wrong in itself").is_misuse());
