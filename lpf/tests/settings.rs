@@ -93,6 +93,17 @@ fn without_a_table_the_answer_is_marked_as_a_guess() {
     assert!(!err.contains("lpf:"), "{err}");
 }
 
+/// Two sections, of two processes each: one line.
+#[test]
+fn a_misspelt_setting_is_reported_once_with_the_one_that_was_meant() {
+    let folder = Folder::new("misspelt");
+    let (out, err) = child(&folder.0, &[("LPF_PROC", "2")]);
+    let line =
+        "lpf: LPF_PROC is not a setting; did you mean LPF_PROCS? (lpf info lists the settings)\n";
+    assert_eq!(err.matches(line).count(), 1, "{err}");
+    assert!(out.contains("from 4 processes"), "{out}");
+}
+
 #[test]
 fn a_saved_table_is_used_by_every_process_bit_for_bit() {
     let folder = Folder::new("saved");
