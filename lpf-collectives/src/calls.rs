@@ -13,6 +13,7 @@ mod vectors;
 pub use raw::{RawCall, RawOperator};
 
 use bytemuck::Pod;
+use lpf_core::error::counted;
 use lpf_core::{Cause, Context, Element, Error, Lpf, Result, Slot};
 
 use crate::calls::lens::Lens;
@@ -40,14 +41,15 @@ fn outside<L: Lpf>(ctx: &Context<'_, L>, start: usize, end: usize, len: usize) -
     misuse(ctx, text)
 }
 
+/// That the vector of this name does not have the length that the call needs.
 #[cold]
-fn other_length(has: usize, needs: usize) -> String {
-    match needs {
-        usize::MAX => {
-            format!("a vector of length {has} where this call needs more than there is memory")
-        }
-        needs => format!("a vector of length {has} where this call needs exactly {needs}"),
-    }
+fn other_length(name: &str, has: usize, needs: usize) -> String {
+    let has = counted(has as u64, "element");
+    let needs = match needs {
+        usize::MAX => "more than there is memory".into(),
+        needs => format!("exactly {needs}"),
+    };
+    format!("{name} has {has} where this call needs {needs}")
 }
 
 /// An operator for the executor.
@@ -73,10 +75,15 @@ impl<'s> Collectives<'s> {
 
     #[inline(always)]
     #[track_caller]
-    fn as_long<L: Lpf>(&self, ctx: &Context<'s, L>, view: View, len: usize) -> Result<View> {
+    fn as_long<L: Lpf>(
+        &self,
+        ctx: &Context<'s, L>,
+        (name, view): (&str, View),
+        len: usize,
+    ) -> Result<View> {
         let view = self.inside(ctx, view)?;
         if view.len != len {
-            return Err(misuse(ctx, other_length(view.len, len)));
+            return Err(misuse(ctx, other_length(name, view.len, len)));
         }
         Ok(view)
     }
@@ -189,7 +196,8 @@ impl<'s> Collectives<'s> {
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
         let (root, x) = (self.root(ctx, root)?, self.inside(ctx, x.view())?);
-        let y = if root == self.me() { self.as_long(ctx, y.view(), x.len)? } else { y.view() };
+        let y =
+            if root == self.me() { self.as_long(ctx, ("y", y.view()), x.len)? } else { y.view() };
         self.combined(ctx, (Collective::Reduce, root), operator, (x.place, y.place, x.len))
     }
 
@@ -206,7 +214,7 @@ impl<'s> Collectives<'s> {
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
         let x = self.inside(ctx, x.view())?;
-        let y = self.as_long(ctx, y.view(), x.len)?;
+        let y = self.as_long(ctx, ("y", y.view()), x.len)?;
         self.combined(ctx, (Collective::Allreduce, 0), operator, (x.place, y.place, x.len))
     }
 
@@ -258,7 +266,7 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let x = self.inside(ctx, x.view())?;
         let block = self.block(ctx, x.len)?;
-        let y = self.as_long(ctx, y.view(), block)?;
+        let y = self.as_long(ctx, ("y", y.view()), block)?;
         self.combined(ctx, (Collective::ReduceScatter, 0), operator, (x.place, y.place, block))
     }
 
@@ -275,7 +283,7 @@ impl<'s> Collectives<'s> {
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
         let x = self.inside(ctx, x.view())?;
-        let y = self.as_long(ctx, y.view(), x.len)?;
+        let y = self.as_long(ctx, ("y", y.view()), x.len)?;
         self.scan_typed(ctx, operator, (x.place, y.place, x.len), false)
     }
 
@@ -292,7 +300,7 @@ impl<'s> Collectives<'s> {
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
         let x = self.inside(ctx, x.view())?;
-        let y = self.as_long(ctx, y.view(), x.len)?;
+        let y = self.as_long(ctx, ("y", y.view()), x.len)?;
         self.scan_typed(ctx, operator, (x.place, y.place, x.len), true)
     }
 

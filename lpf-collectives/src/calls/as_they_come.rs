@@ -50,7 +50,7 @@ impl<'s> Collectives<'s> {
         y: impl Target<'s, Element = T>,
     ) -> Result<Option<Pairing>> {
         let (root, x) = (self.root(ctx, root)?, self.inside(ctx, x.view())?);
-        let y = self.as_long(ctx, y.view(), x.len)?;
+        let y = self.as_long(ctx, ("y", y.view()), x.len)?;
         let (site, group) = arbiter.id();
         if group != self.id() {
             return Err(misuse(ctx, "the arbiter was made for another group".into()));
@@ -90,7 +90,7 @@ impl<'s> Collectives<'s> {
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
         let x = self.inside(ctx, x.view())?;
-        let y = self.as_long(ctx, y.view(), x.len)?;
+        let y = self.as_long(ctx, ("y", y.view()), x.len)?;
         let combine = &mut combining::<T, _>(operator);
         let operator = RawOperator::of(operator, combine);
         if tree.members != self.len() {

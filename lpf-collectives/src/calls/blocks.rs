@@ -84,7 +84,7 @@ impl<'s> Collectives<'s> {
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
         let x = self.inside(ctx, x.view())?;
-        let y = self.as_long(ctx, y.view(), x.len.saturating_mul(self.len()))?;
+        let y = self.as_long(ctx, ("y", y.view()), x.len.saturating_mul(self.len()))?;
         let lens = Lens::Equal(x.len);
         self.moved::<_, T>(ctx, (Collective::Allgather, 0), (x.place, y.place), lens)
     }
@@ -103,8 +103,8 @@ impl<'s> Collectives<'s> {
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
         let total = self.total(ctx, counts, size_of::<T>())?;
-        let x = self.as_long(ctx, x.view(), counts[self.me()])?;
-        let y = self.as_long(ctx, y.view(), total)?;
+        let x = self.as_long(ctx, ("x", x.view()), counts[self.me()])?;
+        let y = self.as_long(ctx, ("y", y.view()), total)?;
         let lens = Lens::Counts(counts);
         self.moved::<_, T>(ctx, (Collective::Allgather, 0), (x.place, y.place), lens)
     }
@@ -123,7 +123,8 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let (root, x) = (self.root(ctx, root)?, self.inside(ctx, x.view())?);
         let total = x.len.saturating_mul(self.len());
-        let y = if self.me() == root { self.as_long(ctx, y.view(), total)? } else { y.view() };
+        let y =
+            if self.me() == root { self.as_long(ctx, ("y", y.view()), total)? } else { y.view() };
         let lens = Lens::Equal(x.len);
         self.moved::<_, T>(ctx, (Collective::Gather, root), (x.place, y.place), lens)
     }
@@ -144,8 +145,9 @@ impl<'s> Collectives<'s> {
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
         let (root, total) = (self.root(ctx, root)?, self.total(ctx, counts, size_of::<T>())?);
-        let x = self.as_long(ctx, x.view(), counts[self.me()])?;
-        let y = if self.me() == root { self.as_long(ctx, y.view(), total)? } else { y.view() };
+        let x = self.as_long(ctx, ("x", x.view()), counts[self.me()])?;
+        let y =
+            if self.me() == root { self.as_long(ctx, ("y", y.view()), total)? } else { y.view() };
         let lens = Lens::Counts(counts);
         self.moved::<_, T>(ctx, (Collective::Gather, root), (x.place, y.place), lens)
     }
@@ -164,7 +166,8 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let (root, y) = (self.root(ctx, root)?, self.inside(ctx, y.view())?);
         let total = y.len.saturating_mul(self.len());
-        let x = if self.me() == root { self.as_long(ctx, x.view(), total)? } else { x.view() };
+        let x =
+            if self.me() == root { self.as_long(ctx, ("x", x.view()), total)? } else { x.view() };
         let lens = Lens::Equal(y.len);
         self.moved::<_, T>(ctx, (Collective::Scatter, root), (x.place, y.place), lens)
     }
@@ -184,8 +187,9 @@ impl<'s> Collectives<'s> {
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
         let (root, total) = (self.root(ctx, root)?, self.total(ctx, counts, size_of::<T>())?);
-        let y = self.as_long(ctx, y.view(), counts[self.me()])?;
-        let x = if self.me() == root { self.as_long(ctx, x.view(), total)? } else { x.view() };
+        let y = self.as_long(ctx, ("y", y.view()), counts[self.me()])?;
+        let x =
+            if self.me() == root { self.as_long(ctx, ("x", x.view()), total)? } else { x.view() };
         let lens = Lens::Counts(counts);
         self.moved::<_, T>(ctx, (Collective::Scatter, root), (x.place, y.place), lens)
     }
@@ -203,7 +207,7 @@ impl<'s> Collectives<'s> {
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
         let x = self.inside(ctx, x.view())?;
-        let y = self.as_long(ctx, y.view(), x.len)?;
+        let y = self.as_long(ctx, ("y", y.view()), x.len)?;
         let block = self.block(ctx, x.len)?;
         let lens = Lens::Equal(block);
         self.moved::<_, T>(ctx, (Collective::Alltoall, 0), (x.place, y.place), lens)
@@ -213,9 +217,9 @@ impl<'s> Collectives<'s> {
     #[track_caller]
     pub(super) fn block<L: Lpf>(&self, ctx: &Context<'s, L>, len: usize) -> Result<usize> {
         if !len.is_multiple_of(self.len()) {
+            let next = len.next_multiple_of(self.len());
             let text = format!(
-                "{} elements cannot be divided evenly among {} members; use the form with counts",
-                len,
+                "{len} elements cannot be divided evenly among {} members; the next length that can is {next}",
                 self.len()
             );
             return Err(misuse(ctx, text));
@@ -239,8 +243,8 @@ impl<'s> Collectives<'s> {
         receives: &[usize],
     ) -> Result<()> {
         let (sent, received) = self.both_totals(ctx, (sends, receives), size_of::<T>())?;
-        let x = self.as_long(ctx, x.view(), sent)?;
-        let y = self.as_long(ctx, y.view(), received)?;
+        let x = self.as_long(ctx, ("x", x.view()), sent)?;
+        let y = self.as_long(ctx, ("y", y.view()), received)?;
         let lens = Lens::Exchange { sends, receives };
         self.moved::<_, T>(ctx, (Collective::Alltoall, 0), (x.place, y.place), lens)
     }

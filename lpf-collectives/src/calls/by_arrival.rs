@@ -47,7 +47,7 @@ impl<'s> Collectives<'s> {
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
         let (root, x) = (self.root(ctx, root)?, self.inside(ctx, x.view())?);
-        let y = self.as_long(ctx, y.view(), x.len)?;
+        let y = self.as_long(ctx, ("y", y.view()), x.len)?;
         let combine = &mut combining::<T, _>(operator);
         let operator = RawOperator::of(operator, combine);
         let commutes = operator.commutes;
@@ -87,7 +87,7 @@ impl<'s> Collectives<'s> {
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
         let x = self.inside(ctx, x.view())?;
-        let y = self.as_long(ctx, y.view(), x.len)?;
+        let y = self.as_long(ctx, ("y", y.view()), x.len)?;
         self.allreduce_by_arrival_at(ctx, arrivals, operator, (x.place, y.place, x.len))
     }
 

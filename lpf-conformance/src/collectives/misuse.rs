@@ -186,9 +186,9 @@ case! {
             c.broadcast(ctx, 0, &mut fresh) =>
                 "global slot 1 was registered in this superstep; it can be used after the next sync (called at HERE)";
             c.allreduce(ctx, &Sum, (&x, 1..), &mut y) =>
-                "a vector of length 6 where this call needs exactly 5 (called at HERE)";
+                "y has 6 elements where this call needs exactly 5 (called at HERE)";
             c.alltoall(ctx, (&x, 1..), (&mut y, 1..)) =>
-                "5 elements cannot be divided evenly among 3 members; use the form with counts (called at HERE)";
+                "5 elements cannot be divided evenly among 3 members; the next length that can is 6 (called at HERE)";
             c.allgather_v(ctx, (&x, ..2), &[2, 2], &mut y) =>
                 "2 counts for a group of 3, which takes one for each member (called at HERE)";
             c.allgather_v(ctx, (&x, ..2), &[usize::MAX; 3], &mut y) =>
