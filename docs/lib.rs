@@ -25,7 +25,7 @@ pages! {
     settings: "src/settings.md"
     contract: "src/contract.md"
     glossary: "src/glossary.md"
-    superstep: "src/superstep.md"
+    threads: "src/threads.md"
     messages: "src/messages.md"
     channels: "src/channels.md"
     failure: "src/failure.md"
