@@ -23,7 +23,6 @@ use crate::memory::{Source, Target, View};
 use crate::misuse::{misuse, refused};
 use crate::operators::{Operator, on_slices};
 use crate::preferences::Mode;
-use crate::shared::Place;
 
 #[cold]
 #[track_caller]
@@ -145,22 +144,45 @@ impl<'s> Collectives<'s> {
         Ok(())
     }
 
-    /// Combines vectors, or blocks, of `len` elements at places that are as long as the call has them: of views, or of
-    /// single elements.
-    #[inline]
+    /// The root is a member, the counts are those of this group, and the views have the elements that the call needs.
+    #[inline(always)]
+    #[track_caller]
+    fn check<L: Lpf>(
+        &self,
+        ctx: &Context<'s, L>,
+        (kind, root): (Collective, usize),
+        [x, y]: [View; 2],
+        lens: Lens<'_>,
+        element: usize,
+    ) -> Result<()> {
+        self.root(ctx, root)?;
+        self.counts(ctx, lens, element)?;
+        let [of_x, of_y] = lens.needs((kind, root), (self.me(), self.len()));
+        if let Some(len) = of_x {
+            self.as_long(ctx, ("x", x), len)?;
+        }
+        if let Some(len) = of_y {
+            self.as_long(ctx, ("y", y), len)?;
+        }
+        Ok(())
+    }
+
+    /// Combines vectors, or blocks, of `len` elements.
+    #[inline(always)]
     #[track_caller]
     fn combined<L: Lpf, T: Pod, O: Operator<T>>(
         &mut self,
         ctx: &mut Context<'s, L>,
         (kind, root): (Collective, usize),
         operator: &O,
-        memory: (Place, Place, usize),
+        ([x, y], len): ([View; 2], usize),
     ) -> Result<()> {
+        self.check(ctx, (kind, root), [x, y], Lens::Equal(len), size_of::<T>())?;
         let combine = &mut combining::<T, _>(operator);
         let operator = RawOperator::of(operator, combine);
-        let call = RawCall::combining(kind, root, operator, memory);
-        // SAFETY: a view's memory is its section's, registered, and borrowed during the call; a single element's is this
-        // object's. Both are aligned for the operator. The typed call has checked lengths and root.
+        let call = RawCall::combining(kind, root, operator, (x.place, y.place, len));
+        // SAFETY: a view's memory is its section's, registered, and borrowed during the call, or this object's; it is aligned
+        // for the operator. The root is a member, and the views have the elements that such a call needs.
         unsafe { self.carry_out(ctx, call) }
     }
 
@@ -176,9 +198,8 @@ impl<'s> Collectives<'s> {
         root: usize,
         x: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        let (root, x) = (self.root(ctx, root)?, self.inside(ctx, x.view())?);
-        let (places, lens) = ((x.place, x.place), Lens::Equal(x.len));
-        self.moved::<_, T>(ctx, (Collective::Broadcast, root), places, lens)
+        let x = x.view();
+        self.moved::<_, T>(ctx, (Collective::Broadcast, root), [x, x], Lens::Equal(x.len))
     }
 
     /// Combines the `x` of all members into the root's `y`. The others' `y` is not touched.
@@ -195,10 +216,8 @@ impl<'s> Collectives<'s> {
         x: impl Source<'s, Element = T>,
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        let (root, x) = (self.root(ctx, root)?, self.inside(ctx, x.view())?);
-        let y =
-            if root == self.me() { self.as_long(ctx, ("y", y.view()), x.len)? } else { y.view() };
-        self.combined(ctx, (Collective::Reduce, root), operator, (x.place, y.place, x.len))
+        let (x, y) = (x.view(), y.view());
+        self.combined(ctx, (Collective::Reduce, root), operator, ([x, y], x.len))
     }
 
     /// Combines the `x` of all members into the `y` of every member.
@@ -213,9 +232,8 @@ impl<'s> Collectives<'s> {
         x: impl Source<'s, Element = T>,
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        let x = self.inside(ctx, x.view())?;
-        let y = self.as_long(ctx, ("y", y.view()), x.len)?;
-        self.combined(ctx, (Collective::Allreduce, 0), operator, (x.place, y.place, x.len))
+        let (x, y) = (x.view(), y.view());
+        self.combined(ctx, (Collective::Allreduce, 0), operator, ([x, y], x.len))
     }
 
     /// Combines the `x` of all members into the `x` of every member.
@@ -229,8 +247,8 @@ impl<'s> Collectives<'s> {
         operator: &impl Operator<T>,
         x: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        let x = self.inside(ctx, x.view())?;
-        self.combined(ctx, (Collective::Allreduce, 0), operator, (x.place, x.place, x.len))
+        let x = x.view();
+        self.combined(ctx, (Collective::Allreduce, 0), operator, ([x, x], x.len))
     }
 
     /// Combines one element of every member; every member gets the result.
@@ -244,12 +262,12 @@ impl<'s> Collectives<'s> {
         operator: &impl Operator<T>,
         value: T,
     ) -> Result<T> {
-        let (place, _) = self.value_places::<L, T>(ctx)?;
-        // SAFETY: the place is aligned to a cache line, long enough, and this object's.
-        unsafe { place.data.cast::<T>().write(value) };
-        self.combined(ctx, (Collective::Allreduce, 0), operator, (place, place, 1))?;
+        let (x, _) = self.value_views::<L, T>(ctx)?;
+        // SAFETY: the view is aligned to a cache line, long enough, and this object's.
+        unsafe { x.place.data.cast::<T>().write(value) };
+        self.combined(ctx, (Collective::Allreduce, 0), operator, ([x, x], 1))?;
         // SAFETY: as above; the call has written it.
-        Ok(unsafe { place.data.cast::<T>().read() })
+        Ok(unsafe { x.place.data.cast::<T>().read() })
     }
 
     /// Combines the `x` of all members. Block i of the result, a p-th of it, becomes member i's `y`.
@@ -264,10 +282,9 @@ impl<'s> Collectives<'s> {
         x: impl Source<'s, Element = T>,
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        let x = self.inside(ctx, x.view())?;
+        let (x, y) = (x.view(), y.view());
         let block = self.block(ctx, x.len)?;
-        let y = self.as_long(ctx, ("y", y.view()), block)?;
-        self.combined(ctx, (Collective::ReduceScatter, 0), operator, (x.place, y.place, block))
+        self.combined(ctx, (Collective::ReduceScatter, 0), operator, ([x, y], block))
     }
 
     /// Combines the `x` of members 0 to i into member i's `y`.
@@ -282,9 +299,8 @@ impl<'s> Collectives<'s> {
         x: impl Source<'s, Element = T>,
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        let x = self.inside(ctx, x.view())?;
-        let y = self.as_long(ctx, ("y", y.view()), x.len)?;
-        self.scan_typed(ctx, operator, (x.place, y.place, x.len), false)
+        let (x, y) = (x.view(), y.view());
+        self.scan_typed(ctx, operator, ([x, y], x.len), false)
     }
 
     /// Combines the `x` of members 0 to i-1 into member i's `y`. Member 0 gets the operator's identity.
@@ -299,9 +315,8 @@ impl<'s> Collectives<'s> {
         x: impl Source<'s, Element = T>,
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        let x = self.inside(ctx, x.view())?;
-        let y = self.as_long(ctx, ("y", y.view()), x.len)?;
-        self.scan_typed(ctx, operator, (x.place, y.place, x.len), true)
+        let (x, y) = (x.view(), y.view());
+        self.scan_typed(ctx, operator, ([x, y], x.len), true)
     }
 
     /// Combines the elements of members 0 to i; member i gets the result.
@@ -341,12 +356,12 @@ impl<'s> Collectives<'s> {
         value: T,
         exclusive: bool,
     ) -> Result<T> {
-        let (x, y) = self.value_places::<L, T>(ctx)?;
-        // SAFETY: both places are aligned to a cache line, long enough, and this object's; the call writes the result.
+        let (x, y) = self.value_views::<L, T>(ctx)?;
+        // SAFETY: both views are aligned to a cache line, long enough, and this object's; the call writes the result.
         unsafe {
-            x.data.cast::<T>().write(value);
-            self.scan_typed(ctx, operator, (x, y, 1), exclusive)?;
-            Ok(y.data.cast::<T>().read())
+            x.place.data.cast::<T>().write(value);
+            self.scan_typed(ctx, operator, ([x, y], 1), exclusive)?;
+            Ok(y.place.data.cast::<T>().read())
         }
     }
 
@@ -355,7 +370,7 @@ impl<'s> Collectives<'s> {
         &mut self,
         ctx: &mut Context<'s, L>,
         operator: &O,
-        memory: (Place, Place, usize),
+        memory: ([View; 2], usize),
         exclusive: bool,
     ) -> Result<()> {
         // It may panic: before the call has begun.
@@ -363,9 +378,9 @@ impl<'s> Collectives<'s> {
         let kind = if exclusive { Collective::Exscan } else { Collective::Scan };
         self.combined(ctx, (kind, 0), operator, memory)?;
         if let Some(identity) = identity {
-            let (_, y, len) = memory;
-            let to = y.data.cast::<T>();
-            // SAFETY: the place is aligned memory of this process for so many elements, and the call is over.
+            let ([_, y], len) = memory;
+            let to = y.place.data.cast::<T>();
+            // SAFETY: the view is aligned memory of this process with so many elements, and the call is over.
             (0..len).for_each(|nth| unsafe { to.add(nth).write(identity) });
         }
         Ok(())

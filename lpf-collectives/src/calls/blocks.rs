@@ -8,59 +8,61 @@ use super::lens::{Lens, total};
 use super::raw::RawCall;
 use crate::collectives::Collectives;
 use crate::kinds::Collective;
-use crate::memory::{Source, Target};
+use crate::memory::{Source, Target, View};
 use crate::misuse::misuse;
-use crate::shared::{Place, VALUE};
+use crate::shared::VALUE;
 
 impl<'s> Collectives<'s> {
-    /// Moves elements between places that are as long as the call has them: of views, or of single elements.
-    #[inline]
+    /// Moves elements of `x` to `y`.
+    #[inline(always)]
     #[track_caller]
     pub(super) fn moved<L: Lpf, T: Pod>(
         &mut self,
         ctx: &mut Context<'s, L>,
         (kind, root): (Collective, usize),
-        places: (Place, Place),
+        [x, y]: [View; 2],
         lens: Lens<'_>,
     ) -> Result<()> {
-        let call = RawCall::moving(kind, root, places, lens, size_of::<T>());
-        // SAFETY: a view's memory is its section's, registered, and borrowed during the call; a single element's is this
-        // object's. The typed call has checked lengths, root and counts.
+        self.check(ctx, (kind, root), [x, y], lens, size_of::<T>())?;
+        let call = RawCall::moving(kind, root, (x.place, y.place), lens, size_of::<T>());
+        // SAFETY: a view's memory is its section's, registered, and borrowed during the call, or this object's. The root is a
+        // member, the counts are one for each member, and the views have the elements that such a call needs.
         unsafe { self.carry_out(ctx, call) }
     }
 
-    /// The elements of blocks of these lengths. (Not a function that takes a closure: a closure forgets where its call
-    /// is in the program.)
+    /// There is a count for each member, and there can be memory for all elements. (Not a function that takes a closure: a
+    /// closure forgets where its call is in the program.)
     #[track_caller]
-    pub(super) fn total<L: Lpf>(
-        &self,
-        ctx: &Context<'s, L>,
-        counts: &[usize],
-        element: usize,
-    ) -> Result<usize> {
+    fn total<L: Lpf>(&self, ctx: &Context<'s, L>, counts: &[usize], element: usize) -> Result<()> {
         if counts.len() != self.len() {
             let given = counted(counts.len() as u64, "count");
             let text =
                 format!("{given} for a group of {}, which takes one for each member", self.len());
             return Err(misuse(ctx, text));
         }
-        let total = total(counts);
-        if total.saturating_mul(element) > isize::MAX as usize {
+        if total(counts).saturating_mul(element) > isize::MAX as usize {
             let text = "the counts add up to more elements than there is memory for".into();
             return Err(misuse(ctx, text));
         }
-        Ok(total)
+        Ok(())
     }
 
-    /// The elements of the blocks that are sent, and of those that are received. A member sends itself what it receives from itself.
+    /// The counts of a call can be those of this group. A member sends itself what it receives from itself.
+    #[inline(always)]
     #[track_caller]
-    pub(super) fn both_totals<L: Lpf>(
+    pub(super) fn counts<L: Lpf>(
         &self,
         ctx: &Context<'s, L>,
-        (sends, receives): (&[usize], &[usize]),
+        lens: Lens<'_>,
         element: usize,
-    ) -> Result<(usize, usize)> {
-        let both = (self.total(ctx, sends, element)?, self.total(ctx, receives, element)?);
+    ) -> Result<()> {
+        let (sends, receives) = match lens {
+            Lens::Equal(_) => return Ok(()),
+            Lens::Counts(counts) => return self.total(ctx, counts, element),
+            Lens::Exchange { sends, receives } => (sends, receives),
+        };
+        self.total(ctx, sends, element)?;
+        self.total(ctx, receives, element)?;
         let me = self.me();
         if sends[me] != receives[me] {
             let text = format!(
@@ -69,7 +71,7 @@ impl<'s> Collectives<'s> {
             );
             return Err(misuse(ctx, text));
         }
-        Ok(both)
+        Ok(())
     }
 
     /// Concatenates the `x` of all members, in their order, into the `y` of every member.
@@ -83,10 +85,8 @@ impl<'s> Collectives<'s> {
         x: impl Source<'s, Element = T>,
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        let x = self.inside(ctx, x.view())?;
-        let y = self.as_long(ctx, ("y", y.view()), x.len.saturating_mul(self.len()))?;
-        let lens = Lens::Equal(x.len);
-        self.moved::<_, T>(ctx, (Collective::Allgather, 0), (x.place, y.place), lens)
+        let (x, y) = (x.view(), y.view());
+        self.moved::<_, T>(ctx, (Collective::Allgather, 0), [x, y], Lens::Equal(x.len))
     }
 
     /// As [`allgather`](Self::allgather), but member i contributes `counts[i]` elements. The counts are the same at
@@ -102,11 +102,8 @@ impl<'s> Collectives<'s> {
         counts: &[usize],
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        let total = self.total(ctx, counts, size_of::<T>())?;
-        let x = self.as_long(ctx, ("x", x.view()), counts[self.me()])?;
-        let y = self.as_long(ctx, ("y", y.view()), total)?;
-        let lens = Lens::Counts(counts);
-        self.moved::<_, T>(ctx, (Collective::Allgather, 0), (x.place, y.place), lens)
+        let views = [x.view(), y.view()];
+        self.moved::<_, T>(ctx, (Collective::Allgather, 0), views, Lens::Counts(counts))
     }
 
     /// Concatenates the `x` of all members, in their order, into the root's `y`. The others' `y` is not touched.
@@ -121,12 +118,8 @@ impl<'s> Collectives<'s> {
         x: impl Source<'s, Element = T>,
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        let (root, x) = (self.root(ctx, root)?, self.inside(ctx, x.view())?);
-        let total = x.len.saturating_mul(self.len());
-        let y =
-            if self.me() == root { self.as_long(ctx, ("y", y.view()), total)? } else { y.view() };
-        let lens = Lens::Equal(x.len);
-        self.moved::<_, T>(ctx, (Collective::Gather, root), (x.place, y.place), lens)
+        let (x, y) = (x.view(), y.view());
+        self.moved::<_, T>(ctx, (Collective::Gather, root), [x, y], Lens::Equal(x.len))
     }
 
     /// As [`gather`](Self::gather), but member i contributes `counts[i]` elements. The counts are the same at every
@@ -144,12 +137,8 @@ impl<'s> Collectives<'s> {
         counts: &[usize],
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        let (root, total) = (self.root(ctx, root)?, self.total(ctx, counts, size_of::<T>())?);
-        let x = self.as_long(ctx, ("x", x.view()), counts[self.me()])?;
-        let y =
-            if self.me() == root { self.as_long(ctx, ("y", y.view()), total)? } else { y.view() };
-        let lens = Lens::Counts(counts);
-        self.moved::<_, T>(ctx, (Collective::Gather, root), (x.place, y.place), lens)
+        let views = [x.view(), y.view()];
+        self.moved::<_, T>(ctx, (Collective::Gather, root), views, Lens::Counts(counts))
     }
 
     /// Block i of the root's `x`, a p-th of it, becomes member i's `y`. The others' `x` is not read.
@@ -164,12 +153,9 @@ impl<'s> Collectives<'s> {
         x: impl Source<'s, Element = T>,
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        let (root, y) = (self.root(ctx, root)?, self.inside(ctx, y.view())?);
-        let total = y.len.saturating_mul(self.len());
-        let x =
-            if self.me() == root { self.as_long(ctx, ("x", x.view()), total)? } else { x.view() };
-        let lens = Lens::Equal(y.len);
-        self.moved::<_, T>(ctx, (Collective::Scatter, root), (x.place, y.place), lens)
+        // Its length is that of the call, so it is checked first.
+        let (x, y) = (x.view(), self.inside(ctx, y.view())?);
+        self.moved::<_, T>(ctx, (Collective::Scatter, root), [x, y], Lens::Equal(y.len))
     }
 
     /// As [`scatter`](Self::scatter), but member i gets `counts[i]` elements. The counts are the same at every member.
@@ -186,12 +172,8 @@ impl<'s> Collectives<'s> {
         counts: &[usize],
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        let (root, total) = (self.root(ctx, root)?, self.total(ctx, counts, size_of::<T>())?);
-        let y = self.as_long(ctx, ("y", y.view()), counts[self.me()])?;
-        let x =
-            if self.me() == root { self.as_long(ctx, ("x", x.view()), total)? } else { x.view() };
-        let lens = Lens::Counts(counts);
-        self.moved::<_, T>(ctx, (Collective::Scatter, root), (x.place, y.place), lens)
+        let views = [x.view(), y.view()];
+        self.moved::<_, T>(ctx, (Collective::Scatter, root), views, Lens::Counts(counts))
     }
 
     /// Block j of member i's `x` becomes block i of member j's `y`. A block is a p-th of either.
@@ -206,11 +188,9 @@ impl<'s> Collectives<'s> {
         x: impl Source<'s, Element = T>,
         y: impl Target<'s, Element = T>,
     ) -> Result<()> {
-        let x = self.inside(ctx, x.view())?;
-        let y = self.as_long(ctx, ("y", y.view()), x.len)?;
-        let block = self.block(ctx, x.len)?;
-        let lens = Lens::Equal(block);
-        self.moved::<_, T>(ctx, (Collective::Alltoall, 0), (x.place, y.place), lens)
+        let (x, y) = (x.view(), y.view());
+        let lens = Lens::Equal(self.block(ctx, x.len)?);
+        self.moved::<_, T>(ctx, (Collective::Alltoall, 0), [x, y], lens)
     }
 
     /// The elements of a block, a p-th of a vector of `len`.
@@ -242,11 +222,8 @@ impl<'s> Collectives<'s> {
         y: impl Target<'s, Element = T>,
         receives: &[usize],
     ) -> Result<()> {
-        let (sent, received) = self.both_totals(ctx, (sends, receives), size_of::<T>())?;
-        let x = self.as_long(ctx, ("x", x.view()), sent)?;
-        let y = self.as_long(ctx, ("y", y.view()), received)?;
         let lens = Lens::Exchange { sends, receives };
-        self.moved::<_, T>(ctx, (Collective::Alltoall, 0), (x.place, y.place), lens)
+        self.moved::<_, T>(ctx, (Collective::Alltoall, 0), [x.view(), y.view()], lens)
     }
 
     /// Copies one element of the root to every member.
@@ -260,23 +237,18 @@ impl<'s> Collectives<'s> {
         root: usize,
         value: T,
     ) -> Result<T> {
-        let root = self.root(ctx, root)?;
-        let (place, _) = self.value_places::<L, T>(ctx)?;
-        // SAFETY: the place is aligned to a cache line, long enough, and this object's.
+        let (x, _) = self.value_views::<L, T>(ctx)?;
+        // SAFETY: the view is aligned to a cache line, long enough, and this object's.
         unsafe {
-            place.data.cast::<T>().write(value);
-            let lens = Lens::Equal(1);
-            self.moved::<_, T>(ctx, (Collective::Broadcast, root), (place, place), lens)?;
-            Ok(place.data.cast::<T>().read())
+            x.place.data.cast::<T>().write(value);
+            self.moved::<_, T>(ctx, (Collective::Broadcast, root), [x, x], Lens::Equal(1))?;
+            Ok(x.place.data.cast::<T>().read())
         }
     }
 
     /// Where a single element is worked on, and where a result is that needs a place of its own.
     #[track_caller]
-    pub(super) fn value_places<L: Lpf, T: Pod>(
-        &self,
-        ctx: &Context<'s, L>,
-    ) -> Result<(Place, Place)> {
+    pub(super) fn value_views<L: Lpf, T: Pod>(&self, ctx: &Context<'s, L>) -> Result<(View, View)> {
         if size_of::<T>() > VALUE {
             let bytes = size_of::<T>();
             let text = format!(
@@ -284,6 +256,8 @@ impl<'s> Collectives<'s> {
             );
             return Err(misuse(ctx, text));
         }
-        Ok(self.shared.borrow().values())
+        let (x, y) = self.shared.borrow().values();
+        let view = |place| View { place, len: 1, active_from: 0, outside: None };
+        Ok((view(x), view(y)))
     }
 }

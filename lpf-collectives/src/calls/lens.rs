@@ -2,6 +2,7 @@
 
 use crate::blocks::Blocks;
 use crate::hash::mixed;
+use crate::kinds::Collective;
 
 /// The elements of the members, in vectors or in consecutive blocks.
 #[derive(Clone, Copy)]
@@ -45,8 +46,38 @@ impl Lens<'_> {
     /// The elements of all blocks.
     pub(super) fn total(self, members: usize) -> usize {
         match self {
-            Lens::Equal(len) => members * len,
+            Lens::Equal(len) => len.saturating_mul(members),
             Lens::Counts(counts) | Lens::Exchange { sends: counts, .. } => total(counts),
+        }
+    }
+
+    /// The elements that a member needs in `x` and in `y`, if the call uses them there.
+    #[inline(always)]
+    pub(super) fn needs(
+        self,
+        (kind, root): (Collective, usize),
+        (me, members): (usize, usize),
+    ) -> [Option<usize>; 2] {
+        let at_root = |len| (me == root).then_some(len);
+        let own = match self {
+            Lens::Equal(len) => len,
+            Lens::Counts(counts) => counts[me],
+            Lens::Exchange { sends, receives } => {
+                return [Some(total(sends)), Some(total(receives))];
+            }
+        };
+        let all = || self.total(members);
+        match kind {
+            Collective::Broadcast
+            | Collective::Allreduce
+            | Collective::Scan
+            | Collective::Exscan => [Some(own); 2],
+            Collective::Reduce => [Some(own), at_root(own)],
+            Collective::ReduceScatter => [Some(all()), Some(own)],
+            Collective::Gather => [Some(own), at_root(all())],
+            Collective::Scatter => [at_root(all()), Some(own)],
+            Collective::Allgather => [Some(own), Some(all())],
+            Collective::Alltoall => [Some(all()); 2],
         }
     }
 

@@ -185,13 +185,7 @@ impl<'s> Collectives<'s> {
         call: RawCall<'_>,
     ) -> Result<()> {
         self.root(ctx, call.what.root)?;
-        match call.lens {
-            Lens::Equal(_) => Ok(()),
-            Lens::Counts(counts) => self.total(ctx, counts, 1).map(|_| ()),
-            Lens::Exchange { sends, receives } => {
-                self.both_totals(ctx, (sends, receives), 1).map(|_| ())
-            }
-        }?;
+        self.counts(ctx, call.lens, 1)?;
         // SAFETY: the memory is as this function's caller promises it; root and counts are those of this group.
         unsafe { self.carry_out(ctx, call) }
     }

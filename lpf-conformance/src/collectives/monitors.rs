@@ -268,6 +268,8 @@ case! {
                 let mut c = world(inner, 1, 0)?;
                 let mut monitor = Monitor::new(inner, &mut c)?;
                 let mut x = inner.local::<u64>(9)?;
+                // No process is left in these calls when the guilty one ends.
+                inner.sync()?;
                 monitor.begin();
                 if inner.pid() == guilty {
                     late(50);
