@@ -156,7 +156,7 @@ impl<'s> Collectives<'s> {
         element: usize,
     ) -> Result<()> {
         self.root(ctx, root)?;
-        self.counts(ctx, lens, element)?;
+        self.check_lens(ctx, lens, element)?;
         let [of_x, of_y] = lens.needs((kind, root), (self.me(), self.len()));
         if let Some(len) = of_x {
             self.as_long(ctx, ("x", x), len)?;
@@ -380,7 +380,7 @@ impl<'s> Collectives<'s> {
         if let Some(identity) = identity {
             let ([_, y], len) = memory;
             let to = y.place.data.cast::<T>();
-            // SAFETY: the view is aligned memory of this process with so many elements, and the call is over.
+            // SAFETY: `y` has `len` aligned elements of this process. The call has returned, so no other code writes them.
             (0..len).for_each(|nth| unsafe { to.add(nth).write(identity) });
         }
         Ok(())

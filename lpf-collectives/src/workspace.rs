@@ -13,7 +13,10 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// For so many processes, or the bytes that were refused.
+    /// For `nprocs` processes.
+    ///
+    /// # Errors
+    /// The bytes that were refused.
     pub(crate) fn new(nprocs: Pid) -> Result<Self, usize> {
         let schedule = Schedule::with_capacity(64 + 12 * nprocs, 16 + 2 * nprocs)?;
         Ok(Workspace { schedule, ends: [0; 2].map(|_| Vec::with_capacity(nprocs)) })

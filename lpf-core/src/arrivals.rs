@@ -243,7 +243,8 @@ impl Outgoing {
     /// Whether the next queued put has a free cell.
     #[inline]
     pub fn may_send(&self, window: u32) -> bool {
-        // A report of more than was sent wraps to no credit, and is an error when there is none.
+        // If the peer reports more releases than there were sends, the difference wraps to a large number: no credit. Then
+        // `check_released` gives the error.
         self.sent < self.made && self.sent.wrapping_sub(self.released) < u64::from(window)
     }
 

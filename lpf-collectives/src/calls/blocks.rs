@@ -30,10 +30,14 @@ impl<'s> Collectives<'s> {
         unsafe { self.carry_out(ctx, call) }
     }
 
-    /// There is a count for each member, and there can be memory for all elements. (Not a function that takes a closure: a
-    /// closure forgets where its call is in the program.)
+    /// There is a count for each member, and there can be memory for all elements.
     #[track_caller]
-    fn total<L: Lpf>(&self, ctx: &Context<'s, L>, counts: &[usize], element: usize) -> Result<()> {
+    fn check_counts<L: Lpf>(
+        &self,
+        ctx: &Context<'s, L>,
+        counts: &[usize],
+        element: usize,
+    ) -> Result<()> {
         if counts.len() != self.len() {
             let given = counted(counts.len() as u64, "count");
             let text =
@@ -50,7 +54,7 @@ impl<'s> Collectives<'s> {
     /// The counts of a call can be those of this group. A member sends itself what it receives from itself.
     #[inline(always)]
     #[track_caller]
-    pub(super) fn counts<L: Lpf>(
+    pub(super) fn check_lens<L: Lpf>(
         &self,
         ctx: &Context<'s, L>,
         lens: Lens<'_>,
@@ -58,11 +62,11 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let (sends, receives) = match lens {
             Lens::Equal(_) => return Ok(()),
-            Lens::Counts(counts) => return self.total(ctx, counts, element),
+            Lens::Counts(counts) => return self.check_counts(ctx, counts, element),
             Lens::Exchange { sends, receives } => (sends, receives),
         };
-        self.total(ctx, sends, element)?;
-        self.total(ctx, receives, element)?;
+        self.check_counts(ctx, sends, element)?;
+        self.check_counts(ctx, receives, element)?;
         let me = self.me();
         if sends[me] != receives[me] {
             let text = format!(

@@ -185,7 +185,7 @@ impl<'s> Collectives<'s> {
         call: RawCall<'_>,
     ) -> Result<()> {
         self.root(ctx, call.what.root)?;
-        self.counts(ctx, call.lens, 1)?;
+        self.check_lens(ctx, call.lens, 1)?;
         // SAFETY: the memory is as this function's caller promises it; root and counts are those of this group.
         unsafe { self.carry_out(ctx, call) }
     }

@@ -5,6 +5,7 @@ use bytemuck::Pod;
 use lpf_core::error::counted;
 use lpf_core::{Cause, Context, Element, Error, Lpf, Pid, Result};
 
+use super::lens::total;
 use crate::collectives::Collectives;
 use crate::misuse::misuse;
 use crate::operators::{At, MinAt, Operator};
@@ -17,10 +18,6 @@ struct Staged<'a, T> {
     y: Part<T>,
     lens: &'a [usize],
     vectors: Vec<Vec<T>>,
-}
-
-fn total(lens: impl IntoIterator<Item = usize>) -> usize {
-    lens.into_iter().fold(0, usize::saturating_add)
 }
 
 /// Empty vectors with room for these lengths; nothing if memory is refused.
@@ -53,8 +50,8 @@ impl<'s> Collectives<'s> {
         most: usize,
     ) -> Result<Staged<'a, T>> {
         let (element, apart) = (size_of::<T>(), LINE.max(align_of::<T>()));
-        let x = total(parts.iter().map(|part| part.as_ref().len()));
-        let y = total(lens.iter().copied());
+        let x = parts.iter().map(|part| part.as_ref().len()).fold(0, usize::saturating_add);
+        let y = total(lens);
         // More than there are addresses is refused as memory is.
         let front = x.saturating_mul(element).checked_next_multiple_of(apart).unwrap_or(usize::MAX);
         let bytes = front.saturating_add(y.saturating_mul(element));
@@ -236,7 +233,7 @@ impl<'s> Collectives<'s> {
         x: &[T],
     ) -> Result<Vec<T>> {
         let counts = self.allgather_value(ctx, x.len())?;
-        let lens = [total(counts.iter().copied())];
+        let lens = [total(&counts)];
         let staged = self.stage(ctx, &[x], &lens, lens[0].saturating_mul(2))?;
         self.allgather_v(ctx, staged.x, &counts, staged.y)?;
         Ok(self.vector(ctx, staged))
@@ -256,7 +253,7 @@ impl<'s> Collectives<'s> {
     ) -> Result<Vec<T>> {
         let root = self.root(ctx, root)?;
         let counts = self.allgather_value(ctx, x.len())?;
-        let all = total(counts.iter().copied());
+        let all = total(&counts);
         let lens = [if self.me() == root { all } else { 0 }];
         let staged = self.stage(ctx, &[x], &lens, all.saturating_mul(2))?;
         self.gather_v(ctx, root, staged.x, &counts, staged.y)?;
@@ -278,7 +275,7 @@ impl<'s> Collectives<'s> {
         let parts = if self.me() == self.root(ctx, root)? { parts } else { &[] };
         let counts = if self.me() == root { self.lens(ctx, parts)? } else { Vec::new() };
         let counts = self.broadcast_known(ctx, root, &counts, self.len())?;
-        let (all, lens) = (total(counts.iter().copied()), [counts[self.me()]]);
+        let (all, lens) = (total(&counts), [counts[self.me()]]);
         let staged = self.stage(ctx, parts, &lens, all.saturating_mul(2))?;
         self.scatter_v(ctx, root, staged.x, &counts, staged.y)?;
         Ok(self.vector(ctx, staged))
