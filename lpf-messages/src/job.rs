@@ -27,13 +27,16 @@ pub struct Environment {
     pub parameters: Arc<Parameters>,
 }
 
-/// The network of one operating-system process, shared by its contexts: while an inner one runs, what
-/// comes for the outer one is put where it belongs.
+/// The network of one operating-system process, shared by its contexts: the innermost one has it. While that one runs,
+/// what comes for the outer ones is put where it belongs.
 ///
 /// It belongs to the process that made it: a child that was forked has the same connections, on which each word of it
 /// would be taken for one of its parent's.
 #[derive(Debug)]
-pub struct Network<T>(Arc<Mutex<Shared<T>>>, Maker);
+pub struct Network<T>(Arc<Mutex<Place<T>>>, Maker);
+
+/// Empty while somebody has the network.
+type Place<T> = Option<Box<Shared<T>>>;
 
 impl<T> Clone for Network<T> {
     fn clone(&self) -> Self {
@@ -51,7 +54,8 @@ impl<T: Transport> Network<T> {
     /// The network of this process.
     pub fn new(transport: T) -> Self {
         let contexts = Contexts::of(transport.rank(), transport.size());
-        Network(Arc::new(Mutex::new(Shared { net: transport, contexts })), Maker::this())
+        let shared = Box::new(Shared { net: transport, contexts });
+        Network(Arc::new(Mutex::new(Some(shared))), Maker::this())
     }
 
     /// The process whose network it is.
@@ -60,20 +64,80 @@ impl<T: Transport> Network<T> {
         self.1
     }
 
-    /// Only the thread that communicates takes it, so it is free.
-    pub(super) fn lock(&self) -> MutexGuard<'_, Shared<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The transport, once no section uses it any more; else nothing.
     pub fn into_transport(self) -> Option<T> {
-        let shared = Arc::into_inner(self.0)?.into_inner();
-        Some(shared.unwrap_or_else(PoisonError::into_inner).net)
+        let place = Arc::into_inner(self.0)?.into_inner();
+        Some(place.unwrap_or_else(PoisonError::into_inner)?.net)
     }
 
     /// Calls `f` with the transport.
     pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
-        f(&mut self.lock().net)
+        f(&mut self.take().get().net)
+    }
+}
+
+impl<T> Network<T> {
+    fn place(&self) -> MutexGuard<'_, Place<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// # Panics
+    /// If another context has it, which is no inner one.
+    pub(super) fn take(&self) -> Taken<T> {
+        let mut taken = Taken { home: self.clone(), shared: None };
+        taken.get();
+        taken
+    }
+}
+
+/// The network while a context has it: so no superstep locks anything.
+#[derive(Debug)]
+pub(super) struct Taken<T> {
+    home: Network<T>,
+    /// Nothing while an inner context has it.
+    shared: Place<T>,
+}
+
+impl<T> Taken<T> {
+    #[inline]
+    pub(super) fn maker(&self) -> Maker {
+        self.home.1
+    }
+
+    /// The network, taken again after an inner context had it.
+    #[inline]
+    pub(super) fn get(&mut self) -> &mut Shared<T> {
+        let Taken { home, shared } = self;
+        shared.get_or_insert_with(|| {
+            home.place().take().expect("only the innermost context communicates")
+        })
+    }
+
+    #[inline]
+    pub(super) fn net(&mut self) -> &mut T {
+        &mut self.get().net
+    }
+
+    /// Calls `f` with the transport, wherever it is.
+    pub(super) fn with<R>(&self, f: impl FnOnce(&T) -> R) -> R {
+        match &self.shared {
+            Some(shared) => f(&shared.net),
+            None => f(self.home.take().net()),
+        }
+    }
+
+    /// Leaves it to an inner context.
+    pub(super) fn put_back(&mut self) -> &Network<T> {
+        if let Some(shared) = self.shared.take() {
+            *self.home.place() = Some(shared);
+        }
+        &self.home
+    }
+}
+
+impl<T> Drop for Taken<T> {
+    fn drop(&mut self) {
+        self.put_back();
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::control::{Control, SectionId};
-use super::job::{Environment, Host, Network};
+use super::job::{Environment, Host, Network, Taken};
 use super::links::Rings;
 use super::meeting::{Meeting, exchange_for};
 use super::superstep::{Larger, Scratch};
@@ -29,18 +29,10 @@ use lpf_core::{Args, Pid};
 /// The message-passing protocol as the engine of one process of a section.
 #[derive(Debug)]
 pub struct Messages<T: Transport> {
-    pub(super) network: Network<T>,
-    pub(super) watch: Watch,
-    pub(super) meeting: Meeting,
-    pub(super) scratch: Scratch,
-    /// What all said of themselves in the last meeting.
-    pub(super) all: Summary,
-    pub(super) rings: Rings,
-    pub(super) traffic: Traffic,
+    pub(super) network: Taken<T>,
+    pub(super) protocol: Protocol,
     pub(super) environment: Arc<Environment>,
     pub(super) host: Host,
-    /// The number of this context in the tags of its messages.
-    pub(super) context: u32,
     /// Ranks that an exec from here may use beside this one.
     pub(super) free: Vec<Rank>,
     /// Sections begun from here so far, by exec and by rehook: parts of their names.
@@ -51,6 +43,20 @@ pub struct Messages<T: Transport> {
     pub(super) keeps_report: bool,
     /// False once somebody may write to this process's memory for ever.
     pub(super) quiet: bool,
+}
+
+/// The engine apart from its network.
+#[derive(Debug)]
+pub(super) struct Protocol {
+    pub(super) watch: Watch,
+    pub(super) meeting: Meeting,
+    pub(super) scratch: Scratch,
+    /// What all said of themselves in the last meeting.
+    pub(super) all: Summary,
+    pub(super) rings: Rings,
+    pub(super) traffic: Traffic,
+    /// The number of this context in the tags of its messages.
+    pub(super) context: u32,
 }
 
 /// What makes a process one of a section.
@@ -70,14 +76,15 @@ pub(super) struct Membership {
 /// # Errors
 /// *Mitigable* if memory is refused.
 pub(super) fn enter<T: Transport>(
-    network: Network<T>,
+    network: &Network<T>,
     environment: Arc<Environment>,
     host: Host,
     membership: Membership,
 ) -> Result<Process<Messages<T>>> {
     let Membership { section, members, pid, context, free, keeps_report } = membership;
     let nprocs = members.len();
-    let mut shared = network.lock();
+    let mut network = network.take();
+    let shared = network.get();
     let patience = Patience::for_processes(host.processes, host.cores);
     let patience = [patience, patience.for_all()].map(|each| shared.net.patience(each));
     let watch = Watch::new(section, members, pid, patience, environment.timeout);
@@ -96,20 +103,21 @@ pub(super) fn enter<T: Transport>(
         }
     };
     let ring_limit = shared.net.channels() as usize;
-    drop(shared);
-    let rings = Rings::new(pid, context, watch.members.clone());
-    let engine = Messages {
-        network,
+    let protocol = Protocol {
+        rings: Rings::new(pid, context, watch.members.clone()),
         watch,
         meeting,
         scratch,
         all: Summary::of(&local, Purpose::Sync),
-        rings,
-        ring_limit,
         traffic: Traffic::new(way),
+        context,
+    };
+    let engine = Messages {
+        network,
+        protocol,
+        ring_limit,
         environment,
         host,
-        context,
         free,
         sections: 0,
         rehooks: 0,
@@ -122,15 +130,18 @@ pub(super) fn enter<T: Transport>(
 impl<T: Transport> Messages<T> {
     /// The messages that this process has sent.
     pub fn traffic(&self) -> Traffic {
-        self.traffic
+        self.protocol.traffic
     }
 
-    /// Keeps for ever the memory of this context's own that the network will not let go of.
-    fn keep_unless_quiet(&mut self) {
+    /// Ends links and meetings, and keeps for ever the memory of this context's own that the network will not let go of.
+    fn close(&mut self, tables: &mut Tables) {
+        let net = self.network.net();
+        self.quiet &= self.protocol.rings.close(net, &mut tables.links);
+        self.quiet &= self.protocol.meeting.close(net);
         if !self.quiet {
-            self.scratch.keep();
-            self.rings.keep();
-            self.meeting.keep();
+            self.protocol.scratch.keep();
+            self.protocol.rings.keep();
+            self.protocol.meeting.keep();
         }
     }
 }
@@ -166,8 +177,8 @@ unsafe impl<T: Transport> Engine for Messages<T> {
     }
 
     fn board(&self, local: &LocalState) -> Self::Board {
-        let shared = self.network.lock();
-        shared.net.control().board(self.watch.section, local.pid, local.nprocs)
+        let section = self.protocol.watch.section;
+        self.network.with(|net| net.control().board(section, local.pid, local.nprocs))
     }
 
     fn memory_is_quiet(&self) -> bool {
@@ -175,7 +186,8 @@ unsafe impl<T: Transport> Engine for Messages<T> {
     }
 
     fn room(&mut self) -> impl Room + '_ {
-        Larger { meeting: &self.meeting, scratch: &mut self.scratch }
+        let Protocol { meeting, scratch, .. } = &mut self.protocol;
+        Larger { meeting, scratch }
     }
 
     fn meet(
@@ -184,23 +196,22 @@ unsafe impl<T: Transport> Engine for Messages<T> {
         purpose: Purpose,
         attr: SyncAttr<'_>,
     ) -> Result<Announced> {
-        self.meet_for(tables, purpose, attr)
+        self.protocol.meet(self.network.get(), tables, purpose, attr)
     }
 
     fn end_barrier(&mut self, tables: &mut Tables, purpose: Purpose) -> Result<()> {
-        let network = self.network.clone();
-        let net = &mut network.lock().net;
-        self.send_off(net, tables)?;
+        let net = self.network.net();
+        self.protocol.send_off(net, tables)?;
         // After the last meeting nobody is met again: some may have left already.
-        if purpose == Purpose::Close { Ok(()) } else { self.finish(net, &tables.local) }
+        if purpose == Purpose::Close { Ok(()) } else { self.protocol.finish(net, &tables.local) }
     }
 
     fn check_superstep(&mut self, tables: &mut Tables) -> Result<()> {
-        self.check_requests(tables)
+        self.protocol.check_requests(self.network.net(), tables)
     }
 
     fn agreed(&self, _local: &LocalState) -> lpf_core::runtime::Summary {
-        self.all.common
+        self.protocol.all.common
     }
 
     fn complete(
@@ -210,34 +221,31 @@ unsafe impl<T: Transport> Engine for Messages<T> {
         found: Result<()>,
     ) -> Result<()> {
         found?;
-        self.phases(tables)
+        self.protocol.phases(self.network.net(), tables)
     }
 
     fn apply(&mut self, _tables: &mut Tables, announced: Announced) -> Result<()> {
         if announced.has(Announced::RESIZED) {
-            self.scratch.apply();
+            self.protocol.scratch.apply();
         }
-        self.rings.let_go_of_removed();
+        self.protocol.rings.let_go_of_removed();
         Ok(())
     }
 
     #[inline]
     fn end_superstep(&mut self, superstep: u64) {
-        self.watch.supersteps.store(superstep, Ordering::Relaxed);
+        self.protocol.watch.supersteps.store(superstep, Ordering::Relaxed);
     }
 
     fn declare(&mut self, _local: &LocalState, error: Error) -> Error {
-        self.network.lock().net.control().declare(self.watch.section, error)
+        self.network.net().control().declare(self.protocol.watch.section, error)
     }
 
     fn give_up(&mut self, tables: &mut Tables) {
-        let network = self.network.clone();
-        let net = &mut network.lock().net;
-        self.quiet &= self.scratch.close(net);
-        self.quiet &= self.rings.close(net, &mut tables.links);
-        self.quiet &= self.meeting.close(net);
-        self.keep_unless_quiet();
-        self.rings.keep_shared();
+        let Protocol { scratch, .. } = &mut self.protocol;
+        self.quiet &= scratch.close(self.network.net());
+        self.close(tables);
+        self.protocol.rings.keep_shared();
     }
 
     fn exec<R>(
@@ -256,16 +264,13 @@ unsafe impl<T: Transport> Engine for Messages<T> {
     }
 
     fn leave(&mut self, tables: &mut Tables, has_failed: bool) {
-        let network = self.network.clone();
-        let net = &mut network.lock().net;
         if !has_failed {
-            self.quiet &= self.rings.close(net, &mut tables.links);
-            self.quiet &= self.meeting.close(net);
-            self.keep_unless_quiet();
+            self.close(tables);
         }
-        net.forget(self.context);
+        let net = self.network.net();
+        net.forget(self.protocol.context);
         if !self.keeps_report {
-            net.control().leave(self.watch.section);
+            net.control().leave(self.protocol.watch.section);
         }
     }
 
@@ -274,7 +279,7 @@ unsafe impl<T: Transport> Engine for Messages<T> {
     }
 
     fn remove_inbox(&mut self, _local: &LocalState, inbox: InboxSlot) {
-        self.rings.remove(inbox, self.quiet);
+        self.protocol.rings.remove(inbox, self.quiet);
     }
 
     fn open(&mut self, tables: &mut Tables, opening: Opening) -> Result<Link> {
@@ -282,18 +287,22 @@ unsafe impl<T: Transport> Engine for Messages<T> {
     }
 
     fn on_links<C: LinkCall>(&mut self, tables: &mut Tables, call: C) -> Result<C::Output> {
-        let Messages { network, watch, rings, .. } = self;
-        let net = &mut network.lock().net;
+        let Protocol { watch, rings, .. } = &mut self.protocol;
+        let net = self.network.net();
         let result = call.run(&mut OnNetwork::new(watch, net, rings), tables);
-        self.quiet &= self.rings.is_quiet;
+        self.quiet &= self.protocol.rings.is_quiet;
         result
     }
 
     fn landing_pays_from(&self, link: &OpenLink) -> usize {
-        if self.rings.is_near(link) { usize::MAX } else { link.shape.cell_bytes.saturating_add(1) }
+        if self.protocol.rings.is_near(link) {
+            usize::MAX
+        } else {
+            link.shape.cell_bytes.saturating_add(1)
+        }
     }
 
     fn arrival(&self, link: &OpenLink, nth: u64) -> Arrival {
-        self.rings.arrival(link, nth)
+        self.protocol.rings.arrival(link, nth)
     }
 }

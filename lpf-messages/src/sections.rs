@@ -102,7 +102,7 @@ pub fn follow<T: Transport>(network: &Network<T>, host: Host, order: Order) -> R
         Ok(found) => found,
         Err(text) => return Err(fail(Error::fatal(pid, 0, Cause::Setting(text)))),
     };
-    let process = enter(network.clone(), Arc::new(start.environment), host, membership);
+    let process = enter(network, Arc::new(start.environment), host, membership);
     let process = match process {
         Ok(process) => process,
         Err(error) => {
@@ -137,14 +137,15 @@ where
 {
     let (rank, size) = network.with(|net| (net.rank(), net.size()));
     let members: Box<[Rank]> = (0..size).collect();
-    let mut shared = network.lock();
-    shared.net.control().enter(section, &members);
-    let agreed = agree(&mut shared, &members, section, environment, host);
-    drop(shared);
+    let agreed = {
+        let mut taken = network.take();
+        taken.net().control().enter(section, &members);
+        agree(taken.get(), &members, section, environment, host)
+    };
     let process = agreed.and_then(|Agreed { context, environment }| {
         let (pid, free) = (rank, Vec::new());
         let membership = Membership { section, members, pid, context, free, keeps_report: false };
-        let process = enter(network.clone(), Arc::new(environment), host, membership);
+        let process = enter(network, Arc::new(environment), host, membership);
         process.map_err(|error| {
             let cause = Cause::Returned { message: error.to_string() };
             let error = Error::fatal(rank, 0, cause);
@@ -252,7 +253,7 @@ pub fn exec<T: Transport, R>(
     let this = network.with(|net| net.rank());
     let members: Vec<Rank> = std::iter::once(this).chain(chosen.iter().copied()).collect();
     let shares = share(spare, members.len());
-    let context = network.lock().contexts.give().ok_or_else(|| Error::refused(used_up()))?;
+    let context = network.take().get().contexts.give().ok_or_else(|| Error::refused(used_up()))?;
     let mine = shares[0].clone();
     if others > 0 {
         let place = |address: usize| CodePlace::of(address).map_err(Error::setting);
@@ -279,7 +280,7 @@ pub fn exec<T: Transport, R>(
         free: mine,
         keeps_report: true,
     };
-    let process = enter(network.clone(), environment.clone(), host, membership);
+    let process = enter(network, environment.clone(), host, membership);
     let process = process.inspect_err(|error| {
         network.with(|net| {
             if others > 0 {
@@ -358,32 +359,33 @@ impl<T: Transport> Messages<T> {
         own: impl FnOnce(Process<Self>, Args<'_>) -> Result<R>,
     ) -> Result<R> {
         self.sections += 1;
-        let id = self.watch.section.child(self.sections, Some(local.pid));
+        let id = self.protocol.watch.section.child(self.sections, Some(local.pid));
         let Messages { network, environment, host, free, .. } = self;
-        exec(network, environment, *host, id, procs, free, args, section, own)
+        exec(network.put_back(), environment, *host, id, procs, free, args, section, own)
     }
 
     /// This process of the inner context, after the meeting.
     pub(super) fn enter_inner(&mut self, local: &LocalState) -> Result<Process<Self>> {
-        let context = self.all.context;
+        let context = self.protocol.all.context;
         if context == Contexts::NONE {
             return Err(Error::fatal(0, local.superstep, used_up()));
         }
         self.rehooks += 1;
-        let section = self.watch.section.child(self.rehooks, None);
+        let section = self.protocol.watch.section.child(self.rehooks, None);
         let membership = Membership {
             section,
-            members: self.watch.members.clone(),
+            members: self.protocol.watch.members.clone(),
             pid: local.pid,
             context,
             free: self.free.clone(),
             keeps_report: false,
         };
-        let inner = enter(self.network.clone(), self.environment.clone(), self.host, membership);
+        let network = self.network.put_back();
+        let inner = enter(network, self.environment.clone(), self.host, membership);
         inner.inspect_err(|error| {
             let cause = Cause::Returned { message: error.to_string() };
             let error = Error::fatal(local.pid, 0, cause);
-            self.network.with(|net| {
+            network.with(|net| {
                 net.control().declare(section, error);
                 net.control().leave(section);
             });

@@ -23,7 +23,7 @@ use super::contexts::Contexts;
 use super::job::Shared;
 use super::links::{Links, Rings};
 use super::meeting::{Allowed, Meeting, Room};
-use super::process::Messages;
+use super::process::Protocol;
 use super::transport::{Piece, Transport};
 use super::wire::{Summary, flags};
 use answers::Answers;
@@ -179,11 +179,9 @@ impl<'a> InMeeting<'a> {
     }
 }
 
-impl<T: Transport> Messages<T> {
+impl Protocol {
     /// Phases 2 to 4, after the meeting.
-    pub(super) fn phases(&mut self, tables: &mut Tables) -> Result<()> {
-        let network = self.network.clone();
-        let net = &mut network.lock().net;
+    pub(super) fn phases<T: Transport>(&mut self, net: &mut T, tables: &mut Tables) -> Result<()> {
         let flags = self.all.common.kinds.0;
         if flags & flags::MORE != 0 {
             self.exchange(net, tables, flags & flags::CONFLICTS != 0)?;
@@ -196,8 +194,12 @@ impl<T: Transport> Messages<T> {
     }
 
     /// Waits until this process's messages have left.
-    pub(super) fn send_off(&mut self, net: &mut T, tables: &mut Tables) -> Result<()> {
-        let Messages { rings, meeting, watch, .. } = self;
+    pub(super) fn send_off<T: Transport>(
+        &mut self,
+        net: &mut T,
+        tables: &mut Tables,
+    ) -> Result<()> {
+        let Protocol { rings, meeting, watch, .. } = self;
         let mut what = InMeeting::new(tables, rings, Purpose::Sync);
         watch.wait(net, &mut what, |what, net| {
             let left = meeting.have_left(net)?;
@@ -210,21 +212,21 @@ impl<T: Transport> Messages<T> {
     }
 
     /// Ends a meeting, and gets ready for the one after the next.
-    pub(super) fn finish(&mut self, net: &mut T, local: &LocalState) -> Result<()> {
+    pub(super) fn finish<T: Transport>(&mut self, net: &mut T, local: &LocalState) -> Result<()> {
         self.meeting.finish(net, &self.watch, local.superstep)
     }
 
     /// Meets the others: everybody came for the same, or the section fails.
-    pub(super) fn meet_for(
+    pub(super) fn meet<T: Transport>(
         &mut self,
+        shared: &mut Shared<T>,
         tables: &mut Tables,
         kind: Purpose,
         attr: SyncAttr<'_>,
     ) -> Result<Announced> {
-        let network = self.network.clone();
-        let Shared { net, contexts } = &mut *network.lock();
+        let Shared { net, contexts } = shared;
         let is_all = self.compose(&mut tables.local, kind);
-        let Messages { rings, meeting, scratch, watch, traffic, all, .. } = self;
+        let Protocol { rings, meeting, scratch, watch, traffic, all, .. } = self;
         let local = &tables.local;
         *all = Summary::of(local, kind);
         if kind == Purpose::Rehook && local.pid == 0 {

@@ -132,7 +132,7 @@ impl<T: Transport> Messages<T> {
         local: &LocalState,
         shape: InboxShape,
     ) -> Result<()> {
-        let rings = &mut self.rings;
+        let rings = &mut self.protocol.rings;
         let count = rings.count.saturating_add(shape.rings);
         let room = tags::RINGS.min(self.ring_limit);
         if count > room {
@@ -140,7 +140,7 @@ impl<T: Transport> Messages<T> {
                 format!("the inboxes of a context have at most {room} rings on this network");
             return Err(local.link_misuse(text));
         }
-        let net = &mut self.network.lock().net;
+        let net = self.network.net();
         let made = rings.postbox.prepare().and_then(|()| rings.prepare_count());
         let made = made.and_then(|()| Inbox::new(net, shape, rings.count));
         let inbox = made.map_err(|bytes| local.refused("an inbox", bytes))?;
@@ -154,13 +154,13 @@ impl<T: Transport> Messages<T> {
         tables: &mut Tables,
         opening: Opening,
     ) -> Result<Link> {
-        let Messages { network, rings, .. } = self;
+        let rings = &mut self.protocol.rings;
         let Tables { local, links: table } = &mut *tables;
         let Opening { shape, peer, .. } = opening;
         let window = shape.window as usize;
         let heads = Memory::new(window * HEAD);
         let heads = heads.map_err(|bytes| local.refused("a link", bytes))?;
-        let is_near = network.lock().net.reach(rings.members[peer], 0, 0).is_some();
+        let is_near = self.network.net().reach(rings.members[peer], 0, 0).is_some();
         let (link, open) = table.add(opening, false);
         open.in_flight.reserve(window);
         let end = End {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::super::blob::{Bad, Incoming, Outgoing};
 use super::super::control::Control;
 use super::super::meeting::nonsense;
-use super::super::process::Messages;
+use super::super::process::Protocol;
 use super::super::tags;
 use super::super::transport::Transport;
 use super::super::watch::Stop;
@@ -22,11 +22,15 @@ pub(super) struct Told {
     calls: Vec<Registration>,
 }
 
-impl<T: Transport> Messages<T> {
+impl Protocol {
     /// Reads and writes of the same bytes, and registrations that differ: after the meeting, when
     /// nobody queues or registers.
-    pub(in super::super) fn check_requests(&mut self, tables: &mut Tables) -> Result<()> {
-        let told = self.tell_everybody(tables)?;
+    pub(in super::super) fn check_requests<T: Transport>(
+        &mut self,
+        net: &mut T,
+        tables: &mut Tables,
+    ) -> Result<()> {
+        let told = self.tell_everybody(net, tables)?;
         let all = told.iter().map(|told| (&told.requests[..], &told.calls[..]));
         let found = tables.local.check_superstep(all);
         self.scratch.told = told;
@@ -34,9 +38,12 @@ impl<T: Transport> Messages<T> {
     }
 
     /// Exchanges what all processes have tracked.
-    fn tell_everybody(&mut self, tables: &mut Tables) -> Result<Vec<Told>> {
-        let Messages { network, rings, watch, context, .. } = self;
-        let net = &mut network.lock().net;
+    fn tell_everybody<T: Transport>(
+        &mut self,
+        net: &mut T,
+        tables: &mut Tables,
+    ) -> Result<Vec<Told>> {
+        let Protocol { rings, watch, context, .. } = self;
         let local = &tables.local;
         let pid = local.pid;
         let own = local.checks().map(|checks| {

@@ -1,7 +1,6 @@
 //! Phase 1: requests become units, grouped by target.
 
-use super::super::process::Messages;
-use super::super::transport::Transport;
+use super::super::process::Protocol;
 use super::super::wire::{Opening, SHORT, flags_of, unit, words_of, write_words};
 use super::Lists;
 use super::runs::{self, Places};
@@ -11,7 +10,7 @@ use lpf_core::runtime::{LocalState, Purpose};
 /// A longer request still travels with the meta-data, where it fits the first part of the message.
 const MEDIUM: usize = 1 << 10;
 
-impl<T: Transport> Messages<T> {
+impl Protocol {
     /// Packs this process's units for every process, itself included. Whether that is all of them: where
     /// there is a get, or a put whose bytes do not travel in its unit, more is to be exchanged.
     pub(super) fn compose(&mut self, local: &mut LocalState, kind: Purpose) -> bool {

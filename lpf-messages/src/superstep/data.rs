@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use super::super::meeting::{Meeting, Room, nonsense};
-use super::super::process::Messages;
+use super::super::process::Protocol;
 use super::super::tags;
 use super::super::tickets::Tickets;
 use super::super::transport::{Piece, Rank, Transport};
@@ -188,17 +188,17 @@ impl Named<'_> {
     }
 }
 
-impl<T: Transport> Messages<T> {
+impl Protocol {
     /// Everything between the meeting and the end of a superstep that has requests; `resolve`: writes may
     /// conflict.
-    pub(super) fn exchange(
+    pub(super) fn exchange<T: Transport>(
         &mut self,
         net: &mut T,
         tables: &mut Tables,
         resolve: bool,
     ) -> Result<()> {
         self.list_long_messages(&tables.local, resolve)?;
-        let Messages { rings, meeting, scratch, watch, context, traffic, .. } = self;
+        let Protocol { rings, meeting, scratch, watch, context, traffic, .. } = self;
         let mut what = InMeeting::new(tables, rings, Purpose::Sync);
         let local = what.local;
         let (room, answers, long) = (&scratch.room, &mut scratch.answers, &mut scratch.long);
@@ -236,7 +236,7 @@ impl<T: Transport> Messages<T> {
 
     /// All that is left to do where everybody's requests are short puts.
     pub(super) fn apply_short_puts(&self, local: &LocalState) -> Result<()> {
-        let Messages { meeting, scratch, .. } = self;
+        let Protocol { meeting, scratch, .. } = self;
         (0..local.nprocs).try_for_each(|other| {
             Named { local, told: &scratch.told, from: other }
                 .apply(meeting.units(other, &scratch.room))
@@ -245,7 +245,7 @@ impl<T: Transport> Messages<T> {
 
     /// Checks what others name here, and lists what is long.
     fn list_long_messages(&mut self, local: &LocalState, resolve: bool) -> Result<()> {
-        let Messages { meeting, scratch, .. } = self;
+        let Protocol { meeting, scratch, .. } = self;
         let (room, long) = (&scratch.room, &mut scratch.long);
         long.incoming.clear();
         long.outgoing.clear();
