@@ -35,7 +35,7 @@ pub struct Environment {
 #[derive(Debug)]
 pub struct Network<T>(Arc<Mutex<Place<T>>>, Maker);
 
-/// Empty while somebody has the network.
+/// Empty while a context has the network.
 type Place<T> = Option<Box<Shared<T>>>;
 
 impl<T> Clone for Network<T> {
@@ -81,8 +81,10 @@ impl<T> Network<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Takes the network until the value is dropped.
+    ///
     /// # Panics
-    /// If another context has it, which is no inner one.
+    /// If a context has it: only the innermost one communicates.
     pub(super) fn take(&self) -> Taken<T> {
         let mut taken = Taken { home: self.clone(), shared: None };
         taken.get();

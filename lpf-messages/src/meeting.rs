@@ -1,11 +1,11 @@
-//! The first exchange of a full sync, which is its barrier, too: everybody hears what everybody came
-//! for, and which requests others have for it.
+//! The first exchange of a full sync, which is also its barrier: each process learns for what purpose every other process
+//! has arrived, and which requests the others have for it.
 //!
-//! There are two ways, which say the same. [`Direct`]: a message to each other process, p - 1 of a
-//! process, and at most twice as many where they do not fit a first part. [`Bruck`]: 2⌈log₂ p⌉ steps
-//! whatever the pattern, of one message each, or two where it is longer than 4 KiB, and one more for each
-//! chunk left over; the volume grows by a factor O(log p). All processes take the same way: the one that
-//! was set, else the one that was measured as cheaper, else [`Exchange::of`] p.
+//! Two algorithms have the same result. [`Direct`] sends a message to each other process: p - 1 messages of a process, and
+//! at most twice that number if some do not fit a first part. [`Bruck`] takes 2⌈log₂ p⌉ steps for every pattern, each of one
+//! message, or of two if it is longer than 4 KiB, and of one more for each chunk left over; its volume is larger by a factor
+//! O(log p). All processes use the same algorithm: the one that was set, else the one that was measured as cheaper, else
+//! [`Exchange::of`] p.
 
 mod bruck;
 mod direct;
@@ -26,23 +26,23 @@ use lpf_core::settings::Exchange;
 use bruck::Bruck;
 use direct::Direct;
 
-/// What is copied rather than awaited when it is sent.
+/// A message up to this length is copied, so that its send is not awaited.
 const COPIED: usize = 1 << 10;
 
-/// What others may have for a process.
+/// What the others may send to a process.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Allowed<'a> {
-    /// At most so many requests.
+    /// At most this number of requests.
     Requests(usize),
-    /// As many messages of each process as this one has awaited: [`Purpose::Count`](lpf_core::runtime::Purpose::Count).
+    /// From each process the number of messages that this one has awaited: [`Purpose::Count`](lpf_core::runtime::Purpose::Count).
     Messages(&'a [u16]),
 }
 
-/// Up to so many processes everybody sends directly, unless `lpf probe` found Bruck's algorithm cheaper: a cautious
-/// number, for where the two cross differs by network.
+/// Up to this number of processes the exchange is direct, unless `lpf probe` found Bruck's algorithm cheaper. The number
+/// is cautious, because the crossing of the two depends on the network.
 const MOST_DIRECT: usize = 16;
 
-/// The algorithm for this many processes, if none was set or measured.
+/// The algorithm for this number of processes, if no algorithm was set or measured.
 pub fn exchange_for(processes: usize) -> Exchange {
     if processes <= MOST_DIRECT { Exchange::Direct } else { Exchange::Bruck }
 }
@@ -50,15 +50,15 @@ pub fn exchange_for(processes: usize) -> Exchange {
 /// Room for messages, which grows with the capacity for requests.
 #[derive(Debug, Default)]
 pub(super) struct Room {
-    /// The units that this process sends in the first exchange, with room for an [`Opening`] before
-    /// those of each receiver.
+    /// The units that this process sends in the first exchange. Before those of each receiver there is room for an
+    /// [`Opening`].
     pub(super) out: Vec<u8>,
-    /// By receiver, where its units are in `out`, and how many requests they are.
+    /// For each receiver, the range of its units in `out`, and the number of their requests.
     pub(super) places: Vec<Range<usize>>,
     pub(super) requests: Vec<u32>,
-    /// Units that others have for this process and that are not where they came in.
+    /// Units of others for this process that were copied out of the buffers in which they arrived.
     rest: Memory,
-    /// Under way through this process: see [`Bruck`].
+    /// Units that this process passes on: see [`Bruck`].
     transit: bruck::Transit,
 }
 
@@ -88,7 +88,7 @@ impl Room {
         Ok(Room { out, places, requests: counts, rest: Memory::new(rest)?, transit })
     }
 
-    /// The units for a process.
+    /// The units for process `to`.
     #[inline]
     pub(super) fn units(&self, to: Pid) -> &[u8] {
         &self.out[self.places[to].clone()]
@@ -100,7 +100,7 @@ impl Room {
         Head { requests: self.requests[to], units }
     }
 
-    /// Where the message for a process is, which may be received in one part up to `whole` bytes.
+    /// The range in `out` of the message for a process, which may be received in one part up to `whole` bytes.
     #[inline]
     fn place(&self, to: Pid, opening: &Opening, whole: usize) -> Range<usize> {
         let place = self.places[to].clone();
@@ -116,7 +116,7 @@ impl Room {
     }
 }
 
-/// Why a meeting could not be made; the process says who and when.
+/// Why a meeting could not be made, without the process and the superstep, which the caller adds.
 #[derive(Debug)]
 pub(super) enum Refused {
     Memory(usize),
@@ -184,7 +184,7 @@ impl Meeting {
         }
     }
 
-    /// A message up to here costs no more for being longer: longer requests may travel in it, too.
+    /// A message up to this length costs the same whatever its length, so that longer requests may travel in it, too.
     pub(super) fn eager(&self) -> usize {
         match self {
             Meeting::Direct(direct) => direct.eager,
@@ -193,8 +193,8 @@ impl Meeting {
         }
     }
 
-    /// Sends this process's units, which `room` holds, and what it says of itself, and waits for everybody's,
-    /// which is added to it; what others may have for this process is said by `allowed`.
+    /// Sends this process's units, which are in `room`, and its summary, and waits for those of all other processes. Their
+    /// summaries are merged into `all`. `allowed` is what the others may send to this process.
     #[inline]
     pub(super) fn meet<T: Transport>(
         &mut self,
@@ -247,7 +247,7 @@ impl Meeting {
         posted.map_err(|broken| watch.broken(net.control(), superstep, broken))
     }
 
-    /// Gives everything up. False where the network may still write to its memory.
+    /// Cancels all sends and receives. False if the network may still write to its memory.
     pub(super) fn close<T: Transport>(&mut self, net: &mut T) -> bool {
         match self {
             Meeting::Direct(direct) => direct.close(net),
@@ -255,7 +255,7 @@ impl Meeting {
         }
     }
 
-    /// Ends a meeting that nobody will come to. What still comes for it is dropped.
+    /// Ends a meeting at which no other process will arrive. Messages that still arrive for it are dropped.
     #[cold]
     pub(super) fn give_up<T: Transport>(&mut self, net: &mut T, context: u32) {
         if !self.close(net) {
@@ -264,7 +264,7 @@ impl Meeting {
         net.forget(context);
     }
 
-    /// Who has not taken what this process sent to it.
+    /// A process that has not taken what this process sent to it.
     pub(super) fn leaves_to(&self) -> Option<Pid> {
         match self {
             Meeting::Direct(direct) => direct.leaves_to(),
@@ -272,7 +272,7 @@ impl Meeting {
         }
     }
 
-    /// Keeps its memory for ever.
+    /// Leaks its memory.
     pub(super) fn keep(&mut self) {
         match self {
             Meeting::Direct(direct) => direct.keep(),

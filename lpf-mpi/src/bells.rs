@@ -1,10 +1,11 @@
-//! Waking processes of one host: each has a word in the memory they share, which says that it sleeps.
+//! Waking processes of one host: each has a word in shared memory that says whether it sleeps.
 //!
-//! Who is about to sleep says so, looks once more, and sleeps while the word says it. Who has written what another
-//! may wait for looks at that one's word, after it, and wakes it. The write may still be on its way out of the core
-//! when the word is read, and the sleeper's word on its way into it: both at once would lose the wake-up. To exclude it
-//! would cost every message a fence; the sleeper yields before it looks, which is longer than any write is under
-//! way, and sleeps for a bounded time.
+//! A process that is about to sleep sets its word, looks for messages once more, and sleeps while the word is set. A
+//! process that has written a message reads the receiver's word after that, and wakes the receiver if the word is set.
+//! The wake-up is lost if the message is still in the writer's store buffer when the receiver looks, and the receiver's
+//! word in the receiver's when the writer reads it. A fence would exclude that, at the cost of a fence per message.
+//! Instead the receiver yields before it looks, which takes longer than a store buffer needs, and it sleeps for a bounded
+//! time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -27,8 +28,8 @@ pub(crate) struct Bells {
 
 impl Bells {
     /// # Safety
-    /// From `start` on there is a line for each process, which is used as a bell alone and was made of noughts;
-    /// `start` is a whole number of lines. `own`, and whoever is rung, is one of them.
+    /// The memory has a line of zeros for each process from `start` on, which is used as a bell only. `start` is a
+    /// multiple of [`LINE`]. `own` and the processes that are rung are among these processes.
     pub(crate) unsafe fn new(memory: Arc<Mapping>, start: usize, own: usize) -> Self {
         Bells { memory, start, own }
     }
@@ -36,12 +37,13 @@ impl Bells {
     #[inline]
     fn word(&self, process: usize) -> &AtomicU32 {
         let word = self.memory.base.wrapping_add(self.start + LINE * process);
-        // SAFETY: the promise of who made this; the memory is mapped as long as this lives.
+        // SAFETY: `new` requires that the word is inside the memory, aligned, and used as an atomic only; the memory stays
+        // mapped as long as this value lives.
         unsafe { AtomicU32::from_ptr(word.cast()) }
     }
 
-    /// Sleeps until somebody rings, for `time` at most; the first time only says so, and the caller looks again
-    /// before it comes back.
+    /// Sleeps until another process rings, for `time` at most. The first call only sets the word: the caller looks for
+    /// messages and calls again.
     pub(crate) fn sleep(&self, time: Duration) {
         let word = self.word(self.own);
         if word.load(Ordering::Relaxed) == AWAKE {
@@ -53,7 +55,7 @@ impl Bells {
         }
     }
 
-    /// Something was written that a process may wait for.
+    /// Wakes a process for which a message was written, if it sleeps.
     #[inline]
     pub(crate) fn ring(&self, process: usize) {
         let word = self.word(process);
@@ -70,7 +72,7 @@ impl Bells {
     }
 }
 
-/// Sleeps while the word says so, until woken, or for `time` at most.
+/// Sleeps while the word is set, until woken, for `time` at most.
 #[cfg(target_os = "linux")]
 fn wait(word: &AtomicU32, time: Duration) {
     let time = libc::timespec {
@@ -78,7 +80,7 @@ fn wait(word: &AtomicU32, time: Duration) {
         tv_nsec: time.subsec_nanos() as libc::c_long,
     };
     let (word, wait) = (word.as_ptr(), libc::FUTEX_WAIT);
-    // SAFETY: the word and the time live through the call; an error of any kind is an early return.
+    // SAFETY: the word and the time are valid during the call. An error only makes it return early.
     unsafe { libc::syscall(libc::SYS_futex, word, wait, ASLEEP, &raw const time) };
 }
 
@@ -88,7 +90,7 @@ fn wake(word: &AtomicU32) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };
 }
 
-/// Elsewhere a sleeper looks again by itself.
+/// On other systems a process looks again when the time is over.
 #[cfg(not(target_os = "linux"))]
 fn wait(_word: &AtomicU32, time: Duration) {
     std::thread::sleep(time);
@@ -107,13 +109,13 @@ mod tests {
     use super::super::near::Shared;
     use super::*;
 
-    /// Bells of two processes, each with a mapping of its own of what they share.
+    /// Bells of two processes, each with its own mapping of the shared memory.
     fn two() -> [Bells; 2] {
         let made = Shared::make(2).expect("two processes have room");
         let found = Shared::open(made.offer(), 2).expect("it is there");
         let all = [(0, made), (1, found)].map(|(own, shared)| {
             let (memory, start) = shared.bells();
-            // SAFETY: the memory of bells, of these two.
+            // SAFETY: the file was made for the bells of two processes, of zeros.
             (unsafe { Bells::new(memory, start, own) }, shared.identity)
         });
         let [(one, of_one), (other, of_other)] = all;
@@ -128,8 +130,7 @@ mod tests {
         let [one, other] = two();
         let written = AtomicU64::new(0);
         let start = Instant::now();
-        // In turns: each writes a number, and waits for the next one of the other. Whoever is not woken sleeps too
-        // long.
+        // In turns each writes a number and waits for the other's next one. A process that is not woken sleeps too long.
         let play = |bells: &Bells, own: u64| {
             for turn in (own..2 * TURNS).step_by(2) {
                 while written.load(Ordering::Acquire) != turn {
@@ -137,7 +138,7 @@ mod tests {
                     assert!(start.elapsed() < allowed(LONG), "nobody rang in turn {turn}");
                 }
                 if turn % 100 < 2 {
-                    // Long enough for the other one to be asleep, and not about to be.
+                    // Long enough for the other process to be asleep.
                     std::thread::sleep(Duration::from_millis(2));
                 }
                 written.store(turn + 1, Ordering::Release);
@@ -154,7 +155,7 @@ mod tests {
     fn a_sleep_ends_by_itself() {
         let [one, _other] = two();
         let start = Instant::now();
-        // The first time it only says that it will sleep.
+        // The first call only sets the word.
         (0..3).for_each(|_| one.sleep(Duration::from_millis(5)));
         assert!(start.elapsed() >= Duration::from_millis(10));
     }

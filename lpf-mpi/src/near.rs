@@ -1,10 +1,10 @@
-//! Frames between processes of one host: rings in memory that they share.
+//! Frames between processes of one host: rings in shared memory.
 //!
-//! Open MPI takes 230 ns for a short message each way where a second thread is in the process (90 of them
-//! for locks), a look that finds nothing 57, and each process has one more copy; through a ring the same
-//! frame is one cache line from core to core. Long messages come through it in [parts](super::network).
+//! If a process has a second thread, Open MPI takes 230 ns for a short message in each direction (90 of them for locks)
+//! and 57 ns for a look that finds no message, and it copies once more on either side. Through a ring the same frame is one
+//! cache line that moves from core to core. Long messages travel through the ring in [parts](super::network).
 //!
-//! Where the memory cannot be had, by any of them, MPI has the frames.
+//! If one of the processes cannot have the shared memory, all frames travel by MPI.
 
 use std::collections::VecDeque;
 use std::fs::{File, Metadata};
@@ -22,21 +22,21 @@ use super::arena::Arena;
 use super::bells::{self, Bells};
 use super::pieces::gather;
 
-/// Bytes of the ring from one process to another, where they are few: room for some [parts](super::network), and
-/// for both ways less than the cache of a core holds.
+/// Bytes of the ring from one process to another, if there are few processes: room for some [parts](super::network). The
+/// rings of both directions fit the cache of a core.
 const LONGEST_RING: usize = 256 << 10;
-/// Of one of many: room for a frame of Open MPI's, wherever it begins.
+/// Bytes of a ring if there are many processes: room for one of Open MPI's frames at any position.
 const SHORTEST_RING: usize = 12 << 10;
-/// The rings of all together, as far as they are not the shortest.
+/// Bytes of all rings together, unless each has the shortest length.
 const ALL_RINGS: usize = 32 << 20;
 pub(crate) const PAGE: usize = 4 << 10;
-/// What each process has for what the others write: addresses, of which pages are taken as they are needed.
-/// A process that needs more receives it by its rings and by MPI.
+/// Bytes of address space in which the others write to a process: pages are allocated at their first use. A process that
+/// needs more receives the rest through its rings and by MPI.
 const ARENA: usize = 64 << 20;
-/// More is left to MPI: 147 processes on a host.
+/// The most bytes that rings may have: those of 147 processes on a host. More processes use MPI.
 const MOST: usize = 256 << 20;
 
-/// Which file of which system the memory of all is; where it has none, nothing else is equal to it.
+/// The device and the inode of the shared memory's file. No file has the default value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Identity {
     device: u64,
@@ -58,8 +58,8 @@ impl Identity {
     }
 }
 
-/// Where other processes of the host find the memory: a file without a name, which is gone with the last of
-/// them, however they end. One of them has made it and has it open.
+/// Where the other processes of the host find the shared memory: the file descriptor of the process that has made the file.
+/// The file has no name, so the system removes it when the last of them has ended, however it ends.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Offer {
     process: u32,
@@ -88,7 +88,7 @@ impl Offer {
     }
 }
 
-/// Memory that processes of one host share.
+/// The memory that the processes of one host share.
 pub(crate) struct Shared {
     memory: Arc<Mapping>,
     processes: usize,
@@ -101,15 +101,15 @@ pub(crate) struct Mapping {
     bytes: usize,
 }
 
-// SAFETY: an address; who may touch the memory is said where it is used.
+// SAFETY: the base is an address. Each use of the memory behind it states which process and thread may touch it.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// The first bytes of a file, which is at least as long.
+    /// Maps the first `bytes` bytes of a file, which has at least that length.
     pub(crate) fn of(file: &File, bytes: usize) -> io::Result<Self> {
-        // SAFETY: the system chooses a place that nothing is at.
+        // SAFETY: the system chooses an address range that is not in use.
         let base = unsafe {
             let access = libc::PROT_READ | libc::PROT_WRITE;
             let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
@@ -124,17 +124,17 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: mapped by `Mapping::of`; the rings in it go with it.
+        // SAFETY: `Mapping::of` mapped this range. Rings and bells in it hold this mapping by an `Arc`, so they are gone.
         unsafe { libc::munmap(self.base.cast(), self.bytes) };
     }
 }
 
-/// Bytes of the rings between so many processes.
+/// Bytes of the rings between `processes` processes.
 fn rings_bytes(processes: usize) -> usize {
     processes * processes * ring_bytes(processes)
 }
 
-/// Of these and, behind them, of the bells.
+/// Bytes of the rings and of the bells behind them.
 fn common_bytes(processes: usize) -> usize {
     rings_bytes(processes) + (processes * bells::LINE).next_multiple_of(PAGE)
 }
@@ -145,25 +145,25 @@ fn ring_bytes(processes: usize) -> usize {
 }
 
 impl Shared {
-    /// The memory of so many processes, which is to be offered to the others.
+    /// Makes the memory of `processes` processes, to be offered to the others.
     ///
     /// # Errors
-    /// If the system does not have it.
+    /// If the system refuses the memory.
     pub(crate) fn make(processes: usize) -> io::Result<Self> {
         let mut options = File::options();
         options.read(true).write(true).mode(0o600).custom_flags(libc::O_TMPFILE);
-        // Files there are in memory.
+        // Files of this folder are in memory.
         Self::map(options.open("/dev/shm")?, processes)
     }
 
-    /// The memory that another process has made, which has it open meanwhile.
+    /// Opens the memory that another process has made and keeps open meanwhile.
     ///
     /// # Errors
-    /// If this process does not find it, or the system does not have it.
+    /// If this process does not find the file, or the system refuses the memory.
     pub(crate) fn open(offer: Offer, processes: usize) -> io::Result<Self> {
         let Offer { process, descriptor, identity } = offer;
         let path = format!("/proc/{process}/fd/{descriptor}");
-        // In another container this may be a file of another process.
+        // In another container the same path may lead to another process's file.
         if Identity::of(&std::fs::metadata(&path)?) != identity {
             return Err(io::ErrorKind::NotFound.into());
         }
@@ -182,8 +182,8 @@ impl Shared {
         }
         let bytes = common + processes * ARENA;
         file.set_len(bytes as u64)?;
-        // All of it now: what is not there when it is touched ends the process.
-        // SAFETY: an open file.
+        // All of it now: a page that cannot be allocated at its first use would end the process.
+        // SAFETY: the descriptor is that of an open file.
         match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, common as libc::off_t) } {
             0 => {}
             code => return Err(io::Error::from_raw_os_error(code)),
@@ -193,7 +193,7 @@ impl Shared {
         Ok(Shared { memory, processes, file, identity })
     }
 
-    /// Where the bells of all processes are.
+    /// The memory of the bells, and where they begin in it.
     pub(crate) fn bells(&self) -> (Arc<Mapping>, usize) {
         (self.memory.clone(), rings_bytes(self.processes))
     }
@@ -201,17 +201,17 @@ impl Shared {
 
 /// The rings of one process.
 pub(crate) struct Near {
-    /// By rank.
+    /// The process of each rank, if it is on this host.
     peers: Vec<Option<Peer>>,
-    /// Who has rings: the processes of this host, this one among them.
+    /// The ranks of the processes of this host, this one included.
     ranks: Vec<Rank>,
     longest: usize,
-    /// Where the next look begins.
+    /// The position in `ranks` of the process that was last looked for.
     turn: usize,
     /// Frames that wait for room.
     waiting: usize,
     bells: Bells,
-    /// Of this process.
+    /// The arena of this process.
     arena: Arc<Arena>,
     memory: Arc<Mapping>,
 }
@@ -219,16 +219,16 @@ pub(crate) struct Near {
 struct Peer {
     sender: RingSender,
     receiver: RingReceiver,
-    /// Where its arena begins.
+    /// The offset of its arena.
     arena: usize,
-    /// Which bell is its.
+    /// The number of its bell.
     bell: usize,
-    /// What had no room.
+    /// Frames for which the ring had no room.
     waiting: VecDeque<Box<[u8]>>,
 }
 
 impl Near {
-    /// The rings between process `rank` of `size` and all of `ranks`, itself among them.
+    /// The rings between process `rank` of `size` and all of `ranks`, itself included.
     pub(crate) fn new(shared: Shared, rank: Rank, size: Rank, ranks: Vec<Rank>) -> Self {
         let (_, start_of_bells) = shared.bells();
         let Shared { memory, file, processes: count, .. } = shared;
@@ -238,8 +238,8 @@ impl Near {
         let arena = |at: usize| common_bytes(count) + at * ARENA;
         let mut peers: Vec<_> = (0..size).map(|_| None).collect();
         for (at, &other) in ranks.iter().enumerate() {
-            // SAFETY: the file was made of noughts, and has room for the rings of all pairs; all of them
-            // have agreed on who is which, so each ring has these two ends, and the memory goes with them.
+            // SAFETY: the file was made of zeros and has room for the rings of all pairs. All processes have agreed on the
+            // order of `ranks`, so each ring has one sender and one receiver. `Near` keeps the mapping.
             peers[other] = Some(unsafe {
                 Peer {
                     sender: RingSender::new(ring(own, at), bytes),
@@ -252,7 +252,8 @@ impl Near {
         }
         let longest = peers.iter().flatten().map(|peer| peer.sender.longest()).min().unwrap_or(0);
         let arena = Arena::new(file, memory.clone(), arena(own)..arena(own + 1));
-        // SAFETY: behind the rings there is a line for each of them, of noughts; a ring is a whole number of pages.
+        // SAFETY: behind the rings there is a line of zeros for each process, which has no other use. A ring is a whole
+        // number of pages, and so of lines. Bells are rung by the positions in `ranks`.
         let bells = unsafe { Bells::new(memory.clone(), start_of_bells, own) };
         Near { peers, ranks, longest, turn: 0, waiting: 0, bells, arena, memory }
     }
@@ -262,12 +263,12 @@ impl Near {
         matches!(self.peers.get(rank), Some(Some(_)))
     }
 
-    /// Memory of this process's that all of them reach.
+    /// Memory of this process that the others of this host can reach.
     pub(crate) fn share(&self, bytes: usize) -> Option<SharedMemory> {
         self.arena.take(bytes)
     }
 
-    /// Where so many bytes are that a process shares.
+    /// The address here of `bytes` bytes at offset `place` of the arena of process `owner`.
     pub(crate) fn reach(&self, owner: Rank, place: u64, bytes: usize) -> Option<*mut u8> {
         let Some(Some(peer)) = self.peers.get(owner) else { return None };
         let place = usize::try_from(place).ok()?;
@@ -275,37 +276,37 @@ impl Near {
         is_inside.then(|| self.memory.base.wrapping_add(peer.arena + place))
     }
 
-    /// The longest frame.
+    /// The length of the longest frame.
     #[inline]
     pub(crate) fn longest(&self) -> usize {
         self.longest
     }
 
-    /// Whether nobody is elsewhere.
+    /// Whether all processes are on this host.
     pub(crate) fn is_all(&self) -> bool {
         self.ranks.len() == self.peers.len()
     }
 
-    /// Sends a frame to a process that [has](Self::has) rings.
+    /// Sends a frame to a process that [has](Self::has) rings, or keeps a copy of it until there is room.
     ///
     /// # Safety
-    /// The pieces are valid for reads, of so many bytes with `head`.
+    /// The pieces are valid for reads. They and `head` have `bytes` bytes together.
     #[inline]
     pub(crate) unsafe fn send(&mut self, to: Rank, head: &[u8], pieces: &[Piece], bytes: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises the same of the pieces.
         if unsafe { self.send_now(to, head, pieces, bytes) } {
             return;
         }
         let Some(Some(peer)) = self.peers.get_mut(to) else { return };
         let mut frame = vec![0; bytes].into_boxed_slice();
         frame[..head.len()].copy_from_slice(head);
-        // SAFETY: the caller's promise; there is room for them.
+        // SAFETY: the caller promises that the pieces are valid for reads; the frame has room for them behind the head.
         unsafe { gather(pieces, frame.as_mut_ptr().add(head.len())) };
         peer.waiting.push_back(frame);
         self.waiting += 1;
     }
 
-    /// Sends a frame if there is room for it, and says so.
+    /// Sends a frame if there is room for it. Whether there was.
     ///
     /// # Safety
     /// As [`send`](Self::send).
@@ -318,7 +319,7 @@ impl Near {
         bytes: usize,
     ) -> bool {
         let Some(Some(peer)) = self.peers.get_mut(to) else { return false };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the pieces are valid for reads and, with the head, of this length.
         let has_gone = peer.waiting.is_empty() && unsafe { peer.sender.send(head, pieces, bytes) };
         if has_gone {
             self.bells.ring(peer.bell);
@@ -326,7 +327,7 @@ impl Near {
         has_gone
     }
 
-    /// Something was written if a process reaches it, and may wait for it.
+    /// Wakes a process of this host for which something was written in shared memory.
     #[inline]
     pub(crate) fn wake(&self, rank: Rank) {
         if let Some(Some(peer)) = self.peers.get(rank) {
@@ -334,13 +335,13 @@ impl Near {
         }
     }
 
-    /// Sleeps until another process of this host has written something, for `time` at most. The first time it returns
-    /// at once, for another look.
+    /// Sleeps until another process of this host has written something, for `time` at most. The first call returns at
+    /// once, so that the caller looks again.
     pub(crate) fn sleep(&self, time: Duration) {
         self.bells.sleep(time);
     }
 
-    /// Lets frames go for which there is room now. Whether all have gone.
+    /// Sends waiting frames for which there is room now. Whether all are sent.
     #[inline]
     pub(crate) fn let_go(&mut self) -> bool {
         self.waiting == 0 || self.let_some_go()
@@ -350,7 +351,7 @@ impl Near {
     fn let_some_go(&mut self) -> bool {
         for peer in self.peers.iter_mut().flatten() {
             while let Some(frame) = peer.waiting.front() {
-                // SAFETY: no pieces.
+                // SAFETY: there are no pieces.
                 if !unsafe { peer.sender.send(frame, &[], frame.len()) } {
                     break;
                 }
@@ -362,7 +363,7 @@ impl Near {
         self.waiting == 0
     }
 
-    /// A frame that has come, of `first` if there is one. To be followed by [`taken`](Self::taken).
+    /// A frame that has arrived: one of `first` if there is one. [`taken`](Self::taken) has to follow.
     #[inline]
     pub(crate) fn next(&mut self, first: Option<Rank>) -> Option<(Rank, &[u8])> {
         let mut from = first.filter(|&rank| self.has_come(rank));
@@ -383,12 +384,12 @@ impl Near {
         peer.receiver.message().is_some()
     }
 
-    /// The frame that [`next`](Self::next) gave is done with; its length was this.
+    /// Frees the frame that [`next`](Self::next) returned, which had `bytes` bytes.
     #[inline]
     pub(crate) fn taken(&mut self, from: Rank, bytes: usize) {
         if let Some(Some(peer)) = self.peers.get_mut(from) {
             peer.receiver.taken(bytes);
-            // It may wait for room.
+            // The sender may wait for room.
             self.bells.ring(peer.bell);
         }
     }
@@ -406,7 +407,7 @@ mod tests {
         let offer = made.offer();
         assert_eq!(Offer::read(&offer.bytes()).identity, made.identity);
         let found = Shared::open(Offer::read(&offer.bytes()), 2).unwrap();
-        // SAFETY: both map the same file, which is long enough, and no other thread knows of it.
+        // SAFETY: both map the same file, which has more than a byte, and no other thread uses it.
         unsafe {
             made.memory.base.write_volatile(7);
             assert_eq!(found.memory.base.read_volatile(), 7);

@@ -1,10 +1,10 @@
-//! Everybody to everybody.
+//! The direct exchange: each process sends a message to each other one.
 //!
-//! Whoever leaves a meeting has posted receives for the first [`eager`](Direct::eager) bytes of the next
-//! one, so that a short message finds its place at once; nobody is more than one meeting ahead, because
-//! nobody leaves a meeting before all have come to it. The rest of a longer message is received when all first
-//! parts are there and say that its units fit the room reserved for them; a long rest is not sent before
-//! all have come, so that it does not lie in the network for as long as somebody is late.
+//! A process that leaves a meeting has posted receives for the first [`eager`](Direct::eager) bytes of each message of the
+//! next one, so that a short message is received at once. No process is more than one meeting ahead of another, because no
+//! process leaves a meeting before all have arrived. The rest of a longer message is received after all first parts have
+//! arrived and the room reserved for units is known to suffice. A long rest is not sent before all processes have
+//! arrived, so that it does not occupy the network while a process is late.
 
 use std::ops::Range;
 
@@ -23,11 +23,11 @@ use lpf_core::Pid;
 use lpf_core::error::{Error, Result};
 use lpf_core::runtime::Waiting;
 
-/// First parts of messages: this much in all, divided among the processes.
+/// Bytes of the first parts of messages in all, divided among the processes.
 const EAGER_IN_ALL: usize = 64 << 10;
 const EAGER: Range<usize> = 1 << 10..16 << 10;
 
-/// A rest longer than this waits for everybody.
+/// A rest longer than this waits until all processes have arrived.
 const LONG_REST: usize = 256 << 10;
 
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(in super::super) struct Direct {
     pid: Pid,
     /// The longest first part of a message.
     pub(super) eager: usize,
-    /// For each process the first parts of two meetings.
+    /// The first parts of two meetings, for each process.
     inbox: Memory,
     posted: Vec<[Option<Ticket>; 2]>,
     /// Meetings so far.
@@ -48,17 +48,17 @@ pub(in super::super) struct Direct {
     /// Long rests.
     turns: Turns,
     heads: Vec<Head>,
-    /// Where the units from each process are.
+    /// The position of the units of each process.
     units: Vec<Place>,
-    /// What this process said last of what seldom changes, and what each other one said.
+    /// The part of the summary that seldom changes: what this process last sent of it, and what it last received from each other.
     told: Option<News>,
     heard: Vec<Option<News>>,
-    /// First parts that have come in the meeting under way, requests that they tell of, and how many
-    /// of them are not the whole message.
+    /// Of the meeting under way: the processes whose first parts have arrived, the number of their requests, and the number
+    /// of first parts that are not the whole message.
     come: Vec<bool>,
     requests: usize,
     parts: usize,
-    /// Long rests that wait for everybody.
+    /// Long rests that wait until all processes have arrived.
     rests: usize,
 }
 
@@ -102,7 +102,7 @@ impl Direct {
         at..at + self.eager
     }
 
-    /// Posts the receives for first parts of one parity that are not posted.
+    /// Posts those receives for first parts of one parity that are not posted.
     pub(super) fn post<T: Transport>(
         &mut self,
         net: &mut T,
@@ -115,8 +115,8 @@ impl Direct {
                 continue;
             }
             let piece = self.inbox.piece(self.first_part(from, parity));
-            // SAFETY: the inbox lives until the meeting is closed; nobody looks at this part before
-            // its receive is finished.
+            // SAFETY: the inbox lives until the meeting is closed, and this process reads this part of it after the receive is
+            // finished.
             let ticket = unsafe { net.receive(rank, tag, &[piece]) }?;
             self.posted[from][parity] = Some(ticket);
         }
@@ -137,7 +137,7 @@ impl Direct {
         let opening = Opening::of(what.kind, all.common.kinds.0, news.as_ref());
         self.told = news.or(self.told);
         let sent = self.send(net, watch, room, &opening).and_then(|()| {
-            // While the others' messages are on their way.
+            // Meanwhile the messages of the others travel.
             self.post(net, &watch.members, (self.number + 1) as usize % 2)
         });
         sent.map_err(|broken| watch.broken(net.control(), what.superstep(), broken))?;
@@ -189,7 +189,7 @@ impl Direct {
         let tag = tags::meeting(self.context, parity);
         let nprocs = watch.members.len();
         self.rests = 0;
-        // Each begins with another, so that not all send to the same.
+        // Each process begins with another receiver, so that not all send to the same one.
         for step in 1..nprocs {
             let to = (self.pid + step) % nprocs;
             let message = room.message(to, opening, self.eager);
@@ -200,7 +200,7 @@ impl Direct {
                 net.send_copy(rank, tag, first)?;
                 continue;
             }
-            // SAFETY: `out` is left alone until `have_left` has seen these sends end.
+            // SAFETY: `out` is not changed before `have_left` has seen these sends end.
             let ticket = unsafe { net.send(rank, tag, &[Piece::of(first)]) }?;
             self.sending.push(to, ticket);
             match rest.len() {
@@ -217,7 +217,7 @@ impl Direct {
         Ok(())
     }
 
-    /// Looks for first parts; how many more have come.
+    /// Looks for first parts, and returns the number of those that have arrived since the last look.
     #[inline]
     fn first_parts<T: Transport>(
         &mut self,
@@ -235,7 +235,7 @@ impl Direct {
             self.posted[from][parity] = None;
             let part = self.first_part(from, parity);
             let part = part.start..part.start + bytes.min(self.eager);
-            // SAFETY: its receive is finished, and is posted again in the next meeting.
+            // SAFETY: the receive of this part is finished, and is posted again in the next meeting.
             let mut reader = Reader(unsafe { self.inbox.bytes(part.clone()) });
             let Some(head) = Opening::read(all, from, &mut self.heard[from], &mut reader) else {
                 return Err(Stop::Fatal(nonsense(from)));
@@ -253,7 +253,7 @@ impl Direct {
         Ok(more)
     }
 
-    /// A process may be subject to as many requests as it has room for.
+    /// The error of a process for which there are more requests than it has reserved.
     #[cold]
     fn overrun<T: Transport>(&self, watch: &Watch, net: &T, what: &InMeeting<'_>) -> Error {
         let others = (0..self.heads.len()).filter(|&from| from != self.pid);
@@ -261,7 +261,7 @@ impl Direct {
         net.control().declare(watch.section, what.overrun(origin, self.requests))
     }
 
-    /// All have come: what did not fit the first parts goes to each in turn.
+    /// All processes have arrived: sends to each in turn what did not fit the first part.
     fn exchange_rests<T: Transport>(
         &mut self,
         watch: &mut Watch,
@@ -287,7 +287,7 @@ impl Direct {
         watch.wait(net, what, |what, net| {
             let members = what.links.members();
             let begun = turns.go_on(net, |net, to| {
-                // SAFETY: `out` is left alone until `have_left` has seen these sends end.
+                // SAFETY: `out` is not changed before `have_left` has seen these sends end.
                 unsafe { net.send(members[to], tag, &[Piece::of(rest(to))]) }
             })?;
             Ok(receiving.have_ended(net)? && begun)
@@ -317,12 +317,12 @@ impl Direct {
                 return Err(net.control().declare(watch.section, nonsense(from)));
             };
             let (copy, rest) = (room.rest.piece(at..at + here), room.rest.piece(at + here..end));
-            // SAFETY: both are initialised, apart, and nobody else touches them now.
+            // SAFETY: both ranges are initialised and disjoint, and no send or receive uses them now.
             unsafe { std::ptr::copy_nonoverlapping(self.inbox.piece(first).base, copy.base, here) };
             let rank = watch.members[from];
             let tag = tags::meeting_rest(self.context);
-            // SAFETY: the room lives until the meeting is closed, and this part of it is not looked
-            // at before its receive is finished.
+            // SAFETY: the room lives until the meeting is closed, and this process reads this part of it after the receive is
+            // finished.
             match unsafe { net.receive(rank, tag, &[rest]) } {
                 Ok(ticket) => self.receiving.push(from, ticket),
                 Err(broken) => {
@@ -339,7 +339,7 @@ impl Direct {
     pub(super) fn units<'a>(&'a self, from: Pid, room: &'a Room) -> &'a [u8] {
         match &self.units[from] {
             Place::Own => room.units(from),
-            // SAFETY: its receive is finished, and posted again in the next meeting.
+            // SAFETY: the receive of this part is finished, and is posted again in the next meeting.
             Place::Inbox(range) => unsafe { self.inbox.bytes(range.clone()) },
             // SAFETY: as above.
             Place::Rest(range) => unsafe { room.rest.bytes(range.clone()) },
@@ -358,17 +358,17 @@ impl Direct {
         self.sending.last().or(self.turns.leaves_to())
     }
 
-    /// A process that has not come to the meeting under way.
+    /// A process that has not arrived at the meeting under way.
     fn missing(&self) -> Pid {
         self.come.iter().position(|&come| !come).unwrap_or(self.pid)
     }
 
-    /// Keeps its memory for ever.
+    /// Leaks its memory.
     pub(super) fn keep(&mut self) {
         lpf_core::leaked::leak(std::mem::take(&mut self.inbox));
     }
 
-    /// Gives everything up. False where the network may still write to its memory.
+    /// Cancels all sends and receives. False if the network may still write to its memory.
     pub(super) fn close<T: Transport>(&mut self, net: &mut T) -> bool {
         let quiet = self.sending.close(net) & self.receiving.close(net) & self.turns.close(net);
         let posted = self.posted.iter_mut().flatten().filter_map(Option::take);
