@@ -8,15 +8,12 @@
 //! 3. *Data.* The destination copies.
 //! 4. *Meeting.* Sources may be rewritten and rows reused after it.
 //!
-//! Three shortcuts, all agreed by the bits that the first meeting combines. If no process has
+//! Two shortcuts, all agreed by the bits that the first meeting combines. If no process has
 //! anything that others must read from its memory, the second meeting is left out. A few small
-//! puts travel in the process's own line of the first meeting ([`small_puts`]), and the answers to a few small gets
-//! in the second ([`small_gets`]).
+//! puts travel in the process's own line of the first meeting ([`small_puts`]).
 
 mod announce;
 mod execute;
-mod line;
-mod small_gets;
 mod small_puts;
 
 use lpf_core::runtime::{Announced, LocalState, Purpose, Tables, mismatch};
@@ -39,8 +36,6 @@ pub(crate) mod bits {
     pub(crate) const SECOND: u32 = Announced::ENGINE << 1;
     /// It has rows: requests for others, or gets that name them.
     pub(crate) const ROWS: u32 = SECOND | Announced::ENGINE << 2;
-    /// This process's line has its gets.
-    pub(crate) const GETS: u32 = SECOND | Announced::ENGINE << 7;
     /// In a second meeting: this process found an error in phase 2 or 3.
     pub(crate) const FAILED: u32 = Announced::ENGINE << 3;
     /// A full sync.
@@ -136,12 +131,7 @@ impl ThreadEngine {
             }
         };
         match self.meet_again(&tables.local, failed) & bits::FAILED {
-            0 => {
-                if bits::have(self.mine, bits::GETS) && !bits::have(all, bits::ROWS) {
-                    self.take_answers(&mut tables.local);
-                }
-                Ok(())
-            }
+            0 => Ok(()),
             _ => Err(self.comm.report(&tables.local)),
         }
     }

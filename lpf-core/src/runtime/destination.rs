@@ -184,7 +184,7 @@ impl<'a> Destination<'a> {
     /// # Errors
     /// *Fatal* for a range outside its slot.
     #[inline]
-    pub fn own_range(&self, from: Pid, request: Request) -> Result<Option<*mut u8>> {
+    fn own_range(&self, from: Pid, request: Request) -> Result<Option<*mut u8>> {
         match find(self.local.slots.global_entries(), request) {
             (place, None) if request.bytes > 0 => {
                 Err(self.out_of_range(from, self.local.pid, place, request))

@@ -6,8 +6,7 @@ use lpf_core::Pid;
 use lpf_core::request::{List, Way};
 use lpf_core::runtime::{Aimed, LocalState};
 
-use super::small_gets::gets_from;
-use super::{bits, line};
+use super::{bits, small_puts};
 use crate::comm::{ROWS_IN_LINE, row_from_words, row_to_words};
 use crate::threads::ThreadEngine;
 
@@ -36,15 +35,10 @@ impl ThreadEngine {
         if local.queue.used() == 0 {
             return mine;
         }
-        if local.queue.used() <= line::MOST && !local.is_checked() {
-            if local.queue.has_gets() {
-                if self.write_gets(local) {
-                    return mine | bits::GETS;
-                }
-            } else if self.write_puts(local) {
-                local.queue.reset();
-                return mine | bits::PUTS;
-            }
+        let may_fit = local.queue.used() <= small_puts::MOST && !local.queue.has_gets();
+        if may_fit && !local.is_checked() && self.write_puts(local) {
+            local.queue.reset();
+            return mine | bits::PUTS;
         }
         if local.nprocs <= ROWS_IN_LINE {
             self.write_rows_in_line(local);
@@ -85,9 +79,6 @@ impl ThreadEngine {
     /// What process `from` has for this one, in the meeting that opened this sync.
     pub(super) fn read_row(&self, local: &LocalState, from: Pid) -> Aimed {
         let line = self.comm.barrier.line(from, self.epoch);
-        if bits::have(line.bits(), bits::GETS) {
-            return Aimed { gets: gets_from(line, local.pid), ..Aimed::EMPTY };
-        }
         if !bits::have(line.bits(), bits::ROWS) {
             return Aimed::EMPTY;
         }

@@ -23,8 +23,6 @@ impl ThreadEngine {
                 let slots = |of: Pid| self.comm.peers[of].table();
                 destination.carry_out(|local, from| self.read_row(local, from), slots)?;
             }
-        } else if bits::have(self.all, bits::GETS) {
-            self.answer_gets(&mut destination)?;
         }
         destination.check_load()
     }

@@ -1,26 +1,91 @@
-//! Small puts, which travel in lines: a source may not change before the sync, so an early copy is legal, and needs no
-//! second meeting.
+//! Small puts, which travel in the line of the first barrier: a source may not change before the sync, so an early copy is
+//! legal, and needs no second barrier.
+//!
+//! Word 0 of a line is the number of puts. Each put is a head word (target, length), its place at the target, and its bytes.
 
-use lpf_core::Result;
-use lpf_core::request::Way;
+use std::sync::atomic::Ordering::Relaxed;
+
+use lpf_core::copy::copy;
+use lpf_core::request::{Request, Way};
 use lpf_core::runtime::{Destination, LocalState};
+use lpf_core::{Pid, Result};
 
 use super::bits;
-use super::line::{Words, described, words_for};
+use crate::barrier::{Line, PAYLOAD};
 use crate::threads::ThreadEngine;
+
+/// The most puts that a line has room for.
+pub(super) const MOST: usize = (PAYLOAD - 1) / HEAD;
+const HEAD: usize = 2;
+
+/// The puts do not all fit into a line.
+struct TooLarge;
+
+type Fits<T> = std::result::Result<T, TooLarge>;
+
+/// The words of a line.
+struct Words {
+    words: [u64; PAYLOAD],
+    at: usize,
+}
+
+impl Words {
+    /// All puts of a process that has no gets, if they fit.
+    fn of(local: &mut LocalState) -> Fits<Self> {
+        let mut words = Words { words: [0; PAYLOAD], at: 1 };
+        for place in 0..local.queue.places() {
+            let Some((way, to)) = local.queue.list_at(place) else { continue };
+            debug_assert_eq!(way, Way::Put);
+            let requests = local.queue.count(way, to);
+            let list = local.queue.finish(way, to);
+            let mut moved = 0;
+            // SAFETY: the list was just finished by this thread.
+            unsafe {
+                list.for_each(|put| {
+                    moved += 1;
+                    words.append(to, put)
+                })
+            }?;
+            // Puts that move nothing count at their target too.
+            for _ in moved..requests {
+                let address = std::ptr::dangling_mut();
+                words.append(to, Request { address, bytes: 0, slot: 0, offset: 0 })?;
+            }
+            words.words[0] += u64::from(requests);
+        }
+        Ok(words)
+    }
+
+    fn append(&mut self, to: Pid, put: Request) -> Fits<()> {
+        let Request { address, bytes, slot, offset } = put;
+        if bytes > size_of_val(&self.words) || slot >= 1 << 24 || offset >= 1 << 40 {
+            return Err(TooLarge);
+        }
+        let [head, place] = self.take(HEAD)? else { return Err(TooLarge) };
+        *head = (to as u64) << 32 | bytes as u64;
+        *place = offset as u64 | (slot as u64) << 40;
+        let room = self.take(words_for(bytes))?;
+        // SAFETY: the request's local range was checked when it was queued; the words have room.
+        unsafe { copy(address, room.as_mut_ptr().cast(), bytes) };
+        Ok(())
+    }
+
+    /// The next words.
+    fn take(&mut self, words: usize) -> Fits<&mut [u64]> {
+        let taken = self.words.get_mut(self.at..self.at + words).ok_or(TooLarge)?;
+        self.at += words;
+        Ok(taken)
+    }
+}
 
 impl ThreadEngine {
     /// Writes all puts into this process's line, if they are small enough.
     pub(super) fn write_puts(&self, local: &mut LocalState) -> bool {
-        let words = Words::of(local, Way::Put, |words, to, put| {
-            words.describe(to, put)?;
-            let room = words.take(words_for(put.bytes))?;
-            // SAFETY: the request's local range was checked when it was queued; the words have room.
-            unsafe { lpf_core::copy::copy(put.address, room.as_mut_ptr().cast(), put.bytes) };
-            Ok(())
-        });
-        let Ok(words) = words else { return false };
-        words.write(self.comm.barrier.line(local.pid, self.epoch.wrapping_add(1)));
+        let Ok(words) = Words::of(local) else { return false };
+        let line = self.comm.barrier.line(local.pid, self.epoch.wrapping_add(1));
+        for (place, &word) in line.payload.iter().zip(&words.words[..words.at]) {
+            place.store(word, Relaxed);
+        }
         true
     }
 
@@ -33,12 +98,12 @@ impl ThreadEngine {
                 continue;
             }
             let mut requests = 0;
-            for put in described(line, true) {
-                if put.to == pid {
+            for (to, put) in puts(line) {
+                if to == pid {
                     // A put to oneself counts at both sides.
-                    requests += 1 + u32::from(from == put.to);
+                    requests += 1 + u32::from(from == to);
                     // SAFETY: the bytes lie in the origin's line, which does not change before the next meeting.
-                    unsafe { destination.put(from, put.request) }?;
+                    unsafe { destination.put(from, put) }?;
                 } else if from == pid {
                     destination.count_own();
                 }
@@ -47,4 +112,28 @@ impl ThreadEngine {
         }
         Ok(())
     }
+}
+
+/// The words that hold `bytes` bytes.
+fn words_for(bytes: usize) -> usize {
+    bytes.div_ceil(size_of::<u64>())
+}
+
+/// The puts in a line, each with its target; their addresses are in the line.
+fn puts(line: &Line) -> impl Iterator<Item = (Pid, Request)> {
+    let mut at = 1;
+    (0..line.payload[0].load(Relaxed)).map(move |_| {
+        let head = line.payload[at].load(Relaxed);
+        let place = line.payload[at + 1].load(Relaxed);
+        let (to, bytes) = ((head >> 32) as Pid, head as u32 as usize);
+        let data = &line.payload[at + HEAD..];
+        at += HEAD + words_for(bytes);
+        let put = Request {
+            address: data.as_ptr().cast_mut().cast(),
+            bytes,
+            slot: (place >> 40) as usize,
+            offset: (place & ((1 << 40) - 1)) as usize,
+        };
+        (to, put)
+    })
 }
