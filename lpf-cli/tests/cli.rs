@@ -1690,6 +1690,19 @@ fn a_signal_to_a_measuring_command_alone_reaches_its_job() {
 
 #[cfg(unix)]
 #[test]
+fn an_interrupted_probe_does_not_ask_for_more_time() {
+    let place = Place::new("more-time");
+    let mut watched = Watched::start(place.command(&["probe", "-p", "2", "--seconds", "60"]));
+    watched.wait_for(": g ");
+    // SAFETY: kill takes two numbers; the child has not been waited for.
+    assert_eq!(unsafe { libc::kill(watched.child.id() as libc::pid_t, libc::SIGINT) }, 0);
+    let text = stdout(&watched.end());
+    assert!(text.contains("interrupted, so the table is not saved"), "{text}");
+    assert!(!text.contains("--seconds") && !text.contains("time allows"), "{text}");
+}
+
+#[cfg(unix)]
+#[test]
 fn ctrl_c_does_not_wait_for_a_schedule_that_takes_minutes() {
     let place = Place::new("minutes");
     // The prediction for so many more processes is far too low for the first algorithm.

@@ -107,7 +107,7 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
             all.extend(rows);
         } else {
             output::people(|out| {
-                shown::print(out, &host, &plan, &rows, &measured)?;
+                shown::print(out, &host, &plan, &rows, &measured, end.is_err())?;
                 if let Some(exchanges) = &exchanges {
                     writeln!(out, "{}", exchanges.sentence())?;
                 }

@@ -20,6 +20,7 @@ pub(super) fn print(
     plan: &Plan,
     rows: &[ProbeRow],
     measured: &Measured,
+    was_interrupted: bool,
 ) -> io::Result<()> {
     let backend = rows.first().map_or("", |row| row.backend);
     writeln!(out, "{} ({}), {backend}, {}", host.name, host.cpu, processes(plan.p))?;
@@ -44,7 +45,12 @@ pub(super) fn print(
     writeln!(out, "combining two vectors (a sum of f64 in cache) takes {combining} ns/byte")?;
     for (word, &n_max) in plan.words.iter().zip(&measured.largest) {
         let (w, n) = (size(word.bytes), size(n_max));
-        writeln!(out, "n_max for words of {w}: {n} per process ({})", why(word, n_max))?;
+        let why = match why(word, n_max) {
+            Some(why) => why.into(),
+            None if was_interrupted => "the largest before the interrupt".into(),
+            None => format!("the time allows no more of {}", size(word.largest)),
+        };
+        writeln!(out, "n_max for words of {w}: {n} per process ({why})")?;
     }
     for left_out in WORDS.iter().filter(|&&w| plan.words.iter().all(|word| word.bytes != w)) {
         let w = size(*left_out);
@@ -56,7 +62,7 @@ pub(super) fn print(
     if plan.quick {
         writeln!(out, "{QUICK}")?;
     }
-    if !measured.narrow {
+    if !measured.narrow && !was_interrupted {
         let time = seconds(plan.time);
         writeln!(
             out,
@@ -67,11 +73,11 @@ pub(super) fn print(
     remarks::print(out, rows.iter().map(|row| (name(row), &row.remarks)))
 }
 
-/// Why the largest h is no larger.
-fn why(word: &Word, n_max: usize) -> String {
+/// Why the largest h is no larger, unless the probe ended before.
+fn why(word: &Word, n_max: usize) -> Option<&'static str> {
     match word.bound {
-        _ if n_max < word.largest => format!("the time allows no more of {}", size(word.largest)),
-        Bound::Cache => "its superstep touches four times the last cache".into(),
-        Bound::Memory => "an eighth of the memory, queues included".into(),
+        _ if n_max < word.largest => None,
+        Bound::Cache => Some("its superstep touches four times the last cache"),
+        Bound::Memory => Some("an eighth of the memory, queues included"),
     }
 }
