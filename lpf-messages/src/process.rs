@@ -242,8 +242,7 @@ unsafe impl<T: Transport> Engine for Messages<T> {
     }
 
     fn give_up(&mut self, tables: &mut Tables) {
-        let Protocol { scratch, .. } = &mut self.protocol;
-        self.quiet &= scratch.close(self.network.net());
+        self.quiet &= self.protocol.scratch.close(self.network.net());
         self.close(tables);
         self.protocol.rings.keep_shared();
     }

@@ -351,7 +351,7 @@ impl Near {
     fn let_some_go(&mut self) -> bool {
         for peer in self.peers.iter_mut().flatten() {
             while let Some(frame) = peer.waiting.front() {
-                // SAFETY: there are no pieces.
+                // SAFETY: the list of pieces is empty, so the head, a slice, is all that is read; it has this length.
                 if !unsafe { peer.sender.send(frame, &[], frame.len()) } {
                     break;
                 }

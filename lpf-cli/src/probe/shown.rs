@@ -73,7 +73,7 @@ pub(super) fn print(
     remarks::print(out, rows.iter().map(|row| (name(row), &row.remarks)))
 }
 
-/// Why the largest h is no larger, unless the probe ended before.
+/// What limits the largest h; `None` if the probe ended before it reached this limit.
 fn why(word: &Word, n_max: usize) -> Option<&'static str> {
     match word.bound {
         _ if n_max < word.largest => None,

@@ -171,26 +171,16 @@ impl<'a> Destination<'a> {
     /// The source is valid for reads and does not change during the call.
     #[inline]
     pub unsafe fn put(&self, from: Pid, put: Request) -> Result<()> {
-        if let Some(range) = self.own_range(from, put)? {
+        match find(self.local.slots.global_entries(), put) {
             // SAFETY: the caller promises the source. The target is a range of an active slot, which is valid for writes
             // until the sync returns, and its owner is inside the sync.
-            unsafe { copy(put.address, range, put.bytes) };
+            (_, Some(range)) => unsafe { copy(put.address, range, put.bytes) },
+            (place, None) if put.bytes > 0 => {
+                return Err(self.out_of_range(from, self.local.pid, place, put));
+            }
+            (_, None) => {}
         }
         Ok(())
-    }
-
-    /// The memory of this process that a request of process `from` names; `None` if the request moves nothing.
-    ///
-    /// # Errors
-    /// *Fatal* for a range outside its slot.
-    #[inline]
-    fn own_range(&self, from: Pid, request: Request) -> Result<Option<*mut u8>> {
-        match find(self.local.slots.global_entries(), request) {
-            (place, None) if request.bytes > 0 => {
-                Err(self.out_of_range(from, self.local.pid, place, request))
-            }
-            (_, range) => Ok(range),
-        }
     }
 
     /// This process's gets from process `from`, whose global slots are `entries`.

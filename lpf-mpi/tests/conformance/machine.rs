@@ -32,7 +32,7 @@ const MEET: &str = "LPF_TEST_MEET";
 /// Nothing here waits longer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often the launcher is tried.
+/// The most tries to start the job.
 const STARTS: usize = 3;
 
 /// How long a section may go on when the tests are gone.
@@ -134,9 +134,9 @@ struct Machine {
 }
 
 impl Machine {
-    /// Starts the job. Open MPI's launcher was seen stuck before its processes were in `MPI_Init`, while another
-    /// one started at the same time: it is tried again. Processes that have come that far wait no longer than `PATIENCE`
-    /// for each other, and end the launcher.
+    /// Starts the job, in up to [`STARTS`] tries: Open MPI's launcher was seen stuck before its processes were in
+    /// `MPI_Init`, while another launcher started. Processes that have joined wait at most `PATIENCE` for each other. Then
+    /// they end, and the launcher with them.
     fn start() -> Machine {
         let meet = meeting_point();
         let listener = UnixListener::bind(&meet).expect("a socket in the temporary folder");

@@ -39,7 +39,7 @@ impl Words {
             let requests = local.queue.count(way, to);
             let list = local.queue.finish(way, to);
             let mut moved = 0;
-            // SAFETY: the list was just finished by this thread.
+            // SAFETY: this thread has just finished the list, and does not change the queue meanwhile.
             unsafe {
                 list.for_each(|put| {
                     moved += 1;
@@ -65,7 +65,8 @@ impl Words {
         *head = (to as u64) << 32 | bytes as u64;
         *place = offset as u64 | (slot as u64) << 40;
         let room = self.take(words_for(bytes))?;
-        // SAFETY: the request's local range was checked when it was queued; the words have room.
+        // SAFETY: the source was checked when the put was queued and stays valid and unchanged until the sync returns; a put
+        // that moves nothing reads nothing. The words have room for these bytes, and are this function's own.
         unsafe { copy(address, room.as_mut_ptr().cast(), bytes) };
         Ok(())
     }
