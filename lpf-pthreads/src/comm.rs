@@ -174,8 +174,8 @@ pub(crate) struct Peer {
     /// By inbox number.
     inboxes: Mutex<Vec<Option<Arc<InboxMemory>>>>,
     status: Mutex<Status>,
-    /// Checked mode only.
-    pub(crate) checks: SharedChecks,
+    /// Present in checked mode.
+    pub(crate) checks: Option<SharedChecks>,
 }
 
 #[derive(Debug, Default)]
@@ -185,7 +185,7 @@ pub(crate) struct Bell {
 }
 
 impl Peer {
-    fn new() -> Self {
+    fn new(check: bool) -> Self {
         Peer {
             rows: ShownRows {
                 cells: AtomicPtr::new(std::ptr::null_mut()),
@@ -200,7 +200,7 @@ impl Peer {
             bell: Padded(Bell::default()),
             inboxes: Mutex::new(Vec::new()),
             status: Mutex::default(),
-            checks: SharedChecks::default(),
+            checks: check.then(SharedChecks::default),
         }
     }
 
@@ -314,7 +314,7 @@ impl Comm {
             let bytes = processes.saturating_mul(size_of::<Padded<Peer>>());
             Error::refused(lpf_core::Cause::OutOfMemory { what: "a section".into(), bytes })
         })?;
-        peers.extend((0..processes).map(|_| Padded(Peer::new())));
+        peers.extend((0..processes).map(|_| Padded(Peer::new(environment.check))));
         Ok(Arc::new(Comm {
             barrier: Barrier::new(processes, &shape, patience),
             failure: Failure::new(),

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use lpf_core::check::SharedChecks;
 use lpf_core::machine::Parameters;
 use lpf_core::runtime::{LocalState, check_processes};
 use lpf_core::settings::Pin;
@@ -105,8 +104,7 @@ impl ThreadEngine {
                 }
             }
         }
-        let checks = local.checks().map(|_| SharedChecks::default());
-        Ok(Prepared { parity, spare: LocalState::new(local.pid, local.nprocs, checks)? })
+        Ok(Prepared { parity, spare: LocalState::new(local.pid, local.nprocs, None)? })
     }
 
     /// This process in the context that process 0 has made.
@@ -118,7 +116,7 @@ impl ThreadEngine {
         let comm = comm.expect("process 0 made it before the barrier");
         let own = &comm.peers[local.pid];
         own.forget();
-        fresh.keep_checks_in(&own.checks);
+        fresh.keep_checks_in(own.checks.clone());
         let engine = ThreadEngine::new(comm, local.pid, self.free);
         Ok(Threads::of(fresh, engine).enter())
     }
@@ -135,6 +133,8 @@ impl crate::comm::Peer {
         self.registration_hash.store(0, Relaxed);
         self.clear_inboxes();
         *self.lock_status() = Default::default();
-        *self.checks.lock() = Default::default();
+        if let Some(checks) = &self.checks {
+            *checks.lock() = Default::default();
+        }
     }
 }

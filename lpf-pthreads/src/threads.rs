@@ -48,7 +48,7 @@ pub struct ThreadEngine {
 /// Process `pid` of the section behind `comm`, with `free` processors for its own exec.
 pub(crate) fn process(comm: Arc<Comm>, pid: Pid, free: Pid) -> Result<Threads> {
     let nprocs = comm.processes();
-    let checks = comm.environment.check.then(|| comm.peers[pid].checks.clone());
+    let checks = comm.peers[pid].checks.clone();
     Process::new(pid, nprocs, checks, ThreadEngine::new(comm, pid, free))
 }
 
@@ -153,7 +153,7 @@ unsafe impl Engine for ThreadEngine {
     }
 
     fn check_superstep(&mut self, tables: &mut Tables) -> Result<()> {
-        tables.local.check_shared(self.comm.peers.iter().map(|peer| &peer.checks))
+        tables.local.check_shared(self.comm.peers.iter().flat_map(|peer| &peer.checks))
     }
 
     fn agreed(&self, local: &LocalState) -> Summary {

@@ -107,11 +107,9 @@ impl LocalState {
         self.checks.as_ref()
     }
 
-    /// In checked mode, notes are kept in `checks` from now on. Nothing has been noted yet.
-    pub fn keep_checks_in(&mut self, checks: &SharedChecks) {
-        if let Some(own) = &mut self.checks {
-            own.clone_from(checks);
-        }
+    /// Checked mode keeps its notes in `checks` from now on. Nothing has been noted yet.
+    pub fn keep_checks_in(&mut self, checks: Option<SharedChecks>) {
+        self.checks = checks;
     }
 
     /// A misuse at this process, now.

@@ -11,7 +11,7 @@ impl ThreadEngine {
     #[inline]
     pub(super) fn execute(&self, local: &mut LocalState) -> Result<()> {
         let made = if self.mine & bits::PUTS != 0 { 0 } else { local.queue.used() };
-        let checks = |origin: Pid| self.comm.peers[origin].checks.clone();
+        let checks = |origin: Pid| self.comm.peers[origin].checks.clone().unwrap_or_default();
         let mut destination = Destination::new(local, made, &checks);
         if self.all & bits::PUTS != 0 {
             self.execute_small_puts(&mut destination)?;
