@@ -883,6 +883,12 @@ fn wrong_arguments_and_settings_give_one_sentence_and_status_2() {
         (&["bench", "collectives", "--json", "--csv"], "exclude each other"),
         (&["bench", "collectives", "--svg", "/no/such/folder/a.svg"], "name another file"),
         (&["bench", "--json", "collectives"], "has to follow"),
+        (
+            &["bench", "--json", "colectives"],
+            "nothing called colectives; did you mean collectives?",
+        ),
+        (&["bench", "put"], "did you mean --pattern put8?"),
+        (&["probe", "--backend", "thread"], "did you mean threads?"),
         (&["bench", "reduce", "--pattern", "trace"], "add --trace FILE"),
         (&["bench", "reduce", "--pattern", "none", "--trace", "a.json"], "--pattern trace"),
         (&["bench", "reduce", "--delay", "-1"], "milliseconds from 0"),
