@@ -233,7 +233,7 @@ fn guess(backend: String, p: Pid) -> Source {
     let how = match lpf::backend(&backend) {
         Ok(_) => "",
         Err(_) => {
-            ", of an lpf that is built with it: cargo build --release -p lpf-cli --features mpi"
+            ", of an lpf that is built with it: cargo build --release --bin lpf --features mpi"
         }
     };
     let sentence = format!(

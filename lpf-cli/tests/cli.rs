@@ -819,7 +819,7 @@ fn cost_says_whose_elements_they_are_and_rounds_up_to_blocks() {
     let found = rows(&place.run(&with(&alltoall, &["--json"])), &COST);
     assert!(found.iter().all(|row| row["elements"] == 1004), "{found:?}");
     let text = stdout(&place.run(&["cost", "scan", "--backend", "mpi"]));
-    let advises = text.contains("built with it: cargo build --release -p lpf-cli --features mpi");
+    let advises = text.contains("built with it: cargo build --release --bin lpf --features mpi");
     assert_eq!(advises, !cfg!(feature = "mpi"), "{text}");
 }
 
