@@ -1412,9 +1412,12 @@ fn a_table_that_cannot_be_written_is_an_error_and_its_rows_are_printed() {
     let place = Place::new("unwritable");
     let file = place.folder.join("file");
     fs::write(&file, "not a folder").unwrap();
-    for format in [&["--json"][..], &[]] {
+    let cannot_be_made = format!("the folder {}/a cannot be made: ", file.display());
+    let cases: [(&[&str], PathBuf, &str); 2] =
+        [(&["--json"], file.join("a"), &cannot_be_made), (&[], file.clone(), "is not a folder; ")];
+    for (format, folder, why) in cases {
         let mut command = place.command(&with(&QUICK_PROBE, format));
-        let output = command.env("LPF_TABLE", &file).output().unwrap();
+        let output = command.env("LPF_TABLE", &folder).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
         match format {
             [] => assert!(stdout(&output).contains("g (ns/byte)"), "{}", stdout(&output)),
@@ -1424,7 +1427,7 @@ fn a_table_that_cannot_be_written_is_an_error_and_its_rows_are_printed() {
         assert_eq!(said.matches("cannot be written").count(), 1, "{said}");
         let last = said.lines().last().unwrap();
         assert!(last.starts_with("lpf: the table is not saved in "), "{said}");
-        assert!(last.contains("is not a folder; set LPF_TABLE to another folder"), "{said}");
+        assert!(last.contains(why) && last.contains("; set LPF_TABLE to another folder"), "{said}");
         assert_eq!(fs::read_to_string(&file).unwrap(), "not a folder");
     }
 }

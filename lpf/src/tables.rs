@@ -283,7 +283,10 @@ impl Store {
     fn make_folder(&self) -> io::Result<()> {
         match self.folder_is_none() {
             true => Err(self.no_folder()),
-            false => fs::create_dir_all(self.folder()),
+            false => fs::create_dir_all(self.folder()).map_err(|error| {
+                let folder = self.folder().display();
+                io::Error::new(error.kind(), format!("the folder {folder} cannot be made: {error}"))
+            }),
         }
     }
 
