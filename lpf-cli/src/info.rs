@@ -231,7 +231,10 @@ fn settings_shown(settings: Settings, backend_shown: SettingShown) -> Vec<Settin
             None => "auto".into(),
         }),
         one("LPF_HEARTBEAT", heartbeat, |on| on_off(*on)),
-        one("LPF_SEAL_DATA", seal_data, |on| on_off(*on)),
+        one("LPF_SEAL_DATA", seal_data.clone(), |on| match seal_data.source {
+            Source::Default => "on; under lpf run off".into(),
+            _ => on_off(*on),
+        }),
         one("LPF_MEET_TIMEOUT", meet_timeout, |time| match time {
             Some(_) => duration(time),
             None => "30 s over TCP, 60 s on MPI".into(),
