@@ -91,8 +91,9 @@ LPF_SEAL_DATA=1.")]
     /// Total exchanges of words of 8, 64, 1024 and 1048576 bytes are timed in random order, until the
     /// 95 % intervals are narrow or the time is up. The gap is g = (T(n_max) - T(2p)) / (n_max - 2p). The latency
     /// l is the largest of T(0) and 2T(kp) - T(2kp) for k = 1, 2, 4. Here n_max is the largest h of which
-    /// the time allows enough samples. The table is saved in one file per host. Programs on the same backend use it
-    /// from then on. Without -p it measures one process per core, or LPF_PROCS, or those of the job.
+    /// the time allows enough samples. The table is saved in one file per host: HOST.json in the folder LPF_TABLE, by
+    /// default ~/.local/share/lpf. Programs on the same backend use it from then on. Without -p it measures one process
+    /// per core, or LPF_PROCS, or those of the job.
     #[command(after_help = "Examples:
   lpf probe
   lpf probe -p 2,4 --seconds 120

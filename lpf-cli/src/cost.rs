@@ -67,6 +67,8 @@ pub(crate) struct Cost {
     pub(crate) p: Option<Pid>,
 
     /// A file of tables that lpf probe has saved, here or on another machine (default: this one's)
+    ///
+    /// It is a file, such as HOST.json in the folder LPF_TABLE. lpf info shows where this machine's is.
     #[arg(long, value_name = "FILE")]
     pub(crate) table: Option<PathBuf>,
 
