@@ -213,9 +213,11 @@ fn of_file(path: &Path, named: Option<&str>, p: Pid) -> Result<Source> {
 
 fn of_table(table: Table, place: &str, p: Pid) -> Source {
     let Table { backend, quick, parameters, .. } = table;
-    let (measured, caveat) = (processes(parameters.p), caveat(&parameters.rows));
+    let caveat =
+        caveat(&parameters.rows).map_or(String::new(), |text| format!(", although {text}"));
+    let measured = processes(parameters.p);
     let machine = Machine::new(p, p, p, Arc::new(parameters));
-    let by = if quick { " with --quick" } else { "" };
+    let by = if quick { " by a quick probe" } else { "" };
     let sentence = match machine.origin() {
         Origin::Measured => {
             format!("g and l are measured{by}: {place}, {backend}, {measured}{caveat}")

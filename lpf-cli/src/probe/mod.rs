@@ -114,9 +114,13 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
                 kept.iter().try_for_each(|kept| writeln!(out, "{kept}"))
             })?;
         }
-        if let Err(why) = kept {
-            output::say(why);
-            unsaved = Err(Failure::Said);
+        match kept {
+            Ok(_) if end.is_ok() => warn_of(&measured.parameters.rows),
+            Ok(_) => {}
+            Err(why) => {
+                output::say(why);
+                unsaved = Err(Failure::Said);
+            }
         }
         plots.push((p, measured));
         if end.is_err() {
@@ -201,6 +205,13 @@ fn warn_if_not_to_be_saved() {
     }
 }
 
+/// Says which numbers are hardly known. They are saved all the same: programs would only guess instead.
+fn warn_of(rows: &[Row]) {
+    if let Some(caveat) = caveat(rows) {
+        output::say(format!("warning: in this table {caveat}"));
+    }
+}
+
 /// Saves the table; what became of it, for people, and why it could not be saved as an error: the rows are worth their
 /// time.
 fn save(
@@ -215,10 +226,7 @@ fn save(
     })?;
     let path = output::named(store.path().display());
     match store.save(table) {
-        Ok(Saved::Replaced) => {
-            let caveat = caveat(&measured.parameters.rows);
-            Ok(format!("saved in {path}; programs use it from now on{caveat}"))
-        }
+        Ok(Saved::Replaced) => Ok(format!("saved in {path}; programs use it from now on")),
         Ok(Saved::KeptBetter) => Ok(format!(
             "not saved: {path} has a better table, measured longer or on a quieter machine"
         )),
