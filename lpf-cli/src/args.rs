@@ -111,8 +111,10 @@ Rows of --json and --csv:
   l_ns, l_ci95     the latency, and half of its interval
   g_over_r         g in units of r
   l_words          l in units of r w
+  n_max_bytes      the largest h of which there were enough samples
   samples, host
-  remarks          on a busy machine, on LPF_CHECK, on a g below r")]
+  remarks          on a busy machine, on LPF_CHECK, on a quick probe, on a g
+                   below r")]
     Probe(Measuring),
 
     /// Check that every pattern costs at most 1.2 (h g + l).

@@ -299,7 +299,7 @@ fn tables(tables: &[TableShown]) -> comfy_table::Table {
         let g = g.map(|((_, g), (_, half))| within(*g, *half, digits));
         let l = table.l_ns.iter().zip(&table.l_ci95);
         let l = l.map(|((_, l), (_, half))| within(*l, *half, time));
-        let quick = if table.quick { "\n--quick" } else { "" };
+        let quick = if table.quick { "\nquick" } else { "" };
         all.add_row([
             table.backend.clone(),
             table.p.to_string(),

@@ -93,7 +93,7 @@ fn rows(output: &Output, fields: &[&str]) -> Vec<Value> {
     rows
 }
 
-const PROBE: [&str; 13] = [
+const PROBE: [&str; 14] = [
     "backend",
     "p",
     "word_bytes",
@@ -104,6 +104,7 @@ const PROBE: [&str; 13] = [
     "l_ci95",
     "g_over_r",
     "l_words",
+    "n_max_bytes",
     "samples",
     "host",
     "remarks",
@@ -208,7 +209,8 @@ fn a_probe_prints_its_rows_saves_them_and_info_shows_them() {
     let words: Vec<_> = rows.iter().map(|row| row["word_bytes"].as_u64().unwrap()).collect();
     assert_eq!(words, [8, 64, 1024, 1 << 20]);
     for row in &rows {
-        for field in &PROBE[3..11] {
+        assert!(row["remarks"].as_str().unwrap().contains("a quick probe (--quick, or"), "{row}");
+        for field in &PROBE[3..12] {
             assert!(row[*field].as_f64().unwrap() > 0.0, "{field} in {row}");
         }
         assert_eq!((row["backend"].as_str(), row["p"].as_u64()), (Some("threads"), Some(2)));
