@@ -903,6 +903,7 @@ fn wrong_arguments_and_settings_give_one_sentence_and_status_2() {
         (&["cost", "scan", "-p", "0"], "from 1 to"),
         (&["cost", "scan", "--backend", "pigeons"], "there are threads, tcp and mpi"),
         (&["cost", "scan", "--table", "/no/such/file"], "name a file that lpf probe has saved"),
+        (&["cost", "scan", "--table", "/"], "it is a folder; name a file"),
         (&["probe", "--frobnicate"], "there is no argument --frobnicate"),
         (&["probe", "extra"], "extra"),
         (&["frobnicate"], "there is no command frobnicate"),

@@ -116,6 +116,9 @@ fn text(path: &Path) -> io::Result<String> {
 /// # Errors
 /// Why the file cannot be used, in a plain sentence.
 pub fn read(path: &Path) -> Result<Vec<Table>, String> {
+    if path.is_dir() {
+        return Err("it is a folder".into());
+    }
     let text = text(path).map_err(|error| unreadable(&error))?;
     Ok(File::parse(&text)?.tables)
 }
