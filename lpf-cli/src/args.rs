@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
-use lpf::settings::misspelt::is_close;
+use lpf::settings::misspelt::{is_close, meant};
 
-use crate::bench::options::Bench;
+use crate::bench::{self, options::Bench};
 use crate::cost::Cost;
 use crate::failure::{Failure, Result};
 use crate::info::Info;
@@ -91,8 +91,9 @@ LPF_SEAL_DATA=1.")]
     /// Total exchanges of words of 8, 64, 1024 and 1048576 bytes are timed in random order, until the
     /// 95 % intervals are narrow or the time is up. The gap is g = (T(n_max) - T(2p)) / (n_max - 2p). The latency
     /// l is the largest of T(0) and 2T(kp) - T(2kp) for k = 1, 2, 4. Here n_max is the largest h of which
-    /// the time allows enough samples. The table is saved in one file per host. Programs on the same backend use it
-    /// from then on. Without -p it measures one process per core, or LPF_PROCS, or those of the job.
+    /// the time allows enough samples. The table is saved in one file per host: HOST.json in the folder LPF_TABLE, by
+    /// default ~/.local/share/lpf. Programs on the same backend use it from then on. Without -p it measures one process
+    /// per core, or LPF_PROCS, or those of the job.
     #[command(after_help = "Examples:
   lpf probe
   lpf probe -p 2,4 --seconds 120
@@ -110,8 +111,10 @@ Rows of --json and --csv:
   l_ns, l_ci95     the latency, and half of its interval
   g_over_r         g in units of r
   l_words          l in units of r w
+  n_max_bytes      the largest h of which there were enough samples
   samples, host
-  remarks          on a busy machine, on LPF_CHECK, on a g below r")]
+  remarks          on a busy machine, on LPF_CHECK, on a quick probe, on a g
+                   below r")]
     Probe(Measuring),
 
     /// Check that every pattern costs at most 1.2 (h g + l).
@@ -311,6 +314,36 @@ fn is_coloured() -> bool {
     std::io::stdout().is_terminal() && !is_dumb && !forbids("NO_COLOR")
 }
 
+/// How the number of processes is given, if this command has one: other commands, and other launchers, have another
+/// option.
+fn number_of_processes(command: &clap::Command, path: &[&str]) -> Option<String> {
+    let (option, program) = if path == ["run"] { ('n', " PROGRAM") } else { ('p', "") };
+    let has_it = command.get_arguments().any(|one| one.get_short() == Some(option));
+    let example = format!("lpf {} -{option} 4{program}", path.join(" "));
+    has_it.then(|| format!("; the number of processes is -{option}, as in {example}"))
+}
+
+/// The end of a sentence on a name that does not exist.
+fn did_you_mean(name: Option<&str>) -> String {
+    name.map_or(String::new(), |name| format!("; did you mean {name}?"))
+}
+
+/// That there is no measurement of this name: it may be that of a pattern, without its option.
+fn bench_has_no(name: &str, suggestion: &str) -> String {
+    let patterns = bench::names();
+    let begins = patterns.iter().find(|one| !name.is_empty() && one.starts_with(name));
+    let pattern = begins.copied().or_else(|| meant(name, patterns));
+    let suggestion = match pattern.filter(|_| suggestion.is_empty()) {
+        Some(pattern) => format!("; did you mean --pattern {pattern}?"),
+        None if suggestion.is_empty() => {
+            "; there are collectives and reduce, and patterns by --pattern NAME".into()
+        }
+        None => suggestion.into(),
+    };
+    let help = started::command("bench --help");
+    output::named(format!("bench has nothing called {name}{suggestion} ({help} explains more)"))
+}
+
 /// One plain sentence and what to do, from clap's error; `first` are the first arguments, most often a command
 /// and its own arguments.
 fn explain(error: &clap::Error, first: &[OsString]) -> String {
@@ -338,34 +371,33 @@ fn explain(error: &clap::Error, first: &[OsString]) -> String {
     let suggestion = |kind, wrong: &str| {
         let suggested = text(kind).unwrap_or_default();
         let is_meant = |name: &&str| !name.is_empty() && is_close(wrong, name);
-        let close = suggested.split(", ").find(is_meant);
-        close.map_or(String::new(), |name| format!("; did you mean {name}?"))
+        did_you_mean(suggested.split(", ").find(is_meant))
     };
     let sentence = match error.kind() {
+        // Other launchers have -np, which is -n with the value p here.
+        ErrorKind::ValueValidation if path == ["run"] && value == "p" => {
+            format!("{argument} is \"p\"; write -n 4, not -np 4")
+        }
         ErrorKind::ValueValidation | ErrorKind::InvalidValue if !value.is_empty() => {
             let source = std::error::Error::source(error).map(ToString::to_string);
-            let reason = source.unwrap_or_else(|| "it is not one of the values allowed".into());
-            format!("{argument} is \"{value}\"; {reason}")
+            let valid =
+                || format!("it has to be {}", text(ContextKind::ValidValue).unwrap_or_default());
+            let suggestion = suggestion(ContextKind::SuggestedValue, &value);
+            format!("{argument} is \"{value}\"; {}{suggestion}", source.unwrap_or_else(valid))
         }
         ErrorKind::InvalidValue => format!("{argument} needs a value"),
         ErrorKind::UnknownArgument => {
-            let suggestion = match (path.first(), &*argument) {
-                // Other commands of lpf, and other launchers, have the number of processes there.
-                (Some(&"run"), "-p" | "--procs") => {
-                    "; the number of processes is -n, as in lpf run -n 4 PROGRAM".into()
-                }
-                _ => suggestion(ContextKind::SuggestedArg, &argument),
-            };
+            let is_number = ["-n", "-p", "--np", "--procs", "--nprocs"].contains(&&*argument);
+            let number = number_of_processes(command, &path).filter(|_| is_number);
+            let suggestion =
+                number.unwrap_or_else(|| suggestion(ContextKind::SuggestedArg, &argument));
             format!("there is no argument {argument}{suggestion}")
         }
         ErrorKind::InvalidSubcommand => {
             let name = text(ContextKind::InvalidSubcommand).unwrap_or_default();
             let suggestion = suggestion(ContextKind::SuggestedSubcommand, &name);
             if path.first() == Some(&"bench") {
-                return output::named(format!(
-                    "bench has nothing called {name}{suggestion} ({} explains more)",
-                    started::command("bench --help")
-                ));
+                return bench_has_no(&name, &suggestion);
             }
             // After a question a new sentence begins.
             match (name.is_empty(), suggestion.is_empty()) {
@@ -380,12 +412,24 @@ fn explain(error: &clap::Error, first: &[OsString]) -> String {
         ErrorKind::MissingRequiredArgument => {
             format!("{} is missing", argument.replace(['<', '>'], "").trim_end_matches('.'))
         }
+        ErrorKind::TooManyValues => {
+            format!("{argument} takes no value, and \"{value}\" is one; leave it out")
+        }
         ErrorKind::ArgumentConflict => {
             let other = text(ContextKind::PriorArg).unwrap_or_default();
             if argument == other {
                 format!("{argument} is given twice")
             } else if argument.is_empty() {
-                format!("{other} has to follow the name of the measurement")
+                let name = text(ContextKind::InvalidSubcommand).unwrap_or_default();
+                let all = command.get_subcommands().map(clap::Command::get_name);
+                let closest = meant(&name, all);
+                if closest != Some(&name) {
+                    return bench_has_no(&name, &did_you_mean(closest));
+                }
+                let typed = other.replace(", ", " ");
+                format!(
+                    "{other} has to follow the name of the measurement: lpf bench {name} {typed}"
+                )
             } else {
                 format!("{argument} and {other} exclude each other")
             }
@@ -475,6 +519,35 @@ mod tests {
                 &["bench", "--quick", "collectives"],
                 "--quick has to follow the name of the measurement",
             ),
+            (
+                &["bench", "--json", "colectives"],
+                "bench has nothing called colectives; did you mean collectives?",
+            ),
+            (
+                &["bench", "all"],
+                "; there are collectives and reduce, and patterns by --pattern NAME",
+            ),
+            (&["bench", "put"], "bench has nothing called put; did you mean --pattern put8?"),
+            (&["bench", "snyc"], "bench has nothing called snyc; did you mean --pattern sync?"),
+            (
+                &["probe", "-n", "4"],
+                "there is no argument -n; the number of processes is -p, as in lpf probe -p 4",
+            ),
+            (
+                &["run", "--np", "2", "true"],
+                "there is no argument --np; the number of processes is -n",
+            ),
+            (
+                &["bench", "collectives", "-n", "4"],
+                "the number of processes is -p, as in lpf bench collectives -p 4",
+            ),
+            (&["info", "-n", "4"], "there is no argument -n ("),
+            (&["run", "-np", "2", "true"], "-n <N> is \"p\"; write -n 4, not -np 4"),
+            (&["probe", "--json=1"], "--json takes no value, and \"1\" is one; leave it out"),
+            (
+                &["completions", "bsh"],
+                "<SHELL> is \"bsh\"; it has to be bash, elvish, fish, powershell, zsh; did you mean bash?",
+            ),
             (&["cost"], "COLLECTIVE is missing"),
             (&["cost", "allreduce", "-n", "-1"], "from 0 to"),
             (&["cost", "allreduce", "-n", "1e13"], "from 0 to 1099511627776 (2^40)"),
@@ -502,6 +575,9 @@ mod tests {
             let help = match arguments.first() {
                 Some(&"schedule") if arguments.len() > 1 && arguments[1] != "pr" => {
                     format!("schedule {} --help explains more)", arguments[1])
+                }
+                Some(&"bench") if arguments[1] == "collectives" => {
+                    "bench collectives --help explains more)".into()
                 }
                 Some(&command) if !["", "prob", "compare"].contains(&command) => {
                     format!("{command} --help explains more)")

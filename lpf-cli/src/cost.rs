@@ -67,6 +67,8 @@ pub(crate) struct Cost {
     pub(crate) p: Option<Pid>,
 
     /// A file of tables that lpf probe has saved, here or on another machine (default: this one's)
+    ///
+    /// It is a file, such as HOST.json in the folder LPF_TABLE. lpf info shows where this machine's is.
     #[arg(long, value_name = "FILE")]
     pub(crate) table: Option<PathBuf>,
 
@@ -211,9 +213,11 @@ fn of_file(path: &Path, named: Option<&str>, p: Pid) -> Result<Source> {
 
 fn of_table(table: Table, place: &str, p: Pid) -> Source {
     let Table { backend, quick, parameters, .. } = table;
-    let (measured, caveat) = (processes(parameters.p), caveat(&parameters.rows));
+    let caveat =
+        caveat(&parameters.rows).map_or(String::new(), |text| format!(", although {text}"));
+    let measured = processes(parameters.p);
     let machine = Machine::new(p, p, p, Arc::new(parameters));
-    let by = if quick { " with --quick" } else { "" };
+    let by = if quick { " by a quick probe" } else { "" };
     let sentence = match machine.origin() {
         Origin::Measured => {
             format!("g and l are measured{by}: {place}, {backend}, {measured}{caveat}")
@@ -233,7 +237,7 @@ fn guess(backend: String, p: Pid) -> Source {
     let how = match lpf::backend(&backend) {
         Ok(_) => "",
         Err(_) => {
-            ", of an lpf that is built with it: cargo build --release -p lpf-cli --features mpi"
+            ", of an lpf that is built with it: cargo build --release --bin lpf --features mpi"
         }
     };
     let sentence = format!(

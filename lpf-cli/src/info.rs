@@ -231,7 +231,10 @@ fn settings_shown(settings: Settings, backend_shown: SettingShown) -> Vec<Settin
             None => "auto".into(),
         }),
         one("LPF_HEARTBEAT", heartbeat, |on| on_off(*on)),
-        one("LPF_SEAL_DATA", seal_data, |on| on_off(*on)),
+        one("LPF_SEAL_DATA", seal_data.clone(), |on| match seal_data.source {
+            Source::Default => "on; under lpf run off".into(),
+            _ => on_off(*on),
+        }),
         one("LPF_MEET_TIMEOUT", meet_timeout, |time| match time {
             Some(_) => duration(time),
             None => "30 s over TCP, 60 s on MPI".into(),
@@ -296,7 +299,7 @@ fn tables(tables: &[TableShown]) -> comfy_table::Table {
         let g = g.map(|((_, g), (_, half))| within(*g, *half, digits));
         let l = table.l_ns.iter().zip(&table.l_ci95);
         let l = l.map(|((_, l), (_, half))| within(*l, *half, time));
-        let quick = if table.quick { "\n--quick" } else { "" };
+        let quick = if table.quick { "\nquick" } else { "" };
         all.add_row([
             table.backend.clone(),
             table.p.to_string(),

@@ -93,7 +93,7 @@ fn rows(output: &Output, fields: &[&str]) -> Vec<Value> {
     rows
 }
 
-const PROBE: [&str; 13] = [
+const PROBE: [&str; 14] = [
     "backend",
     "p",
     "word_bytes",
@@ -104,6 +104,7 @@ const PROBE: [&str; 13] = [
     "l_ci95",
     "g_over_r",
     "l_words",
+    "n_max_bytes",
     "samples",
     "host",
     "remarks",
@@ -208,7 +209,8 @@ fn a_probe_prints_its_rows_saves_them_and_info_shows_them() {
     let words: Vec<_> = rows.iter().map(|row| row["word_bytes"].as_u64().unwrap()).collect();
     assert_eq!(words, [8, 64, 1024, 1 << 20]);
     for row in &rows {
-        for field in &PROBE[3..11] {
+        assert!(row["remarks"].as_str().unwrap().contains("a quick probe (--quick, or"), "{row}");
+        for field in &PROBE[3..12] {
             assert!(row[*field].as_f64().unwrap() > 0.0, "{field} in {row}");
         }
         assert_eq!((row["backend"].as_str(), row["p"].as_u64()), (Some("threads"), Some(2)));
@@ -238,7 +240,9 @@ fn a_probe_for_people_has_the_papers_lines_and_says_where_it_saved() {
         assert!(text.contains(line), "no {line} in {text}");
     }
     assert!(text.contains("saved in"), "{text}");
-    assert_eq!(stderr(&output), "", "no bar where standard error is no terminal");
+    // A quick probe ends before a line of progress is due.
+    let is_warning = |line: &str| line.starts_with("lpf: warning: in this table ");
+    assert!(stderr(&output).lines().all(is_warning), "{}", stderr(&output));
     let svg = fs::read_to_string(plot).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("T(h) of a total exchange"));
     assert!(svg.matches("<circle").count() >= 4 * 3, "points for each word size");
@@ -819,7 +823,7 @@ fn cost_says_whose_elements_they_are_and_rounds_up_to_blocks() {
     let found = rows(&place.run(&with(&alltoall, &["--json"])), &COST);
     assert!(found.iter().all(|row| row["elements"] == 1004), "{found:?}");
     let text = stdout(&place.run(&["cost", "scan", "--backend", "mpi"]));
-    let advises = text.contains("built with it: cargo build --release -p lpf-cli --features mpi");
+    let advises = text.contains("built with it: cargo build --release --bin lpf --features mpi");
     assert_eq!(advises, !cfg!(feature = "mpi"), "{text}");
 }
 
@@ -883,6 +887,12 @@ fn wrong_arguments_and_settings_give_one_sentence_and_status_2() {
         (&["bench", "collectives", "--json", "--csv"], "exclude each other"),
         (&["bench", "collectives", "--svg", "/no/such/folder/a.svg"], "name another file"),
         (&["bench", "--json", "collectives"], "has to follow"),
+        (
+            &["bench", "--json", "colectives"],
+            "nothing called colectives; did you mean collectives?",
+        ),
+        (&["bench", "put"], "did you mean --pattern put8?"),
+        (&["probe", "--backend", "thread"], "did you mean threads?"),
         (&["bench", "reduce", "--pattern", "trace"], "add --trace FILE"),
         (&["bench", "reduce", "--pattern", "none", "--trace", "a.json"], "--pattern trace"),
         (&["bench", "reduce", "--delay", "-1"], "milliseconds from 0"),
@@ -893,6 +903,7 @@ fn wrong_arguments_and_settings_give_one_sentence_and_status_2() {
         (&["cost", "scan", "-p", "0"], "from 1 to"),
         (&["cost", "scan", "--backend", "pigeons"], "there are threads, tcp and mpi"),
         (&["cost", "scan", "--table", "/no/such/file"], "name a file that lpf probe has saved"),
+        (&["cost", "scan", "--table", "/"], "it is a folder; name a file"),
         (&["probe", "--frobnicate"], "there is no argument --frobnicate"),
         (&["probe", "extra"], "extra"),
         (&["frobnicate"], "there is no command frobnicate"),
@@ -1406,9 +1417,12 @@ fn a_table_that_cannot_be_written_is_an_error_and_its_rows_are_printed() {
     let place = Place::new("unwritable");
     let file = place.folder.join("file");
     fs::write(&file, "not a folder").unwrap();
-    for format in [&["--json"][..], &[]] {
+    let cannot_be_made = format!("the folder {}/a cannot be made: ", file.display());
+    let cases: [(&[&str], PathBuf, &str); 2] =
+        [(&["--json"], file.join("a"), &cannot_be_made), (&[], file.clone(), "is not a folder; ")];
+    for (format, folder, why) in cases {
         let mut command = place.command(&with(&QUICK_PROBE, format));
-        let output = command.env("LPF_TABLE", &file).output().unwrap();
+        let output = command.env("LPF_TABLE", &folder).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
         match format {
             [] => assert!(stdout(&output).contains("g (ns/byte)"), "{}", stdout(&output)),
@@ -1418,7 +1432,7 @@ fn a_table_that_cannot_be_written_is_an_error_and_its_rows_are_printed() {
         assert_eq!(said.matches("cannot be written").count(), 1, "{said}");
         let last = said.lines().last().unwrap();
         assert!(last.starts_with("lpf: the table is not saved in "), "{said}");
-        assert!(last.contains("is not a folder; set LPF_TABLE to another folder"), "{said}");
+        assert!(last.contains(why) && last.contains("; set LPF_TABLE to another folder"), "{said}");
         assert_eq!(fs::read_to_string(&file).unwrap(), "not a folder");
     }
 }

@@ -1,5 +1,6 @@
 //! The boundary of a program that chooses its backend at start.
 
+use lpf_core::settings::misspelt::meant;
 use lpf_core::settings::{Launched, Settings, Source, by_mpi_launcher};
 use lpf_core::{Args, Error, MAX_P, Pid, Result, captures_nothing};
 
@@ -28,8 +29,12 @@ pub fn backend(name: &str) -> Result<&'static str> {
     Err(Error::setting(if KNOWN.contains(&name) {
         not_built_in(name)
     } else {
+        let then = match meant(name, BACKENDS.iter().copied()) {
+            Some(meant) => format!("did you mean {meant}? This"),
+            None => "this".into(),
+        };
         format!(
-            "\"{name}\" is not a backend (LPF_BACKEND, --backend); this program has {}",
+            "\"{name}\" is not a backend (LPF_BACKEND, --backend); {then} program has {}",
             BACKENDS.join(", ")
         )
     }))
@@ -143,7 +148,9 @@ mod tests {
         let known = backend("ibverbs").unwrap_err();
         assert!(known.is_misuse());
         assert!(known.to_string().contains("\"ibverbs\" (LPF_BACKEND, --backend) is not"));
-        assert!(backend("pigeons").unwrap_err().to_string().contains("is not a backend"));
+        let unknown = |name| backend(name).unwrap_err().to_string();
+        assert!(unknown("pigeons").contains("is not a backend (LPF_BACKEND, --backend); this "));
+        assert!(unknown("thread").contains("; did you mean threads? This program has threads"));
     }
 
     /// Calls `run` and `exec` in a section.

@@ -116,6 +116,9 @@ fn text(path: &Path) -> io::Result<String> {
 /// # Errors
 /// Why the file cannot be used, in a plain sentence.
 pub fn read(path: &Path) -> Result<Vec<Table>, String> {
+    if path.is_dir() {
+        return Err("it is a folder".into());
+    }
     let text = text(path).map_err(|error| unreadable(&error))?;
     Ok(File::parse(&text)?.tables)
 }
@@ -283,7 +286,10 @@ impl Store {
     fn make_folder(&self) -> io::Result<()> {
         match self.folder_is_none() {
             true => Err(self.no_folder()),
-            false => fs::create_dir_all(self.folder()),
+            false => fs::create_dir_all(self.folder()).map_err(|error| {
+                let folder = self.folder().display();
+                io::Error::new(error.kind(), format!("the folder {folder} cannot be made: {error}"))
+            }),
         }
     }
 

@@ -9,6 +9,10 @@ use crate::interrupt;
 const WARM_UP: usize = 2;
 /// Of a step as long as this one is enough: it leaves nothing to find out.
 const LONG_NS: f64 = 1e7;
+/// Steps of a batch that counts, if they are shorter. The clock is that of process 0. If it gets a core late, the others
+/// may already wait in the first step of the batch, which then takes no time. A batch of that step alone would show how
+/// long it takes to find all others there. Of eight steps it is a small part.
+const LEAST_STEPS: u32 = 8;
 
 /// How long a batch lasts.
 const BATCH_NS: f64 = 1e6;
@@ -39,13 +43,16 @@ impl Batches {
 
     /// A step of the last batch took `whole` nanoseconds, of which `ns` count.
     pub(super) fn note(&mut self, whole: f64, ns: f64) {
-        let most = MOST_STEPS.min(MOST_GROWTH * self.repetitions);
-        self.repetitions = repetitions(whole, BATCH_NS).min(most);
-        if whole >= LONG_NS {
+        let (is_long, steps) = (whole >= LONG_NS, self.repetitions);
+        let most = MOST_STEPS.min(MOST_GROWTH * steps);
+        let least = if is_long { 1 } else { LEAST_STEPS };
+        self.repetitions = repetitions(whole, BATCH_NS).clamp(least, most);
+        if is_long {
             self.warm_up = self.warm_up.min(1);
         }
         match self.warm_up {
-            0 => self.times.push(ns),
+            0 if is_long || steps >= LEAST_STEPS => self.times.push(ns),
+            0 => {}
             _ => self.warm_up -= 1,
         }
     }
@@ -73,5 +80,18 @@ mod tests {
         assert_eq!(steps(1e4, 2), (vec![1, 16, 100, 100], 2));
         assert_eq!(steps(50.0, 1), (vec![1, 16, 256], 1));
         assert_eq!(steps(1e9, 2), (vec![1, 1, 1], 2));
+    }
+
+    #[test]
+    fn a_single_step_that_the_others_began_before_process_0_does_not_count() {
+        let mut batches = Batches::new(2);
+        let times = [2e7, 60.0, 5e6, 60.0];
+        let steps = times.map(|ns| {
+            let steps = batches.next();
+            batches.note(ns, ns);
+            steps
+        });
+        assert_eq!(steps, [1, 1, 16, 8].map(Some));
+        assert_eq!(batches.into_times(), [5e6, 60.0]);
     }
 }

@@ -48,7 +48,7 @@ const MANY_CORES: usize = 16;
 /// All cases: the patterns named (all where none are) for the processes named (2 and 4, and 8 for
 /// `sync`, where none are).
 pub(super) fn select(options: &Chosen, place: &Place, cores: usize) -> Result<Vec<Case>> {
-    options.check_names(ALL.map(|(name, _)| name))?;
+    options.check_names(super::names())?;
     let on_threads = place.backend == "threads";
     let is_there = |kind: Kind| on_threads || !matches!(kind, Kind::PutCall | Kind::Exec);
     let named = |name: &str| options.has(name) && !options.has_all();

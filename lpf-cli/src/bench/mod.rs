@@ -88,6 +88,11 @@ fn count<S: Serializer>(mean: &Option<f64>, serializer: S) -> std::result::Resul
 /// What a ratio below 1 means.
 const BELOW_THE_REFERENCE: &str = "a ratio below 1 is noise, or our algorithm suits this machine better than the reference, which is the best bare program known and not a bound";
 
+/// The names of all patterns.
+pub(crate) fn names() -> [&'static str; patterns::ALL.len()] {
+    patterns::ALL.map(|(name, _)| name)
+}
+
 pub(crate) fn run(options: &Bench) -> Result<()> {
     match &options.what {
         Some(BenchWhat::Collectives(options)) => collectives::run(options),

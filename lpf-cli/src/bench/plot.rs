@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use super::BenchRow;
 use crate::failure::Result;
 use crate::output::digits;
-use crate::plot::{COLOURS, SIZE, axis, write};
+use crate::plot::{COLOURS, SIZE, axis, ticks, write};
 
 /// Draws all rows, the first on top.
 pub(super) fn draw(path: &Path, rows: &[BenchRow]) -> Result<()> {
@@ -16,6 +16,7 @@ pub(super) fn draw(path: &Path, rows: &[BenchRow]) -> Result<()> {
         let medians_and_best = |row: &BenchRow| [over(row, row.median_ns), over(row, row.min_ns)];
         let x = axis(rows.iter().flat_map(medians_and_best).chain([1.0]));
         let (end, height) = (x.end, rows.len() as f64);
+        let ratios = ticks(&x, 9);
         let place = |nth: usize| height - 1.0 - nth as f64;
         let name = |at: &f64| {
             let nth = (height - 1.0 - at).round().max(0.0) as usize;
@@ -33,7 +34,7 @@ pub(super) fn draw(path: &Path, rows: &[BenchRow]) -> Result<()> {
             .margin(15)
             .x_label_area_size(45)
             .y_label_area_size(170)
-            .build_cartesian_2d(x.log_scale(), -0.5..height - 0.5)?;
+            .build_cartesian_2d(x.log_scale().with_key_points(ratios), -0.5..height - 0.5)?;
         chart
             .configure_mesh()
             .light_line_style(TRANSPARENT)

@@ -6,7 +6,10 @@ use plotters::prelude::*;
 
 use super::{COMPLIANT, ComplyRow};
 use crate::failure::Result;
-use crate::plot::{COLOURS, SIZE, axis, time_label, write};
+use crate::plot::{COLOURS, Mark, SIZE, axis, legend, parts, ticks, time_label, write};
+
+/// Pixels of the legend.
+const LEGEND: u32 = 160;
 
 /// Draws all rows.
 pub(super) fn draw(path: &Path, machine: &str, rows: &[ComplyRow]) -> Result<()> {
@@ -15,9 +18,12 @@ pub(super) fn draw(path: &Path, machine: &str, rows: &[ComplyRow]) -> Result<()>
         let x = axis(rows.iter().map(model));
         let y = axis(rows.iter().flat_map(|row| [row.median_ns, row.bound_ns]));
         let ends = [x.start, x.end];
-        let area = SVGBackend::with_string(text, SIZE).into_drawing_area();
+        let named = [ticks(&x, 9), ticks(&y, 9)];
+        let whole = (SIZE.0 + LEGEND, SIZE.1);
+        let area = SVGBackend::with_string(text, whole).into_drawing_area();
         area.fill(&WHITE)?;
-        let mut chart = ChartBuilder::on(&area)
+        let (chart, beside) = parts(&area, LEGEND);
+        let mut chart = ChartBuilder::on(&chart)
             .caption(
                 format!("Time of every pattern against h g + l: {}", machine),
                 ("sans-serif", 20),
@@ -25,7 +31,10 @@ pub(super) fn draw(path: &Path, machine: &str, rows: &[ComplyRow]) -> Result<()>
             .margin(15)
             .x_label_area_size(45)
             .y_label_area_size(75)
-            .build_cartesian_2d(x.log_scale(), y.log_scale())?;
+            .build_cartesian_2d(
+                x.log_scale().with_key_points(named[0].clone()),
+                y.log_scale().with_key_points(named[1].clone()),
+            )?;
         chart
             .configure_mesh()
             .light_line_style(TRANSPARENT)
@@ -35,10 +44,8 @@ pub(super) fn draw(path: &Path, machine: &str, rows: &[ComplyRow]) -> Result<()>
             .y_label_formatter(&time_label)
             .draw()?;
         chart.draw_series(LineSeries::new(ends.map(|x| (x, x)), BLACK.mix(0.4)))?;
-        chart
-            .draw_series(LineSeries::new(ends.map(|x| (x, COMPLIANT * x)), BLACK))?
-            .label("1.2 (h g + l)")
-            .legend(|(x, y)| PathElement::new([(x, y), (x + 16, y)], BLACK));
+        chart.draw_series(LineSeries::new(ends.map(|x| (x, COMPLIANT * x)), BLACK))?;
+        let mut names = vec![(Mark::Line(BLACK), "1.2 (h g + l)".to_string())];
         let mut processes: Vec<_> = rows.iter().map(|row| row.p).collect();
         processes.dedup();
         for (p, colour) in processes.into_iter().zip(COLOURS.into_iter().cycle()) {
@@ -48,16 +55,11 @@ pub(super) fn draw(path: &Path, machine: &str, rows: &[ComplyRow]) -> Result<()>
                 let style = if row.decided { colour.filled() } else { colour.stroke_width(1) };
                 Circle::new((model(row), row.median_ns), 4, style)
             });
-            chart
-                .draw_series(points)?
-                .label(format!("p = {p}"))
-                .legend(move |(x, y)| Circle::new((x + 8, y), 4, colour.filled()));
+            chart.draw_series(points)?;
+            names.push((Mark::Dot(colour), format!("p = {p}")));
         }
         if rows.iter().any(|row| !row.decided) {
-            chart
-                .draw_series(std::iter::empty::<Circle<(f64, f64), i32>>())?
-                .label("ring: undecided")
-                .legend(|(x, y)| Circle::new((x + 8, y), 4, BLACK.stroke_width(1)));
+            names.push((Mark::Ring, "ring: undecided".into()));
         }
         let offends = |row: &&ComplyRow| row.compliant == Some(false);
         chart.draw_series(rows.iter().filter(offends).map(|row| {
@@ -65,12 +67,7 @@ pub(super) fn draw(path: &Path, machine: &str, rows: &[ComplyRow]) -> Result<()>
             let name = Text::new(row.pattern.clone(), (8, -6), ("sans-serif", 13).into_font());
             EmptyElement::at(place) + name
         }))?;
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
-            .border_style(BLACK)
-            .background_style(WHITE)
-            .draw()?;
+        legend(&beside, names)?;
         area.present()
     })
 }

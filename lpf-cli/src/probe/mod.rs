@@ -39,6 +39,7 @@ pub(crate) struct ProbeRow {
     pub(crate) l_ci95: f64,
     pub(crate) g_over_r: f64,
     pub(crate) l_words: f64,
+    pub(crate) n_max_bytes: usize,
     pub(crate) samples: u64,
     pub(crate) host: String,
     pub(crate) remarks: Remarks,
@@ -47,12 +48,24 @@ pub(crate) struct ProbeRow {
 /// What a g below r means.
 const BELOW_R: &str = "a g below r is noise";
 
+/// What the numbers of a quick probe are worth.
+const QUICK: &str = "a quick probe (--quick, or less than 10 seconds) moves few bytes, which stay in the caches: a full one finds a larger g for short words";
+
 impl ProbeRow {
-    fn new(backend: &'static str, p: Pid, host: &str, row: &Row, common: &[String]) -> Self {
+    fn new(
+        backend: &'static str,
+        host: &str,
+        plan: &Plan,
+        measured: &Measured,
+        row: &Row,
+        common: &[String],
+    ) -> Self {
+        let mut all = plan.words.iter().zip(&measured.largest);
+        let largest = all.find(|(word, _)| word.bytes == row.word_bytes);
         let below = (row.g_ns_per_byte < row.r_ns_per_byte).then(|| BELOW_R.to_string());
         ProbeRow {
             backend,
-            p,
+            p: plan.p,
             word_bytes: row.word_bytes,
             r_ns_per_byte: row.r_ns_per_byte,
             g_ns_per_byte: row.g_ns_per_byte,
@@ -61,6 +74,7 @@ impl ProbeRow {
             l_ci95: row.l_ci95,
             g_over_r: row.g_ns_per_byte / row.r_ns_per_byte,
             l_words: row.l_ns / (row.r_ns_per_byte * row.word_bytes as f64),
+            n_max_bytes: largest.map_or(0, |(_, &bytes)| bytes),
             samples: row.samples,
             host: host.into(),
             remarks: common.iter().cloned().chain(below).collect(),
@@ -94,14 +108,14 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
         }
         place.settle_exchange(None);
         let exchange = exchanges.as_ref().map(|exchanges| exchanges.cheaper);
-        let common = busy.remarks();
+        let mut common = busy.remarks();
+        common.extend(plan.quick.then(|| QUICK.to_string()));
         let kept = match end {
             Ok(()) => save(backend, plan.quick, exchange, &measured),
             Err(_) => Ok("interrupted, so the table is not saved".into()),
         };
-        let rows = measured.parameters.rows.iter();
-        let row = |row| ProbeRow::new(backend, p, &host.name, row, &common);
-        let rows: Vec<_> = rows.map(row).collect();
+        let row = |row| ProbeRow::new(backend, &host.name, &plan, &measured, row, &common);
+        let rows: Vec<_> = measured.parameters.rows.iter().map(row).collect();
         if options.is_for_programs() {
             kept.iter().for_each(output::say);
             all.extend(rows);
@@ -114,9 +128,13 @@ pub(crate) fn run(options: &Measuring) -> Result<()> {
                 kept.iter().try_for_each(|kept| writeln!(out, "{kept}"))
             })?;
         }
-        if let Err(why) = kept {
-            output::say(why);
-            unsaved = Err(Failure::Said);
+        match kept {
+            Ok(_) if end.is_ok() => warn_of(&measured.parameters.rows),
+            Ok(_) => {}
+            Err(why) => {
+                output::say(why);
+                unsaved = Err(Failure::Said);
+            }
         }
         plots.push((p, measured));
         if end.is_err() {
@@ -201,6 +219,13 @@ fn warn_if_not_to_be_saved() {
     }
 }
 
+/// Says which numbers are hardly known. They are saved all the same: programs would only guess instead.
+fn warn_of(rows: &[Row]) {
+    if let Some(caveat) = caveat(rows) {
+        output::say(format!("warning: in this table {caveat}"));
+    }
+}
+
 /// Saves the table; what became of it, for people, and why it could not be saved as an error: the rows are worth their
 /// time.
 fn save(
@@ -215,10 +240,7 @@ fn save(
     })?;
     let path = output::named(store.path().display());
     match store.save(table) {
-        Ok(Saved::Replaced) => {
-            let caveat = caveat(&measured.parameters.rows);
-            Ok(format!("saved in {path}; programs use it from now on{caveat}"))
-        }
+        Ok(Saved::Replaced) => Ok(format!("saved in {path}; programs use it from now on")),
         Ok(Saved::KeptBetter) => Ok(format!(
             "not saved: {path} has a better table, measured longer or on a quieter machine"
         )),

@@ -10,7 +10,10 @@ use plotters::prelude::*;
 
 use crate::failure::Result;
 use crate::output::{digits, processes, size, time};
-use crate::plot::{COLOURS, SIZE, axis, byte_label, time_label, write};
+use crate::plot::{COLOURS, Mark, SIZE, axis, byte_label, legend, parts, ticks, time_label, write};
+
+/// Pixels of the legend.
+const LEGEND: u32 = 245;
 
 /// Draws one probe of `machine`: its backend and its name.
 pub(super) fn draw(path: &Path, machine: &str, p: Pid, measured: &Measured) -> Result<()> {
@@ -19,9 +22,12 @@ pub(super) fn draw(path: &Path, machine: &str, p: Pid, measured: &Measured) -> R
         let all = || points.iter().flatten().filter(|point| point.h_bytes > 0);
         let x = axis(all().map(|point| point.h_bytes as f64));
         let y = axis(all().flat_map(|point| [point.ns, point.ns + point.ci95]));
-        let area = SVGBackend::with_string(text, SIZE).into_drawing_area();
+        let times = ticks(&y, 9);
+        let whole = (SIZE.0 + LEGEND, SIZE.1);
+        let area = SVGBackend::with_string(text, whole).into_drawing_area();
         area.fill(&WHITE)?;
-        let mut chart = ChartBuilder::on(&area)
+        let (chart, beside) = parts(&area, LEGEND);
+        let mut chart = ChartBuilder::on(&chart)
             .caption(
                 format!("T(h) of a total exchange: {machine}, {}", processes(p)),
                 ("sans-serif", 20),
@@ -29,7 +35,7 @@ pub(super) fn draw(path: &Path, machine: &str, p: Pid, measured: &Measured) -> R
             .margin(15)
             .x_label_area_size(45)
             .y_label_area_size(75)
-            .build_cartesian_2d(x.log_scale().base(16.0), y.log_scale())?;
+            .build_cartesian_2d(x.log_scale().base(16.0), y.log_scale().with_key_points(times))?;
         chart
             .configure_mesh()
             .light_line_style(TRANSPARENT)
@@ -38,6 +44,7 @@ pub(super) fn draw(path: &Path, machine: &str, p: Pid, measured: &Measured) -> R
             .x_label_formatter(&byte_label)
             .y_label_formatter(&time_label)
             .draw()?;
+        let mut names = Vec::new();
         for ((row, points), colour) in rows.iter().zip(points).zip(COLOURS) {
             let range = fit_range(row, points);
             let band = range.iter().map(|&h| (h, upper(row, h)));
@@ -50,11 +57,9 @@ pub(super) fn draw(path: &Path, machine: &str, p: Pid, measured: &Measured) -> R
                 digits(row.g_ns_per_byte),
                 time(row.l_ns)
             );
+            names.push((Mark::Dot(colour), label));
             let line = range.iter().map(|&h| (h, row.g_ns_per_byte * h + row.l_ns));
-            chart
-                .draw_series(LineSeries::new(line, colour))?
-                .label(label)
-                .legend(move |(x, y)| Circle::new((x + 8, y), 4, colour.filled()));
+            chart.draw_series(LineSeries::new(line, colour))?;
             let measured = || points.iter().filter(|point| point.h_bytes > 0);
             chart.draw_series(measured().map(|point| {
                 let (h, low) = (point.h_bytes as f64, (point.ns - point.ci95).max(point.ns / 2.0));
@@ -65,22 +70,9 @@ pub(super) fn draw(path: &Path, machine: &str, p: Pid, measured: &Measured) -> R
                 measured().map(|point| Circle::new(place(point), 3, colour.filled())),
             )?;
         }
-        // What the marks mean: entries of the legend without data.
-        let nothing = || std::iter::empty::<Circle<(f64, f64), i32>>();
-        chart
-            .draw_series(nothing())?
-            .label("dot: median; bar: its 95 % interval")
-            .legend(|(x, y)| PathElement::new([(x + 8, y - 5), (x + 8, y + 5)], BLACK));
-        chart
-            .draw_series(nothing())?
-            .label("line: h g + l; band: its 95 % interval")
-            .legend(|(x, y)| PathElement::new([(x, y), (x + 16, y)], BLACK));
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
-            .border_style(BLACK)
-            .background_style(WHITE)
-            .draw()?;
+        names.push((Mark::Interval, "dot: median; bar: its 95 % interval".into()));
+        names.push((Mark::Line(BLACK), "line: h g + l; band: its 95 % interval".into()));
+        legend(&beside, names)?;
         area.present()
     })
 }

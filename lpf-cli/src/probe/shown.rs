@@ -10,9 +10,6 @@ use super::ProbeRow;
 use crate::output::{digits, processes, seconds, size, table, within};
 use crate::remarks;
 
-/// What the numbers of `--quick` are worth.
-const QUICK: &str = "--quick moves few bytes, which stay in the caches: a full probe finds a larger g for short words";
-
 /// Prints the table: a line per word size.
 pub(super) fn print(
     out: &mut dyn Write,
@@ -58,9 +55,6 @@ pub(super) fn print(
             out,
             "words of {w} are left out: a few for each pair of processes do not fit the memory"
         )?;
-    }
-    if plan.quick {
-        writeln!(out, "{QUICK}")?;
     }
     if !measured.narrow && !was_interrupted {
         let time = seconds(plan.time);

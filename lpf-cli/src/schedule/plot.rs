@@ -6,7 +6,10 @@ use lpf::Pid;
 use plotters::prelude::*;
 
 use crate::failure::Result;
-use crate::plot::{COLOURS, write};
+use crate::plot::{COLOURS, Mark, legend, parts, write};
+
+/// Pixels of the legend.
+const LEGEND: u32 = 170;
 
 /// One transfer.
 pub(super) struct Bar {
@@ -57,13 +60,13 @@ pub(super) fn draw(
     let end = bars.iter().map(|bar| bar.time.1).fold(last, f64::max);
     let begin = arrivals.iter().copied().fold(end, f64::min);
     let room = ((end - begin) * 0.02).max(0.5);
-    // For the legend.
-    let right = end + room + (end - begin) * 0.13;
+    let right = end + room;
     let size = (1200, (120 + 30 * p as u32).clamp(300, 2000));
     write(path, |text| -> std::result::Result<(), DrawingAreaErrorKind<std::io::Error>> {
         let area = SVGBackend::with_string(text, size).into_drawing_area();
         area.fill(&WHITE)?;
-        let mut chart = ChartBuilder::on(&area)
+        let (chart, beside) = parts(&area, LEGEND);
+        let mut chart = ChartBuilder::on(&chart)
             .caption(caption, ("sans-serif", 18))
             .margin(12)
             .x_label_area_size(40)
@@ -85,9 +88,7 @@ pub(super) fn draw(
             let line = [(begin - room, row as f64), (right, row as f64)];
             chart.draw_series([PathElement::new(line, BLACK.mix(0.15))])?;
         }
-        for (colour, stored, name) in
-            [(combines, false, "receiver combines"), (stores, true, "receiver stores")]
-        {
+        for (colour, stored) in [(combines, false), (stores, true)] {
             let of = || bars.iter().filter(move |bar| bar.stored == stored);
             let boxes = of().flat_map(|bar| {
                 let (from, to) = (bar.from as f64, bar.to as f64);
@@ -100,9 +101,7 @@ pub(super) fn draw(
                     Rectangle::new(sent, WHITE.stroke_width(1)),
                 ]
             });
-            chart.draw_series(boxes)?.label(name).legend(move |(x, y)| {
-                Rectangle::new([(x, y - 4), (x + 14, y + 4)], colour.filled())
-            });
+            chart.draw_series(boxes)?;
         }
         if p <= NAMED && bars.len() <= 40 * p {
             let style = ("sans-serif", 9).into_font();
@@ -117,21 +116,16 @@ pub(super) fn draw(
             .iter()
             .enumerate()
             .map(|(row, &time)| TriangleMarker::new((time, row as f64), 6, arrives.filled()));
-        chart
-            .draw_series(marks)?
-            .label("arrives")
-            .legend(move |(x, y)| TriangleMarker::new((x + 7, y), 5, arrives.filled()));
+        chart.draw_series(marks)?;
         let line = [(last, -0.5), (last, p as f64 - 0.5)];
-        chart
-            .draw_series([PathElement::new(line, late.stroke_width(2))])?
-            .label("the last arrival")
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 14, y)], late.stroke_width(2)));
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::LowerRight)
-            .border_style(BLACK)
-            .background_style(WHITE.mix(0.8))
-            .draw()?;
+        chart.draw_series([PathElement::new(line, late.stroke_width(2))])?;
+        let names = [
+            (Mark::Box(combines), "receiver combines"),
+            (Mark::Box(stores), "receiver stores"),
+            (Mark::Triangle(arrives), "arrives"),
+            (Mark::Line(late), "the last arrival"),
+        ];
+        legend(&beside, names.map(|(mark, name)| (mark, name.into())))?;
         area.present()
     })
 }
