@@ -70,3 +70,38 @@ impl ScheduleCache {
         self.0.iter_mut().for_each(|(of, _)| *of = None);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::Collective;
+    use crate::signature::OperatorName;
+
+    #[test]
+    fn a_schedule_is_found_for_the_same_call_only() {
+        let of = Signature::new(Collective::Reduce, 8, 8);
+        let others = [
+            Signature { algorithm: 0, ..of },
+            Signature { root: 1, ..of },
+            Signature { size: 16, ..of },
+            Signature { element: 4, ..of },
+            Signature { commutes: false, ..of },
+            Signature { operator: OperatorName("max"), ..of },
+            Signature { pattern: 1, ..of },
+            Signature { site: 1, ..of },
+            Signature { kind: Collective::Allreduce, ..of },
+        ];
+        for other in others {
+            let mut cache = ScheduleCache::new();
+            // In its entry, wherever its hash leads.
+            cache.0[ScheduleCache::entry(&other)].0 = Some((of, TERMS));
+            assert!(cache.find(&other).is_none(), "{other:?}");
+        }
+        let mut cache = ScheduleCache::new();
+        cache.store(of, TERMS, &mut Schedule::default());
+        assert!(cache.find(&of).is_some());
+    }
+
+    const TERMS: Terms =
+        Terms { mode: Mode::Expected, stamp: 0, part: 8, lends: false, at_front: 0 };
+}

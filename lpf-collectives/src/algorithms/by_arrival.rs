@@ -14,7 +14,6 @@ use crate::arrival_pattern::chain::{Plan, Step};
 use crate::arrival_pattern::clairvoyant::{Instance, Scheduler, Transfer as InRound, to_all};
 use crate::arrival_pattern::trees::{Tree, children};
 use crate::blocks::{Blocks, Span};
-use crate::hash::mixed;
 use crate::schedule::{Region, Schedule};
 
 /// How the rounds of a schedule end.
@@ -24,16 +23,6 @@ pub(crate) enum Rounds {
     Own,
     /// All members have the same, and a message is no longer than so many bytes.
     Common { longest: usize },
-}
-
-impl Rounds {
-    /// Tells a hash apart from that of other rounds.
-    pub(crate) fn mixed_into(self, hash: u64) -> u64 {
-        match self {
-            Rounds::Own => hash,
-            Rounds::Common { longest } => mixed(hash, longest as u64),
-        }
-    }
 }
 
 /// The schedule of one member, as it is written.

@@ -132,7 +132,7 @@ impl<'s> Collectives<'s> {
         let v = Vector { bytes: call.what.size, element: call.what.element };
         let rounds = self.rounds(ctx)?;
         let pairs = tree.pairs.iter().copied().map(pair_word);
-        let pattern = rounds.mixed_into(pairs.fold(1, mixed)).max(1);
+        let pattern = pairs.fold(1, mixed).max(1);
         let write = |s: &mut Schedule, m: Member| {
             reduce_pairs(s, m, tree.pairs.iter().copied(), v, rounds);
         };

@@ -188,8 +188,6 @@ impl<'s> Collectives<'s> {
     ) -> Result<()> {
         let rounds = self.rounds(ctx)?;
         let (site, pattern) = (pattern.arrivals.site(), Self::times(pattern));
-        // A schedule that is kept is one of these rounds.
-        let pattern = rounds.mixed_into(pattern).max(1);
         let (chosen_in, written_in) = (self.planning.get(), Cell::new(Duration::ZERO));
         let timed = |s: &mut Schedule, m: Member| {
             // What this processor needs for it, to be reported only: nothing depends on it.
