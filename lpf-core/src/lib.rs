@@ -55,7 +55,7 @@ mod raw;
 mod typed;
 
 pub use args::{Args, Symbol};
-pub use arrivals::{Call, Expect, InboxShape, InboxSlot, Link, Travel};
+pub use arrivals::{Call, CallValues, Expect, InboxShape, InboxSlot, Link, Travel};
 pub use attr::SyncAttr;
 pub use context::{Context, captures_nothing, panic_text, run_section};
 pub use error::{Cause, Error, Kind, Result};
