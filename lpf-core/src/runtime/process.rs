@@ -313,9 +313,9 @@ unsafe impl<E: Engine> Lpf for Process<E> {
         &mut self,
         base: *mut u8,
         bytes: usize,
-        shape: u64,
+        element: usize,
     ) -> Result<GlobalSlot> {
-        self.tables.local.register_global(base, bytes, shape)
+        self.tables.local.register_global(base, bytes, element)
     }
 
     #[track_caller]

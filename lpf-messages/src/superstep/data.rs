@@ -179,7 +179,7 @@ impl Named<'_> {
         let offset = unit.offset_of((0..unit.count).find(|nth| !inside(nth)).unwrap_or(0));
         let target = self.local.pid;
         let remote = Remote { target, slot: unit.slot, offset, bytes: unit.bytes };
-        let cause = remote.out_of_range(self.from, entry);
+        let cause = remote.out_of_range(self.from, entry, self.local);
         let error = Error::fatal(self.from, self.local.superstep, cause);
         let told = self.told.get(self.from);
         let tracked =
