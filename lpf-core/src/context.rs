@@ -23,10 +23,10 @@ use crate::machine::Machine;
 use crate::raw::Raw;
 use crate::slot::Registrant;
 use crate::typed::access::Access;
-use crate::typed::area::{Area, AreaRegistration, Dropped, Local, Memory};
+use crate::typed::area::{Area, AreaRegistration, Local, Memory};
 use crate::typed::element::Element;
 use crate::typed::heap::Heap;
-use crate::typed::message::{Closings, Releases};
+use crate::typed::releases::{Closings, Dropped, Releases};
 
 /// One process of a section.
 ///

@@ -9,7 +9,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use lpf_messages::network::{Chain, Forgotten, Slab};
 use lpf_messages::{Piece, Rank, Tag};
 
-use super::bodies::{Buffer, Given};
+use super::bodies::{Body, Buffer, Given};
 use super::library::Request;
 
 /// How much of one sender's messages waits here for receives, at most: beyond it the protocol is
@@ -113,13 +113,6 @@ impl Coming {
             Coming::Mpi(Body { bytes, .. }) | Coming::Parts { bytes, .. } => bytes,
         }
     }
-}
-
-/// The bytes of a long message: a message of MPI's under a tag of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Body {
-    pub(crate) number: u32,
-    pub(crate) bytes: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
