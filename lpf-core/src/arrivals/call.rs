@@ -47,8 +47,7 @@ impl Call {
         "another length, root, operator, element type, algorithm, arbiter or estimates of arrivals";
 
     /// The differences that a stamp does not show.
-    const OTHER_DIFFERENCES: &'static str = "another operator, element type, arbiter or counts, or other estimates of arrivals, or with several \
-         other values";
+    const OTHER_DIFFERENCES: &'static str = "another operator, element type, arbiter, counts or estimates of arrivals, or with several differences";
 
     /// Number and stamp in one word, as messages carry it.
     #[inline]
