@@ -40,7 +40,7 @@ on_mpi --no-run
 beside suite conformance
 beside suite collectives
 # The two algorithms of the first exchange differ in how many messages carry it: cases with much traffic show that.
-beside suite messages -- direct:: traffic what_the_network bruck::{random_programs,thousands_of_small,sizes_may_differ}
+beside suite messages -- direct:: traffic what_the_network bruck::{random::random_programs,communication::thousands_of_small,slots::sizes_may_differ}
 all_well
 under_asan "${packages[@]}" --lib "${tests[@]}"
 on_mpi

@@ -369,8 +369,17 @@ impl<'s> Collectives<'s> {
         let which = group.enter(&mut raw, SPLIT);
         let buffers = &Buffers { input: scratch, output: scratch };
         let combine = &mut |_: *const u8, _: *const u8, _: *mut u8, _: usize| {};
-        let mut call =
-            Call { raw: &mut raw, which, group, shared, buffers, combine, part: 64, lends: false };
+        let mut call = Call {
+            raw: &mut raw,
+            which,
+            values: None,
+            group,
+            shared,
+            buffers,
+            combine,
+            part: 64,
+            lends: false,
+        };
         // SAFETY: scratch is registered and this object's.
         let done = unsafe { expected(&mut call, schedule) };
         leave(&mut raw, done)?;

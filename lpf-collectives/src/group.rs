@@ -4,7 +4,7 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use lpf_core::arrivals::{Call, Link, Travel};
-use lpf_core::{Expect, Lpf, Pid, Raw, Result, SyncAttr};
+use lpf_core::{CallValues, Expect, Lpf, Pid, Raw, Result, SyncAttr};
 
 use crate::algorithms::{Member, doublings};
 use crate::kinds::NAMES;
@@ -72,7 +72,12 @@ impl Group {
     }
 
     /// Waits for all members: a dissemination of empty messages, on links of its own.
-    pub(crate) fn barrier<L: Lpf>(&mut self, raw: &mut Raw<'_, L>, shared: &Shared) -> Result<()> {
+    pub(crate) fn barrier<L: Lpf>(
+        &mut self,
+        raw: &mut Raw<'_, L>,
+        shared: &Shared,
+        values: Option<&dyn CallValues>,
+    ) -> Result<()> {
         let members = self.members.len();
         for distance in doublings(members) {
             let (to, from) =
@@ -82,7 +87,7 @@ impl Group {
             let slot = shared.scratch.slot;
             // SAFETY: no byte is sent.
             unsafe { raw.send(out, slot, 0, 0, Travel::Cell)? };
-            raw.sync(SyncAttr::Expected(&[Expect::one(into)]))?;
+            raw.sync_in_call(SyncAttr::Expected(&[Expect::one(into)]), values)?;
         }
         Ok(())
     }

@@ -30,6 +30,7 @@ mod signature;
 #[cfg(test)]
 mod simulate;
 mod staging;
+mod values;
 mod ways;
 mod workspace;
 

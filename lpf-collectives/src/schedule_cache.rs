@@ -14,6 +14,8 @@ const ROUNDS: usize = 16;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub(crate) mode: Mode,
+    /// The number of the algorithm that has written it.
+    pub(crate) algorithm: usize,
     /// What its messages carry.
     pub(crate) stamp: u32,
     /// The length of the parts that a message to be combined arrives in: whole elements.

@@ -13,11 +13,29 @@ impl OperatorName {
     /// Nothing is combined.
     pub(crate) const NONE: Self = OperatorName("");
 
+    /// "Sum of u64", of the type of a function from the operator to its elements; other names as they are.
+    pub(crate) fn text(self) -> Option<String> {
+        let typed = self.0.strip_prefix("fn(").and_then(|text| text.rsplit_once(") -> "));
+        match typed {
+            Some((operator, element)) => {
+                Some(format!("{} of {}", without_paths(operator), without_paths(element)))
+            }
+            None => (!self.0.is_empty()).then(|| self.0.into()),
+        }
+    }
+
     /// Of its text.
     fn hash(self) -> u64 {
         let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
         self.0.as_bytes().chunks(8).fold(0, |hash, bytes| mixed(hash, word(bytes)))
     }
+}
+
+/// The names of types without the modules that they are in.
+fn without_paths(types: &str) -> String {
+    let is_in_name = |byte: char| byte.is_alphanumeric() || byte == '_' || byte == ':';
+    let parts = types.split_inclusive(|byte| !is_in_name(byte));
+    parts.map(|part| part.rsplit_once("::").map_or(part, |(_, name)| name)).collect()
 }
 
 impl PartialEq for OperatorName {

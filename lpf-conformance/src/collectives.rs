@@ -158,6 +158,7 @@ macro_rules! collectives {
             mismatches: [
                 two_roots_are_fatal_and_both_are_named,
                 two_lengths_are_fatal_and_both_are_named,
+                the_value_that_differs_is_named_at_both,
                 two_collectives_are_fatal_and_both_are_named,
                 two_operators_are_fatal_and_both_are_named,
                 two_algorithms_are_fatal_and_both_are_named,

@@ -1,16 +1,32 @@
 //! The lists of cases: one `#[test]` for each, and no case forgotten.
 
-/// One `#[test]` for each case of a list.
+/// One `#[test]` for each case of the lists, in a module with the name of its list. Lists can be in lists.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! cases {
-    ($harness:expr; $cases:tt $($($module:ident)::+ : [$($case:ident,)*])*) => {
-        $($($crate::cases! { @one $harness; $cases $case })*)*
+    ($harness:expr; $cases:tt $($lists:tt)*) => {
+        /// Here and not in the modules, where the expression would have another meaning.
+        fn conformance_harness() -> impl $crate::Harness {
+            $harness
+        }
+        $crate::cases! { @lists $cases $($lists)* }
     };
-    (@one $harness:expr; [$($cases:tt)*] $case:ident) => {
+    (@lists $cases:tt $($list:ident: $listed:tt)*) => {$(
+        mod $list {
+            use super::conformance_harness;
+            $crate::cases! { @list $cases $listed }
+        }
+    )*};
+    (@list $cases:tt { $($lists:tt)* }) => {
+        $crate::cases! { @lists $cases $($lists)* }
+    };
+    (@list $cases:tt [$($case:ident,)*]) => {
+        $($crate::cases! { @case $cases $case })*
+    };
+    (@case [$($cases:tt)*] $case:ident) => {
         #[test]
         fn $case() {
-            let harness = $harness;
+            let harness = conformance_harness();
             $crate::begin(&harness);
             $($cases)*::$case(&harness);
         }

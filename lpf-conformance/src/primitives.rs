@@ -173,78 +173,6 @@ macro_rules! primitives {
                 random_programs_keep_the_contract_in_checked_mode,
                 random_exchanges_on_links_arrive_in_order,
             ]
-            arrivals::channels: [
-                messages_arrive_in_order_and_are_counted,
-                the_first_of_two_senders_need_not_wait_for_the_second,
-                an_empty_message_fills_a_cell_and_counts,
-                a_message_stays_until_it_is_released,
-                polling_never_blocks,
-                leaving_and_full_syncs_flush,
-                a_flushed_source_may_be_rewritten,
-                a_flush_waits_for_a_message_without_credit,
-                a_source_may_go_when_its_puts_have_left,
-                what_is_misused_on_links_is_found_at_the_call,
-                what_is_misused_on_arrivals_is_found_at_the_call,
-                a_closed_link_gives_its_ring_back,
-                a_link_in_use_is_not_closed,
-            ]
-            arrivals::credits: [
-                a_sender_gets_no_further_than_the_window_of_a_sleeping_receiver,
-                whole_windows_cross_again_and_again,
-                more_puts_than_the_window_in_a_superstep_are_misuse,
-                more_unreleased_messages_than_the_window_are_misuse,
-                a_put_without_credit_delays_no_other_target,
-                a_sender_that_never_flushes_is_stopped_by_misuse,
-                nobody_sleeps_on_releases_that_its_sender_needs,
-                an_idle_link_reports_its_releases_before_a_sleep,
-                nobody_meets_on_releases_that_its_sender_needs,
-                awaiting_more_before_the_first_came_releases_nothing,
-                the_credit_of_another_ring_is_none,
-            ]
-            arrivals::collectives: [
-                a_chain_whose_last_process_sleeps_lets_the_others_go,
-                recursive_doubling_back_to_back_with_a_slow_member,
-                strict_mode_gives_the_same_bits,
-            ]
-            arrivals::landings: [
-                a_landing_may_be_offered_early,
-                a_landing_may_be_offered_late,
-                landings_and_cells_keep_the_order_of_their_link,
-                offers_of_different_lengths_are_used_in_order,
-                landings_of_every_size_arrive_exactly,
-                what_is_misused_on_offers_is_found_at_the_call,
-                a_landing_longer_than_its_offer_is_fatal_and_names_both,
-                a_landing_never_offered_is_fatal_on_both_sides,
-            ]
-            arrivals::mismatches: [
-                a_cycle_of_waits_is_fatal_for_all,
-                two_roots_for_one_call_are_fatal_on_both_sides,
-                a_wrong_size_is_fatal_on_both_sides,
-                a_skipped_call_is_fatal_on_both_sides,
-                a_process_that_left_is_fatal_for_who_waits,
-                a_slow_process_is_not_taken_for_a_missing_one,
-            ]
-            arrivals::opening: [
-                a_put_waits_for_the_peer_to_open_its_end,
-                a_ring_goes_from_sender_to_sender_without_a_full_sync,
-                a_flush_of_some_links_does_not_wait_for_others,
-                a_link_that_the_peer_never_opens_is_fatal,
-                a_ring_that_is_never_given_up_is_fatal,
-                a_ring_whose_former_sender_waits_for_the_next_is_fatal,
-                a_ring_kept_by_who_waits_for_its_owner_is_fatal,
-                what_nobody_awaited_is_fatal_where_its_ring_goes_on,
-                a_link_is_not_closed_on_a_message_that_has_come,
-                a_link_that_the_peer_has_closed_again_is_fatal,
-            ]
-            arrivals::parts: [
-                a_put_in_parts_comes_cell_by_cell,
-                parts_keep_their_place_among_other_messages,
-                long_parts_cross_each_other,
-            ]
-            arrivals::unread: [
-                what_nobody_awaited_is_fatal_at_the_end,
-                what_comes_after_its_link_is_fatal_at_the_end,
-            ]
             suspension: [
                 what_is_suspended_waits_for_its_own_sync,
                 a_library_leaves_no_trace_but_its_data,
@@ -259,12 +187,86 @@ macro_rules! primitives {
                 failures_are_told_in_the_same_words,
                 failures_on_links_are_told_in_the_same_words,
             ]
-            arrivals::mixed: [
-                ordinary_requests_stay_pending_across_expected_supersteps,
-                registrations_and_resizes_wait_for_a_full_sync,
-                full_and_expected_supersteps_mix,
-                inboxes_live_side_by_side_and_across_a_rehook,
-            ]
+            arrivals: {
+                channels: [
+                    messages_arrive_in_order_and_are_counted,
+                    the_first_of_two_senders_need_not_wait_for_the_second,
+                    an_empty_message_fills_a_cell_and_counts,
+                    a_message_stays_until_it_is_released,
+                    polling_never_blocks,
+                    leaving_and_full_syncs_flush,
+                    a_flushed_source_may_be_rewritten,
+                    a_flush_waits_for_a_message_without_credit,
+                    a_source_may_go_when_its_puts_have_left,
+                    what_is_misused_on_links_is_found_at_the_call,
+                    what_is_misused_on_arrivals_is_found_at_the_call,
+                    a_closed_link_gives_its_ring_back,
+                    a_link_in_use_is_not_closed,
+                ]
+                credits: [
+                    a_sender_gets_no_further_than_the_window_of_a_sleeping_receiver,
+                    whole_windows_cross_again_and_again,
+                    more_puts_than_the_window_in_a_superstep_are_misuse,
+                    more_unreleased_messages_than_the_window_are_misuse,
+                    a_put_without_credit_delays_no_other_target,
+                    a_sender_that_never_flushes_is_stopped_by_misuse,
+                    nobody_sleeps_on_releases_that_its_sender_needs,
+                    an_idle_link_reports_its_releases_before_a_sleep,
+                    nobody_meets_on_releases_that_its_sender_needs,
+                    awaiting_more_before_the_first_came_releases_nothing,
+                    the_credit_of_another_ring_is_none,
+                ]
+                collectives: [
+                    a_chain_whose_last_process_sleeps_lets_the_others_go,
+                    recursive_doubling_back_to_back_with_a_slow_member,
+                    strict_mode_gives_the_same_bits,
+                ]
+                landings: [
+                    a_landing_may_be_offered_early,
+                    a_landing_may_be_offered_late,
+                    landings_and_cells_keep_the_order_of_their_link,
+                    offers_of_different_lengths_are_used_in_order,
+                    landings_of_every_size_arrive_exactly,
+                    what_is_misused_on_offers_is_found_at_the_call,
+                    a_landing_longer_than_its_offer_is_fatal_and_names_both,
+                    a_landing_never_offered_is_fatal_on_both_sides,
+                ]
+                mismatches: [
+                    a_cycle_of_waits_is_fatal_for_all,
+                    two_roots_for_one_call_are_fatal_on_both_sides,
+                    a_wrong_size_is_fatal_on_both_sides,
+                    a_skipped_call_is_fatal_on_both_sides,
+                    a_process_that_left_is_fatal_for_who_waits,
+                    a_slow_process_is_not_taken_for_a_missing_one,
+                ]
+                opening: [
+                    a_put_waits_for_the_peer_to_open_its_end,
+                    a_ring_goes_from_sender_to_sender_without_a_full_sync,
+                    a_flush_of_some_links_does_not_wait_for_others,
+                    a_link_that_the_peer_never_opens_is_fatal,
+                    a_ring_that_is_never_given_up_is_fatal,
+                    a_ring_whose_former_sender_waits_for_the_next_is_fatal,
+                    a_ring_kept_by_who_waits_for_its_owner_is_fatal,
+                    what_nobody_awaited_is_fatal_where_its_ring_goes_on,
+                    a_link_is_not_closed_on_a_message_that_has_come,
+                    a_link_that_the_peer_has_closed_again_is_fatal,
+                ]
+                parts: [
+                    a_put_in_parts_comes_cell_by_cell,
+                    parts_keep_their_place_among_other_messages,
+                    long_parts_cross_each_other,
+                ]
+                unread: [
+                    what_nobody_awaited_is_fatal_at_the_end,
+                    what_comes_after_its_link_is_fatal_at_the_end,
+                ]
+                mixed: [
+                    ordinary_requests_stay_pending_across_expected_supersteps,
+                    registrations_and_resizes_wait_for_a_full_sync,
+                    full_and_expected_supersteps_mix,
+                    inboxes_live_side_by_side_and_across_a_rehook,
+                ]
+            }
         }
     };
 }

@@ -13,17 +13,15 @@
 //! The rules are on the book's page *Channels and credits*; the arithmetic they need is here, once for all
 //! backends: [`Outgoing`] and [`Incoming`].
 
+mod call;
 mod queue;
 
+pub use call::{Call, CallNames, CallValues};
 pub use queue::{Queue, Queued, Travel};
 
 use std::fmt;
-use std::panic::Location;
-
-use serde::{Deserialize, Serialize};
 
 use crate::Pid;
-use crate::check::Place;
 use crate::error::Cause;
 
 /// The most cells of a ring: one bit each in a word of held messages.
@@ -115,100 +113,6 @@ impl Expect {
     /// One message.
     pub fn one(link: Link) -> Self {
         Expect { link, messages: 1 }
-    }
-}
-
-/// The names of a group's calls, by their kinds' numbers.
-pub type CallNames = [&'static str; Call::KIND as usize + 1];
-
-/// The call that a process has entered, for the check of waits, and the stamp that its messages carry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub struct Call {
-    /// The group whose members call; groups number their calls separately.
-    pub group: u64,
-    /// Number of the call among those of its group; 0 outside of calls.
-    pub number: u32,
-    /// Hash of kind, size, root, algorithm and estimates: equal on all members of one call. The lowest bits,
-    /// [`KIND`](Self::KIND), are the kind's number, so that a message names the call of its sender.
-    pub stamp: u32,
-    /// The names of the group's calls, by their kinds' numbers.
-    #[serde(skip)]
-    pub names: Option<&'static CallNames>,
-    /// The source location of the call. Others get it by [`Status::place`](crate::waits::Status::place).
-    #[serde(skip)]
-    pub place: Option<&'static Location<'static>>,
-}
-
-impl Call {
-    /// The bits of a stamp that are the kind's number.
-    pub const KIND: u32 = 31;
-
-    /// What makes two calls of one kind different, for the error.
-    pub(crate) const DIFFERENCES: &'static str =
-        "another length, root, operator, element type, algorithm, arbiter or estimates of arrivals";
-
-    /// Number and stamp in one word, as messages carry it.
-    #[inline]
-    pub fn word(&self) -> u64 {
-        u64::from(self.number) << 32 | u64::from(self.stamp)
-    }
-
-    /// The call that a message with this word was sent in, as far as the word has it.
-    pub(crate) fn of_word(word: u64) -> Self {
-        Call { number: (word >> 32) as u32, stamp: word as u32, ..Call::default() }
-    }
-
-    /// The kind's number.
-    pub fn kind(&self) -> u32 {
-        self.stamp & Self::KIND
-    }
-
-    /// The call of another process, which tells the place.
-    pub(crate) fn text(&self, place: Option<&Place>) -> String {
-        let name =
-            self.names.map(|names| names[self.kind() as usize]).filter(|name| !name.is_empty());
-        let place = place.map(|place| format!("called at {place}"));
-        let known: Vec<String> = name.map(String::from).into_iter().chain(place).collect();
-        match known.is_empty() {
-            true => format!("call {}", self.number),
-            false => format!("call {} ({})", self.number, known.join(", ")),
-        }
-    }
-
-    /// Whether one is the arrival-aware form of the other.
-    fn is_the_same_ahead(&self, other: &Call) -> bool {
-        let Some(names) = self.names else { return false };
-        let [one, two] = [self, other].map(|call| names[call.kind() as usize]);
-        let is = |ahead: &str, plain| ahead.strip_suffix("_by_arrival") == Some(plain);
-        is(one, two) || is(two, one)
-    }
-
-    /// The sentence for process `own`, which is in this call, and `peer`, whose message carries another `word`.
-    pub fn differs(&self, own: Pid, peer: Pid, word: u64) -> String {
-        let theirs = Call { names: self.names, ..Call::of_word(word) };
-        let why = match self.number == theirs.number {
-            true if self.kind() == theirs.kind() => {
-                format!("with {}: compare what the two call there", Self::DIFFERENCES)
-            }
-            true if self.is_the_same_ahead(&theirs) => {
-                "which is another collective, or the same with estimates by which all members arrive at once".into()
-            }
-            true => "which is another collective".into(),
-            false => {
-                "so one of them has left a call out, or they did not agree in the earlier one on what they send \
-                 each other"
-                    .into()
-            }
-        };
-        let theirs = theirs.text(None);
-        format!("process {own} is in {self}, but process {peer} in {theirs}, {why}")
-    }
-}
-
-/// "call 7 (broadcast, called at src/main.rs:12:9)", as far as it is known.
-impl fmt::Display for Call {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text(self.place.map(Place::from).as_ref()))
     }
 }
 
@@ -502,20 +406,6 @@ impl Incoming {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_member_that_predicts_a_common_arrival_is_told_so() {
-        static NAMES: [&str; Call::KIND as usize + 1] = {
-            let mut names = [""; Call::KIND as usize + 1];
-            (names[0], names[1], names[2]) = ("reduce", "reduce_by_arrival", "scan");
-            names
-        };
-        let call = |stamp| Call { number: 7, stamp, names: Some(&NAMES), ..Call::default() };
-        let said = |own, peer| call(own).differs(0, 1, call(peer).word());
-        let together = "or the same with estimates by which all members arrive at once";
-        assert!(said(0, 1).ends_with(together) && said(1, 0).ends_with(together), "{}", said(0, 1));
-        assert!(said(2, 1).ends_with("which is another collective"), "{}", said(2, 1));
-    }
 
     #[test]
     fn messages_released_out_of_order_free_cells_as_a_prefix() {

@@ -23,10 +23,10 @@ use crate::machine::Machine;
 use crate::raw::Raw;
 use crate::slot::Registrant;
 use crate::typed::access::Access;
-use crate::typed::area::{Area, AreaRegistration, Dropped, Local, Memory};
+use crate::typed::area::{Area, AreaRegistration, Local, Memory};
 use crate::typed::element::Element;
 use crate::typed::heap::Heap;
-use crate::typed::message::{Closings, Releases};
+use crate::typed::releases::{Closings, Dropped, Releases};
 
 /// One process of a section.
 ///
@@ -341,11 +341,10 @@ impl<'s, L: Lpf> Context<'s, L> {
         len: usize,
     ) -> Result<Area<'s, T>> {
         let (base, bytes) = self.heap.place(block);
-        let shape = fingerprint(bytes, size_of::<T>());
         // SAFETY: the block lives until it is retired and a full sync has returned, or until the backend returns it
         // as abandoned: the handle is gone in both cases. User code reaches the block only through slices that
         // borrow this context, which sync needs mutably.
-        let slot = unsafe { self.raw.register_global(base, bytes, shape) }?;
+        let slot = unsafe { self.raw.register_global(base, bytes, size_of::<T>().max(1)) }?;
         let registration = self.registration(Dropped::Global(slot, block));
         Ok(Area::new(slot, registration, base.cast(), len, self.superstep() + 1))
     }
@@ -550,13 +549,6 @@ impl<'s, L: Lpf> Context<'s, L> {
             .get(from, src.global_slot(), offset, dst.slot(), at, bytes)
             .map_err(|error| error.in_elements(size_of::<T>()))
     }
-}
-
-/// A number that stands for the length and the element size of an area; never 0.
-fn fingerprint(bytes: usize, element: usize) -> u64 {
-    let mixed =
-        (bytes as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (element as u64).rotate_right(9);
-    mixed.wrapping_mul(0xd6e8_feb8_6659_fd93) >> 8 | 1
 }
 
 /// Elements to bytes. What is out of range stays out of range: sizes saturate.

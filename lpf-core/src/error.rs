@@ -148,7 +148,7 @@ pub enum Cause {
     },
     /// A remote range outside its slot, found by the destination.
     #[error(
-        "process {origin} named {slot} at process {target}: {} its {len} bytes there", outside(*offset, *bytes)
+        "process {origin} named {slot} at process {target}: {}", outside_there([*offset, *bytes, *len], *element)
     )]
     RemoteOutOfRange {
         /// The process that made the request.
@@ -163,6 +163,9 @@ pub enum Cause {
         bytes: usize,
         /// Length of the slot at the target (0 if it is not registered).
         len: usize,
+        /// Bytes of an element of the area, in which the text counts if the call was made on whole elements; 0 if the slot
+        /// is not an area.
+        element: usize,
     },
     /// A slot with requests pending was deregistered.
     #[error("{slot} has requests pending; sync before deregistering it")]
@@ -192,16 +195,16 @@ pub enum Cause {
     #[error("{0}")]
     Disagreement(String),
     /// Processes registered differently.
-    #[error("{}", differently(*a, *b, *a_count, *b_count))]
+    #[error("{}", differently([*a, *b], *counts, *areas))]
     RegistrationsDiffer {
         /// One process.
         a: Pid,
         /// The other.
         b: Pid,
-        /// Calls made by `a`.
-        a_count: u64,
-        /// Calls made by `b`.
-        b_count: u64,
+        /// Calls made by `a` and by `b`.
+        counts: [u64; 2],
+        /// The length in bytes of the area that each registered last.
+        areas: [u64; 2],
     },
     /// The SPMD function of a process panicked.
     #[error("it panicked: {message}")]
@@ -307,30 +310,42 @@ pub fn counted(count: u64, thing: &str) -> String {
     format!("{count} {thing}{ending}")
 }
 
-/// Counts tell something only where they differ.
-fn differently(a: Pid, b: Pid, a_count: u64, b_count: u64) -> String {
-    let how = match a_count == b_count {
-        true => "in another order, or areas of another length".into(),
-        false => format!("{a_count} and {}", counted(b_count, "call")),
+/// Counts tell something only where they differ, and so do lengths.
+fn differently([a, b]: [Pid; 2], counts: [u64; 2], areas: [u64; 2]) -> String {
+    let another = "in another order, or areas of another length";
+    let how = match (counts[0] == counts[1], areas[0] == areas[1]) {
+        (true, true) => another.into(),
+        (true, false) => {
+            let [of_a, of_b] = areas.map(|bytes| counted(bytes, "byte"));
+            format!("{another}: the last area has {of_a} at process {a} and {of_b} at process {b}")
+        }
+        (false, _) => format!("{} and {}", counts[0], counted(counts[1], "call")),
     };
     format!(
         "process {a} and process {b} registered or deregistered global slots differently since the last sync ({how}); all processes make the same calls in the same order"
     )
 }
 
-fn outside(offset: usize, bytes: usize) -> String {
-    format!("{} outside", range(offset, bytes, "byte"))
+fn outside_here(slot: &str, sizes: [usize; 3], element: usize) -> String {
+    let (range, has) = in_elements(sizes, element);
+    format!("{range} outside {slot}, which has {has}")
 }
 
-/// In elements, as the call was made.
-fn outside_here(slot: &str, sizes: [usize; 3], element: usize) -> String {
-    let [offset, bytes, len] = sizes.map(|size| size / element.max(1));
-    let unit = if element > 1 { "element" } else { "byte" };
+fn outside_there(sizes: [usize; 3], element: usize) -> String {
+    let (range, has) = in_elements(sizes, element);
+    format!("{range} outside its {has} there")
+}
+
+/// A range of a slot and the length of the slot, in elements if the range has whole ones.
+fn in_elements([offset, bytes, len]: [usize; 3], element: usize) -> (String, String) {
     // `usize::MAX` stands for a range that ends before it begins.
-    let bytes = if sizes[1] == usize::MAX { usize::MAX } else { bytes };
-    let has = counted(len as u64, unit);
-    let of = if element > 1 { format!(" of {element} bytes") } else { String::new() };
-    format!("{} outside {slot}, which has {has}{of}", range(offset, bytes, unit))
+    let is_whole = |size: usize| size == usize::MAX || size.is_multiple_of(element);
+    if element <= 1 || ![offset, bytes, len].into_iter().all(is_whole) {
+        return (range(offset, bytes, "byte"), counted(len as u64, "byte"));
+    }
+    let elements = if bytes == usize::MAX { bytes } else { bytes / element };
+    let has = counted((len / element) as u64, "element");
+    (range(offset / element, elements, "element"), format!("{has} of {element} bytes"))
 }
 
 /// A range as people write it; the typed layer gives one that ends before it begins the greatest
@@ -680,6 +695,30 @@ mod tests {
         let backwards = "a range from element 3 that ends before it begins lies outside";
         assert!(cause(24, usize::MAX, 8).starts_with(backwards), "{}", cause(24, usize::MAX, 8));
         assert!(cause(0, 8, 0).starts_with("bytes 0..8 lie"), "elements of no bytes");
+        assert!(cause(4, 8, 8).starts_with("bytes 4..12 lie"), "half an element");
+        let remote = |element| {
+            let (slot, [offset, bytes, len]) = ("global slot 0".into(), [16, 24, 32]);
+            let (origin, target) = (1, 0);
+            Cause::RemoteOutOfRange { origin, target, slot, offset, bytes, len, element }
+                .to_string()
+        };
+        let said = "process 1 named global slot 0 at process 0: ";
+        assert_eq!(
+            remote(8),
+            format!("{said}elements 2..5 lie outside its 4 elements of 8 bytes there")
+        );
+        assert_eq!(remote(0), format!("{said}bytes 16..40 lie outside its 32 bytes there"));
+    }
+
+    #[test]
+    fn registrations_that_differ_are_told_with_what_differs() {
+        let said =
+            |counts, areas| Cause::RegistrationsDiffer { a: 0, b: 2, counts, areas }.to_string();
+        assert!(said([2, 3], [8, 16]).contains("(2 and 3 calls);"), "{}", said([2, 3], [8, 16]));
+        assert!(said([2, 2], [8, 8]).contains("(in another order, or areas of another length);"));
+        let lengths =
+            "of another length: the last area has 8 bytes at process 0 and 1 byte at process 2);";
+        assert!(said([2, 2], [8, 1]).contains(lengths), "{}", said([2, 2], [8, 1]));
     }
 
     #[test]

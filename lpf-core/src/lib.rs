@@ -55,7 +55,7 @@ mod raw;
 mod typed;
 
 pub use args::{Args, Symbol};
-pub use arrivals::{Call, Expect, InboxShape, InboxSlot, Link, Travel};
+pub use arrivals::{Call, CallValues, Expect, InboxShape, InboxSlot, Link, Travel};
 pub use attr::SyncAttr;
 pub use context::{Context, captures_nothing, panic_text, run_section};
 pub use error::{Cause, Error, Kind, Result};
@@ -68,8 +68,9 @@ pub use typed::alloc::Lengths;
 pub use typed::area::{Area, AreaRegistration, Local, Memory};
 pub use typed::channel::{Channel, Landing};
 pub use typed::element::Element;
-pub use typed::message::{Closings, Message};
+pub use typed::message::Message;
 pub use typed::outbox::{Flushed, Part, Sent};
+pub use typed::releases::Closings;
 
 /// The number of a process, or a number of processes, which is at most [`MAX_PROCS`](settings::MAX_PROCS). It is a
 /// `usize`, so that programs use it as an index. Between processes it travels in 32 bits.

@@ -101,8 +101,9 @@ pub unsafe trait Lpf: Links + Runtime + Sized + Send {
     ) -> Result<LocalSlot>;
 
     /// Registers memory for all processes, usable after the next full sync. Collective: the same
-    /// calls in the same order everywhere; sizes may differ, 0 and null are allowed. `shape` is
-    /// compared between processes at that sync (0 if sizes may differ). Θ(1) if no memory is pinned,
+    /// calls in the same order everywhere; sizes may differ, 0 and null are allowed. An
+    /// area has elements of `element` bytes; its length and this size are compared between processes at that sync.
+    /// `element` is 0 if sizes may differ. Θ(1) if no memory is pinned,
     /// else O(bytes); that sync takes O(slots registered) more.
     ///
     /// # Errors
@@ -115,7 +116,7 @@ pub unsafe trait Lpf: Links + Runtime + Sized + Send {
         &mut self,
         base: *mut u8,
         bytes: usize,
-        shape: u64,
+        element: usize,
     ) -> Result<GlobalSlot>;
 
     /// Cancels a registration at once; collective for global slots, in the same order. The data that the

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use crate::Pid;
-use crate::arrivals::{Call, Expect, InboxShape, InboxSlot, Link, Travel};
+use crate::arrivals::{Call, CallValues, Expect, InboxShape, InboxSlot, Link, Travel};
 use crate::attr::SyncAttr;
 use crate::error::{Error, Result};
 use crate::lpf::{Awaited, Lpf};
@@ -203,6 +203,7 @@ impl<'a, L: Lpf> Raw<'a, L> {
     forward! { Runtime:
         fn reserve(&mut self, slots: usize, requests: usize) -> Result<()>;
         fn enter(&mut self, call: Call) -> ();
+        fn sync_in_call(&mut self, attr: SyncAttr<'_>, values: Option<&dyn CallValues>) -> Result<()>;
         fn fail(&mut self, error: Error) -> Error;
     }
 }

@@ -281,6 +281,10 @@ pub struct SlotTable {
     pending: u32,
     calls: u64,
     hash: u64,
+    /// The length in bytes of the area registered last.
+    area: u64,
+    /// Bytes of an element of the area at each place for global slots; 0 if it is not an area.
+    elements: Vec<u32>,
     owner: Pid,
     /// Stands for the superstep of this process: never 0, and not used again before 2^32 supersteps.
     mark: u32,
@@ -337,6 +341,8 @@ impl SlotTable {
             pending: NONE,
             calls: 0,
             hash: 0,
+            area: 0,
+            elements: Vec::new(),
             owner,
             mark: 1,
             latest: 1,
@@ -404,7 +410,8 @@ impl SlotTable {
     /// table as it was.
     pub fn reserve(&mut self, slots: usize, superstep: u64) -> Result<()> {
         let refuse = || {
-            let bytes = slots.saturating_mul(2 * (size_of::<Entry>() + size_of::<Note>()));
+            let bytes = slots
+                .saturating_mul(2 * (size_of::<Entry>() + size_of::<Note>()) + size_of::<u32>());
             Error::mitigable(
                 self.owner,
                 superstep,
@@ -414,7 +421,10 @@ impl SlotTable {
         if slots > MAX_SLOTS {
             return Err(refuse());
         }
-        self.global.reserve(slots).and_then(|()| self.local.reserve(slots)).ok_or_else(refuse)
+        let more = slots.saturating_sub(self.elements.len());
+        let reserved = self.elements.try_reserve_exact(more).ok();
+        let reserved = reserved.and_then(|()| self.global.reserve(slots));
+        reserved.and_then(|()| self.local.reserve(slots)).ok_or_else(refuse)
     }
 
     /// Lets `slots` be registered from now on, of which libraries reserved `of_libraries`;
@@ -422,6 +432,7 @@ impl SlotTable {
     pub fn set_capacity(&mut self, slots: usize, of_libraries: usize) {
         self.global.extend_to(slots);
         self.local.extend_to(slots);
+        self.elements.resize(self.global.entries.len(), 0);
         (self.capacity, self.of_libraries) = (slots, of_libraries);
     }
 
@@ -451,12 +462,13 @@ impl SlotTable {
     }
 
     /// Registers memory that every process will be able to name after the next full sync.
-    /// `shape` goes into the comparison made there: equal on every process, or the sync is fatal.
+    /// An area has elements of `element` bytes, and its length and this size are equal on every process, or that sync is
+    /// fatal. `element` is 0 if it is not an area.
     pub fn register_global(
         &mut self,
         base: *mut u8,
         len: usize,
-        shape: u64,
+        element: usize,
         superstep: u64,
     ) -> Result<GlobalSlot> {
         if self.used >= self.capacity {
@@ -466,8 +478,12 @@ impl SlotTable {
         let key = self.global.take(self.calls + 1, base, len, GLOBAL | PENDING);
         let key = key.ok_or_else(|| self.full(superstep))?;
         self.used += 1;
-        self.note(1, shape);
         let index = (key & INDEX_MASK) as u32;
+        if element > 0 {
+            self.area = len as u64;
+        }
+        self.elements[index as usize] = u32::try_from(element).unwrap_or(0);
+        self.note(1, if element > 0 { fingerprint(len, element) } else { 0 });
         self.global.notes[index as usize].next = self.pending;
         self.pending = index;
         Ok(GlobalSlot(key))
@@ -597,9 +613,14 @@ impl SlotTable {
     }
 
     /// Collective registration calls so far and their hash: equal on all processes, or the
-    /// activating sync is fatal.
-    pub fn registrations(&self) -> (u64, u64) {
-        (self.calls, self.hash)
+    /// activating sync is fatal; and the length in bytes of the area registered last.
+    pub fn registrations(&self) -> (u64, u64, u64) {
+        (self.calls, self.hash, self.area)
+    }
+
+    /// Bytes of an element of the area at a place for global slots; 0 if it is not known.
+    pub fn element(&self, place: usize) -> usize {
+        self.elements.get(place).map_or(0, |&element| element as usize)
     }
 
     /// Activates what was registered before this sync.
@@ -677,6 +698,13 @@ impl SlotTable {
             .filter(|e| e.key & !PENDING == slot.0 && e.key != 0)
             .map(|e| (e.base, e.len))
     }
+}
+
+/// A number that stands for the length and the element size of an area; never 0.
+fn fingerprint(bytes: usize, element: usize) -> u64 {
+    let mixed =
+        (bytes as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (element as u64).rotate_right(9);
+    mixed.wrapping_mul(0xd6e8_feb8_6659_fd93) >> 8 | 1
 }
 
 #[cfg(test)]
@@ -901,10 +929,22 @@ mod tests {
         for _ in 0..3 {
             b.register_local(std::ptr::null_mut(), 0, Registrant::Caller, 0).unwrap();
         }
-        let ga = a.register_global(std::ptr::null_mut(), 0, 7, 0).unwrap();
-        let gb = b.register_global(std::ptr::dangling_mut(), 9, 7, 0).unwrap();
+        let ga = a.register_global(std::ptr::null_mut(), 0, 0, 0).unwrap();
+        let gb = b.register_global(std::ptr::dangling_mut(), 9, 0, 0).unwrap();
         assert_eq!(ga, gb);
         assert_eq!(a.registrations(), b.registrations());
+        let area = |of: &mut SlotTable, len| {
+            of.register_global(std::ptr::dangling_mut(), len, 4, 0).unwrap()
+        };
+        let slots = (area(&mut a, 8), area(&mut b, 8));
+        assert_eq!(slots.0, slots.1);
+        assert_eq!((a.element(ga.index()), a.element(slots.0.index())), (0, 4));
+        assert_eq!(a.registrations(), b.registrations());
+        area(&mut a, 8);
+        area(&mut b, 12);
+        let ((calls, hash, area), other) = (a.registrations(), b.registrations());
+        assert_eq!((calls, area, other.2), (other.0, 8, 12));
+        assert_ne!(hash, other.1);
         b.deregister(gb.into(), 1).unwrap();
         assert_ne!(a.registrations(), b.registrations());
     }

@@ -276,6 +276,8 @@ pub struct Status {
     pub call: Call,
     /// The source location of that call.
     pub place: Option<Place>,
+    /// The values of that call, if it waits and they are known.
+    pub values: String,
     /// Its counts, by stream: a process can have two with each other one.
     pub counts: BTreeMap<Stream, Counts>,
     /// Its calls that consult the board, by group.
@@ -283,7 +285,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Enters a call.
+    /// Enters a call, whose values are not known.
     pub fn enter(&mut self, call: Call) {
         (self.group, self.call, self.place) = (call.group, call, call.place.map(Place::from));
     }

@@ -1,11 +1,11 @@
 //! Expected arrivals on messages: cells, credits, landings, grants.
 //!
 //! A message of a link is matched by its sender and the ring that it ends in; the receiver has posted
-//! a receive for every free cell before it gives credit for it, so nothing is ever sent that has no
-//! place. A sender that reaches the ring needs no network: it writes the cells itself ([`near`]).
-//! Credits, offers, grants and closings are messages of a few words on a channel of their own
-//! for each pair of processes ([`control`]). The rules are those of `lpf_core::arrivals`; the counts that
-//! others are told are by stream, see `lpf_core::waits`.
+//! a receive for every free cell before it gives credit for it, so every message that is sent has memory at its
+//! receiver. A sender that reaches the ring in shared memory needs no network: it writes the cells itself ([`near`]).
+//! Credits, offers, grants and closings are messages of a few words. Each pair of processes has a channel of its own for
+//! them ([`control`]). The rules are those of `lpf_core::arrivals`. The counts in these messages belong to a stream: see
+//! `lpf_core::waits`.
 
 mod carrier;
 mod control;
@@ -28,7 +28,7 @@ use lpf_core::runtime::{self, LocalState};
 use lpf_core::waits::Stream;
 use near::NearRing;
 
-/// The inboxes of one process, and the words to and from its peers.
+/// The inboxes of one process, and the control words to and from its peers.
 #[derive(Debug)]
 pub(super) struct Rings {
     pid: Pid,
@@ -36,20 +36,22 @@ pub(super) struct Rings {
     members: Box<[Rank]>,
     inboxes: Vec<Option<Inbox>>,
     ends: Ends<End>,
-    /// Deregistered since the last full sync, and still within others' reach.
+    /// Deregistered since the last full sync: other processes may still write to them.
     removed: Vec<Inbox>,
     /// Rings of all inboxes so far.
     count: usize,
     postbox: Postbox,
-    /// This process is in the last meeting: who has met all others there may be gone, and has nothing to say.
+    /// This process is in the last barrier of the section. A process that has left that barrier may be gone, and sends no
+    /// control words.
     is_last: bool,
-    /// What peers said to links that are not open yet.
+    /// Control words of peers to links that are not open yet.
     early: Vec<Early>,
-    /// Which link of a stream into a ring here its sender closed last, and what it had sent on the stream.
+    /// Of each stream into a ring here, the link that its sender closed last, and how many messages it had sent on the
+    /// stream.
     closed: HashMap<Stream, Closed>,
-    /// Room for the counts of the section's end, by process.
+    /// Memory for the counts at the end of the section, by process.
     awaited: Vec<u16>,
-    /// False once the network may write for ever to a place that a link had.
+    /// False after a receive of a link that could not be cancelled: the network may write to its memory at any time.
     pub(super) is_quiet: bool,
 }
 
@@ -63,21 +65,21 @@ pub(super) struct Links<'a> {
 /// The part of a link that the network needs.
 #[derive(Debug)]
 struct End {
-    /// The grant of the peer's ring: its place, plus one; zero if only the network reaches it.
+    /// The grant of the peer's ring: its offset in shared memory, plus one; zero if only the network reaches it.
     grant: Option<u64>,
-    /// Whether the two ends reach what the other shares. A ring may be elsewhere all the same.
+    /// Whether each end reaches the memory that the other one shares. A ring can be in other memory in spite of that.
     is_near: bool,
-    /// The peer's ring and this link's own, where the sender reaches the cells.
+    /// The peer's ring and the ring here, if the sender reaches the cells in shared memory.
     there: Option<NearRing>,
     here: Option<NearRing>,
-    /// Messages that the network still reads; heads of those sent by reference.
+    /// Messages that the network still reads, and the heads of those that it reads in place.
     in_flight: VecDeque<Ticket>,
     heads: Memory,
     /// Lengths of the peer's offers that are not used.
     peer_offers: VecDeque<usize>,
-    /// Receives posted for cells, those of messages `posted - cells.len()` and on.
+    /// Receives posted for cells, from message `posted - cells.len()` on.
     cells: VecDeque<Ticket>,
-    /// The head of the next message has come, its landing perhaps not.
+    /// The head of the next message has arrived; its landing may be on its way.
     head_came: bool,
     posted: u64,
     /// What arrived in the cells, by message number modulo the window.
@@ -85,7 +87,7 @@ struct End {
     offers: VecDeque<Offer>,
 }
 
-/// The end of a link, as its sender told it.
+/// The closing of a link, as its sender reported it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Closed {
     opening: u64,
@@ -96,11 +98,11 @@ struct Closed {
 #[derive(Clone, Copy, Debug)]
 struct Arrived {
     bytes: usize,
-    /// The offer's number and address, where it went to a landing.
+    /// The offer's number and address, if the message went to a landing.
     landing: Option<(u64, *mut u8)>,
 }
 
-// SAFETY: an address is only a number here.
+// SAFETY: this type never follows the address.
 unsafe impl Send for Arrived {}
 
 /// Memory offered for a landing.
@@ -108,7 +110,7 @@ unsafe impl Send for Arrived {}
 struct Offer {
     address: *mut u8,
     ticket: Ticket,
-    /// Its bytes have come before its head was looked at.
+    /// Its bytes have arrived before its head was read.
     done: bool,
 }
 
@@ -134,12 +136,12 @@ impl Rings {
         }
     }
 
-    /// Whether the two ends of a link reach what the other shares.
+    /// Whether each end of a link reaches the memory that the other one shares.
     pub(super) fn is_near(&self, link: &OpenLink) -> bool {
         self.ends.of(link).is_near
     }
 
-    /// This process is in the last meeting.
+    /// This process enters the last barrier of the section.
     pub(super) fn end(&mut self) {
         self.is_last = true;
     }
@@ -149,21 +151,21 @@ impl Rings {
         self.removed.clear();
     }
 
-    /// Gives everything up. False where the network may still write to users' memory.
+    /// Gives everything up. Returns false if the network may still write to users' memory.
     pub(super) fn close<T: Transport>(&mut self, net: &mut T, table: &mut LinkTable) -> bool {
         table.clear();
         let quiet = self.ends.drain().fold(true, |quiet, end| end.give_up(net) & quiet);
         quiet & self.postbox.close(net)
     }
 
-    /// Keeps for ever what others write to.
+    /// Leaks the memory that other processes write to.
     pub(super) fn keep(&mut self) {
         lpf_core::leaked::leak(std::mem::take(&mut self.inboxes));
         self.postbox.keep();
     }
 
-    /// Keeps for ever what others write to without the network: the section has failed, and they may not know
-    /// yet.
+    /// Leaks the memory that other processes write to without the network. The section has failed, and they may not have
+    /// been informed yet.
     pub(super) fn keep_shared(&mut self) {
         let Rings { inboxes, removed, .. } = self;
         removed.extend(inboxes.iter_mut().filter_map(Option::take));
@@ -211,7 +213,7 @@ impl End {
             quiet &= net.cancel(ticket);
         }
         if !quiet {
-            // Where puts that are in flight have their heads.
+            // The network may still read the heads of puts that are in flight.
             lpf_core::leaked::leak(std::mem::take(&mut self.heads));
         }
         quiet

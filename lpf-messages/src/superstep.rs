@@ -1,17 +1,16 @@
 //! The full sync between processes: the four phases on messages.
 //!
-//! 1. *Meeting and meta-data.* Every process packs its requests, grouped by target, and meets the
+//! 1. *Barrier and meta-data.* Every process packs its requests, grouped by target, and exchanges them with the
 //!    others ([`Meeting`](super::meeting::Meeting)). Short puts travel with their bytes.
-//! 2. *Conflicts.* Each process resolves the long writes aimed at its memory, others' puts and its own
-//!    gets among them, and answers those who have the bytes: how much of each to send, and what they
-//!    asked for with short gets. Where everybody promised that there are none, only the answers to
-//!    short gets go.
-//! 3. *Data.* Long messages go from user memory to user memory; one message per pair, of many pieces.
-//!    Whoever writes has posted its receive before it answered.
-//! 4. There is no second meeting: only this process writes to its memory, so its part is complete when
-//!    its receives are, and its sources are free when its sends are.
+//! 2. *Conflicts.* Each process resolves the long writes to its memory: the puts of other processes and its own gets.
+//!    Then it answers the processes that have the bytes. An answer says how many bytes of each request to send, and
+//!    contains the bytes of short gets. If all processes promised that no writes conflict, only short gets are answered.
+//! 3. *Data.* Long messages go from user memory to user memory: one message of many pieces per pair of processes. The
+//!    receiver has posted its receive before it answered.
+//! 4. There is no second barrier. No other process writes to this process's memory, so its writes are complete when its
+//!    receives are, and its sources are free when its sends are complete.
 //!
-//! Short writes are applied when all long ones are there: a serial order in which they come last.
+//! Short writes are applied when all long ones have arrived: in the serial order they are the last.
 
 mod answers;
 mod checked;
@@ -37,7 +36,7 @@ use lpf_core::runtime::{Announced, LocalState, Medium, Purpose, Tables, Waiting,
 use lpf_core::waits::Status;
 use lpf_core::{Call, Pid};
 
-/// What a superstep works with; all of it reserved beforehand.
+/// The memory of a superstep, all of which was reserved before.
 #[derive(Debug)]
 pub(super) struct Scratch {
     pub(super) room: Room,
@@ -45,9 +44,9 @@ pub(super) struct Scratch {
     long: Long,
     /// By target, the requests of this superstep.
     lists: Vec<Lists>,
-    /// In checked mode, by process, what it told in the superstep under way.
+    /// In checked mode, by process, the lists that it has sent in this superstep.
     told: Vec<Told>,
-    /// Larger ones, from the end of the next full sync on.
+    /// Larger rooms, which are used from the end of the next full sync on.
     next: Option<(Room, Answers, Long)>,
 }
 
@@ -56,13 +55,13 @@ pub(super) struct Scratch {
 struct Lists {
     puts: List,
     gets: List,
-    /// Bytes of the gets that come with an answer.
+    /// Bytes of the gets that arrive with an answer.
     short_in: usize,
-    /// Whether the bytes of any travel apart.
+    /// Whether the bytes of any request travel in a message of their own.
     is_long: bool,
 }
 
-// SAFETY: the lists lead into the queue, which is the same process's.
+// SAFETY: the lists point into the queue of the same process, which is sent together with them.
 unsafe impl Send for Lists {}
 
 impl Lists {
@@ -71,7 +70,10 @@ impl Lists {
 }
 
 impl Scratch {
-    /// Without room for requests, or the bytes that were refused.
+    /// Without room for requests.
+    ///
+    /// # Errors
+    /// The bytes that were refused.
     pub(super) fn new(local: &LocalState, meeting: &Meeting) -> std::result::Result<Self, usize> {
         let nprocs = local.nprocs;
         let mut lists = Vec::new();
@@ -98,19 +100,19 @@ impl Scratch {
         }
     }
 
-    /// Gives up what is under way. False where the network may still touch users' memory.
+    /// Cancels everything in flight. Returns false if the network may still touch users' memory.
     pub(super) fn close<T: Transport>(&mut self, net: &mut T) -> bool {
         self.answers.close(net) & self.long.close(net)
     }
 
-    /// Keeps its memory for ever.
+    /// Leaks its memory.
     pub(super) fn keep(&mut self) {
         lpf_core::leaked::leak(std::mem::take(&mut self.room));
         lpf_core::leaked::leak(std::mem::take(&mut self.answers));
     }
 }
 
-/// A capacity for requests, as a process between processes gets it.
+/// A larger capacity for requests, whose rooms are reserved first.
 pub(super) struct Larger<'a> {
     pub(super) meeting: &'a Meeting,
     pub(super) scratch: &'a mut Scratch,
@@ -131,7 +133,7 @@ impl lpf_core::runtime::Room for Larger<'_> {
     }
 }
 
-/// A process in a full sync, a rehook or at its end, as its waits see it.
+/// A process in a full sync, in a rehook or at the end of its section, as its waits see it.
 pub(super) struct InMeeting<'a> {
     pub(super) local: &'a LocalState,
     pub(super) links: Links<'a>,
@@ -149,7 +151,7 @@ impl InMeeting<'_> {
         if self.local.is_checked() { error.in_checked_mode() } else { error }
     }
 
-    /// This process has not awaited all that was sent to it.
+    /// This process has not awaited all messages that were sent to it.
     #[cold]
     pub(super) fn left_unread(&self, left: u16, from: Option<Pid>, call: Option<Call>) -> Error {
         let cause = left_unread(left.into(), from, call);
@@ -180,7 +182,7 @@ impl<'a> InMeeting<'a> {
 }
 
 impl Protocol {
-    /// Phases 2 to 4, after the meeting.
+    /// Phases 2 to 4, after the barrier.
     pub(super) fn phases<T: Transport>(&mut self, net: &mut T, tables: &mut Tables) -> Result<()> {
         let flags = self.all.common.kinds.0;
         if flags & flags::MORE != 0 {
@@ -211,12 +213,12 @@ impl Protocol {
         })
     }
 
-    /// Ends a meeting, and gets ready for the one after the next.
+    /// Ends a barrier, and posts the receives of the one after the next.
     pub(super) fn finish<T: Transport>(&mut self, net: &mut T, local: &LocalState) -> Result<()> {
         self.meeting.finish(net, &self.watch, local.superstep)
     }
 
-    /// Meets the others: everybody came for the same, or the section fails.
+    /// The barrier: all processes have arrived for the same purpose, or the section fails.
     pub(super) fn meet<T: Transport>(
         &mut self,
         shared: &mut Shared<T>,

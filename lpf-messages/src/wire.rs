@@ -67,7 +67,7 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    pub(super) const BYTES: usize = 16 + 4 + 8 + 4 + 2 * 20 + 2 * 8;
+    pub(super) const BYTES: usize = 16 + 4 + 8 + 4 + 2 * 28 + 2 * 8;
 
     /// Of one process.
     pub(super) fn of(local: &LocalState, purpose: Purpose) -> Self {
@@ -93,6 +93,7 @@ impl Summary {
             out.extend_from_slice(&r.hash.to_le_bytes());
             out.extend_from_slice(&r.calls.to_le_bytes());
             write_pid(out, r.pid);
+            out.extend_from_slice(&r.area.to_le_bytes());
         }
         for word in all.abandoned {
             out.extend_from_slice(&word.to_le_bytes());
@@ -105,8 +106,10 @@ impl Summary {
             *pid = from.pid()?;
         }
         let (kinds, requests, context) = (Announced(from.u32()?), from.u64()?, from.u32()?);
-        let mut registrations =
-            || Some(Registrations { hash: from.u64()?, calls: from.u64()?, pid: from.pid()? });
+        let mut registrations = || {
+            let (hash, calls, pid, area) = (from.u64()?, from.u64()?, from.pid()?, from.u64()?);
+            Some(Registrations { hash, calls, pid, area })
+        };
         let (lowest, highest) = (registrations()?, registrations()?);
         let abandoned = [from.u64()?, from.u64()?];
         let common =
@@ -133,6 +136,7 @@ pub(super) struct News {
     context: u32,
     hash: u64,
     calls: u64,
+    area: u64,
     abandoned: u64,
 }
 
@@ -140,8 +144,9 @@ impl News {
     /// Of a summary that is not combined yet.
     pub(super) fn of(summary: &Summary) -> Self {
         let Summary { common: all, context } = summary;
-        let Registrations { hash, calls, .. } = all.lowest;
-        News { requests: all.requests, context: *context, hash, calls, abandoned: all.abandoned[0] }
+        let Registrations { hash, calls, area, .. } = all.lowest;
+        let (requests, abandoned) = (all.requests, all.abandoned[0]);
+        News { requests, context: *context, hash, calls, area, abandoned }
     }
 }
 
@@ -150,7 +155,7 @@ impl News {
 ///
 /// ```text
 /// kind (8 bits) | flags (16) | NEWS, LONG   requests of the head u32
-/// with NEWS: requests u64, hash u64, calls u64, context u32, 0 u32, abandoned u64
+/// with NEWS: requests u64, hash u64, calls u64, context u32, 0 u32, abandoned u64, area u64
 /// with LONG: bytes of the units u64; else they are all that follows
 /// ```
 ///
@@ -162,7 +167,7 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    pub(super) const LONGEST: usize = 8 + 40 + 8;
+    pub(super) const LONGEST: usize = 8 + 48 + 8;
 
     const NEWS: u32 = 1 << 30;
     const LONG: u32 = 1 << 31;
@@ -181,7 +186,8 @@ impl Opening {
         }
         opening.bytes[32..36].copy_from_slice(&news.context.to_le_bytes());
         opening.bytes[40..48].copy_from_slice(&news.abandoned.to_le_bytes());
-        opening.len = 48;
+        opening.bytes[48..56].copy_from_slice(&news.area.to_le_bytes());
+        opening.len = 56;
         opening
     }
 
@@ -215,11 +221,11 @@ impl Opening {
         let (mark, requests) = (bytes.u32()?, bytes.u32()?);
         if mark & Self::NEWS != 0 {
             let (requests, hash, calls) = (bytes.u64()?, bytes.u64()?, bytes.u64()?);
-            let (context, abandoned) = (bytes.u64()? as u32, bytes.u64()?);
-            *heard = Some(News { requests, hash, calls, context, abandoned });
+            let (context, abandoned, area) = (bytes.u64()? as u32, bytes.u64()?, bytes.u64()?);
+            *heard = Some(News { requests, hash, calls, area, context, abandoned });
         }
         let news = heard.as_ref()?;
-        let own = Registrations { hash: news.hash, calls: news.calls, pid: from };
+        let own = Registrations { hash: news.hash, calls: news.calls, pid: from, area: news.area };
         let mut arrived = [lpf_core::runtime::Summary::NO_PROCESS; 4];
         *arrived.get_mut((mark & 0xff) as usize)? = from;
         let one = lpf_core::runtime::Summary {
@@ -413,7 +419,7 @@ mod tests {
     fn full_summary(purpose: Purpose) -> Summary {
         let mut one = summary(7, purpose);
         (one.common.kinds, one.common.requests) = (Announced(flags::MORE), 1 << 40);
-        one.common.lowest = Registrations { hash: 3, calls: 1 << 50, pid: 7 };
+        one.common.lowest = Registrations { hash: 3, calls: 1 << 50, pid: 7, area: 1 << 40 };
         one.common.highest = one.common.lowest;
         one.common.abandoned = [1 << 60; 2];
         Summary { context: 99, ..one }
@@ -439,8 +445,8 @@ mod tests {
             let head = Head { requests: 5, units: 56 };
             let start = END - opening.len(56, whole);
             opening.write(&mut out[start..END], &head);
-            let is_long = 8 + 40 * usize::from(news) + 56 > whole;
-            assert_eq!(END - start, 8 + 40 * usize::from(news) + 8 * usize::from(is_long));
+            let is_long = 8 + 48 * usize::from(news) + 56 > whole;
+            assert_eq!(END - start, 8 + 48 * usize::from(news) + 8 * usize::from(is_long));
             let mut heard = (!news).then_some(known);
             let other = summary(9, Purpose::Close);
             let (mut all, mut merged) = (other, other);

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lpf_core::process::Maker;
 use lpf_messages::SharedMemory;
 
-use super::near::{Mapping, PAGE};
+use super::mapping::{Mapping, PAGE};
 
 /// The part of a process in the file that all of them share.
 pub(crate) struct Arena {

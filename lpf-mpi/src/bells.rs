@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use super::near::Mapping;
+use super::mapping::Mapping;
 
 /// A word has a cache line to itself.
 pub(crate) const LINE: usize = 64;

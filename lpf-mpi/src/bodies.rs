@@ -13,8 +13,14 @@ use lpf_messages::{Outcome, Piece, Rank};
 use mpi::ffi;
 
 use super::library::{Datatype, Library, Request, byte};
-use super::matching::Body;
 use super::pieces::{total, window};
+
+/// The bytes of a long message: a message of MPI's under a tag of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Body {
+    pub(crate) number: u32,
+    pub(crate) bytes: usize,
+}
 
 /// What the bodies from one process to another are cut into, on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,9 +22,9 @@ use std::collections::VecDeque;
 
 use lpf_messages::{Outcome, Piece, Rank, Tag};
 
-use super::bodies::Buffer;
+use super::bodies::{Body, Buffer};
 use super::library::{Library, Request, byte};
-use super::matching::{Body, Coming};
+use super::matching::Coming;
 use super::pieces;
 
 /// MPI's tag of frames; bodies have the others.

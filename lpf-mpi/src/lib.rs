@@ -88,6 +88,7 @@ mod frames;
 mod hosts;
 mod job;
 mod library;
+mod mapping;
 mod matching;
 mod near;
 mod network;

@@ -1,7 +1,6 @@
-//! Which message goes to which receive: those of one sender and tag, in the order in which they
-//! were made.
+//! Matches messages with receives: those of one sender and tag in the order in which they were made.
 //!
-//! Under a name (sender and tag) wait either receives or messages, never both.
+//! Under one name (sender and tag) either receives wait or messages wait, never both.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -9,42 +8,42 @@ use std::hash::{BuildHasherDefault, Hasher};
 use lpf_messages::network::{Chain, Forgotten, Slab};
 use lpf_messages::{Piece, Rank, Tag};
 
-use super::bodies::{Buffer, Given};
+use super::bodies::{Body, Buffer, Given};
 use super::library::Request;
 
-/// How much of one sender's messages waits here for receives, at most: beyond it the protocol is
-/// broken.
+/// The most bytes of one sender's messages that wait here for receives. With more the protocol is broken.
 const UNEXPECTED: usize = 64 << 20;
 
-/// What a waiting message costs beside its bytes: its places in the slab and in the table of
-/// queues, while either grows.
+/// The memory of a waiting message beside its bytes: its entries in the slab and in the table of queues, also while these
+/// grow.
 const OVERHEAD: usize = 256;
 
-/// Buffers of messages that are kept for the next ones.
+/// Buffers of messages that are kept for the next messages,
 const SPARE: usize = 64;
-/// And as much memory.
+/// and the most memory of all of them.
 const SPARE_BYTES: usize = 4 << 20;
 
 /// Longer lists are not kept for the next message.
 const KEPT_PIECES: usize = 1 << 14;
 
-/// A send or a receive that somebody has a ticket for, or that is to end by itself.
+/// A send or a receive: its owner has a ticket for it, or it ends by itself.
 pub(crate) struct Operation {
     pub(crate) sends: bool,
     pub(crate) peer: Rank,
     pub(crate) tag: Tag,
     pub(crate) stage: Stage,
-    /// Length of the message; of a receive, once there is one.
+    /// Length of the message; of a receive, when it has one.
     pub(crate) bytes: usize,
     pub(crate) pieces: Vec<Piece>,
-    /// The number of the message's body, or the ticket of its other side where it goes in parts, and how much
-    /// of it is in MPI's hands, or has gone or come.
+    /// The number of the message's body.
     pub(crate) number: u32,
+    /// If the message goes in parts, the ticket of the operation at the other process.
     pub(crate) other: Option<u64>,
+    /// How much of the message was given to MPI, or has left or arrived in parts.
     pub(crate) given: Given,
-    /// What MPI has to do for it, oldest first.
+    /// Its requests at MPI, the oldest first.
     pub(crate) requests: VecDeque<Request>,
-    /// What MPI reads or writes in place of many small pieces.
+    /// The buffer that MPI reads or writes instead of many small pieces.
     pub(crate) packed: Option<Buffer>,
     /// When it was last asked about: see [`Pace`](super::pace::Pace).
     pub(crate) asked: u64,
@@ -74,33 +73,33 @@ impl Default for Operation {
 pub(crate) enum Stage {
     /// A receive in its queue.
     Waiting,
-    /// A receive that is in no queue any more, and begins soon.
+    /// A receive that has found its message and is in no queue any more.
     Met,
-    /// A send that goes in parts once its receiver says so.
+    /// A send that goes in parts when its receiver asks for them.
     Offered,
-    /// In MPI's hands, or going in parts.
+    /// MPI works on it, or its parts travel.
     Moving,
-    /// A receive whose message does not fit: in no queue, and never finished.
+    /// A receive whose message does not fit: it is in no queue and never finishes.
     Lost,
-    /// Its memory is its owner's again, as soon as the owner asks.
+    /// Complete: its owner may use the memory when it has tested the ticket.
     Finished,
 }
 
 /// A message that waits for a receive.
 #[derive(Default)]
 pub(crate) struct Message {
-    /// Its bytes, where they came with its frame.
+    /// Its bytes, if they arrived with its frame.
     pub(crate) bytes: Vec<u8>,
-    /// What is still to come, where they did not.
+    /// How the bytes will arrive, if they did not.
     pub(crate) rest: Option<Coming>,
     charge: usize,
 }
 
-/// How the bytes of a long message come.
+/// How the bytes of a long message arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coming {
     Mpi(Body),
-    /// Through a ring, once their sender is told by the ticket of the send that they may.
+    /// Through a ring, when their sender has been asked for them by the ticket of its send.
     Parts {
         send: u64,
         bytes: usize,
@@ -115,13 +114,6 @@ impl Coming {
     }
 }
 
-/// The bytes of a long message: a message of MPI's under a tag of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Body {
-    pub(crate) number: u32,
-    pub(crate) bytes: usize,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Name {
     from: Rank,
@@ -134,7 +126,7 @@ struct Queue {
     messages: Chain,
 }
 
-/// A hash of three small numbers, which nobody chooses to be clever.
+/// A hash of three small numbers, which no attacker chooses.
 #[derive(Default)]
 struct NameHasher(u64);
 
@@ -163,11 +155,11 @@ impl Hasher for NameHasher {
 pub(crate) struct Matching {
     pub(crate) operations: Slab<Operation>,
     messages: Slab<Message>,
-    /// What waiting messages count for, by sender.
+    /// By sender, the bytes that its waiting messages are charged.
     held: Vec<usize>,
     spare: Vec<Vec<u8>>,
     spare_bytes: usize,
-    /// All names that there were, until their context is forgotten: most come again at once.
+    /// All names in use so far, until their context is forgotten: most are soon used again.
     queues: HashMap<Name, Queue, BuildHasherDefault<NameHasher>>,
     forgotten: Forgotten,
 }
@@ -195,7 +187,7 @@ impl Matching {
         place
     }
 
-    /// The end of an operation: its ticket is spent.
+    /// Ends an operation, whose ticket is used up.
     pub(crate) fn end(&mut self, place: u32) {
         let operation = &mut self.operations[place];
         operation.pieces.clear();
@@ -203,22 +195,21 @@ impl Matching {
         self.operations.give_back(place);
     }
 
-    /// Keeps for ever the memory that MPI may still touch.
+    /// Leaks the buffers that MPI may still touch.
     pub(crate) fn leak(&mut self) {
         self.operations
             .values_mut()
             .for_each(|operation| std::mem::forget(operation.packed.take()));
     }
 
-    /// The oldest receive under a name, which leaves its queue.
+    /// Takes the oldest receive under a name out of its queue.
     #[inline]
     pub(crate) fn take_receive(&mut self, from: Rank, tag: Tag) -> Option<u32> {
         let queue = self.queues.get_mut(&Name { from, tag })?;
         self.operations.pop(&mut queue.receives)
     }
 
-    /// The oldest message under the name of a receive, which leaves its queue; the receive is queued
-    /// where there is none.
+    /// Takes the oldest message under the name of a receive out of its queue. If there is none, the receive is queued.
     #[inline]
     pub(crate) fn message_or_post(&mut self, receive: u32) -> Option<u32> {
         let Operation { peer: from, tag, .. } = self.operations[receive];
@@ -241,7 +232,7 @@ impl Matching {
         &self.messages[message]
     }
 
-    /// Lets go of a message that is in no queue any more.
+    /// Frees a message that is in no queue any more.
     pub(crate) fn release(&mut self, from: Rank, message: u32) {
         let mut gone = std::mem::take(&mut self.messages[message]);
         self.messages.give_back(message);
@@ -258,7 +249,10 @@ impl Matching {
         self.forgotten.contains(context)
     }
 
-    /// Keeps a message for which no receive is posted, or says why not.
+    /// Keeps a message for which no receive is posted.
+    ///
+    /// # Errors
+    /// Why it cannot be kept.
     pub(crate) fn keep(
         &mut self,
         from: Rank,
@@ -288,7 +282,7 @@ impl Matching {
         Ok(())
     }
 
-    /// Drops the messages of a context, now and later. What was still to come is told.
+    /// Drops the messages of a context, now and later. `unwanted` is called for bodies that have not arrived.
     pub(crate) fn forget(&mut self, context: u32, mut unwanted: impl FnMut(Rank, Coming)) {
         self.forgotten.insert(context);
         let mut gone = Vec::new();

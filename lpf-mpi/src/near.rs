@@ -11,7 +11,6 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +19,7 @@ use lpf_messages::{Piece, Rank, SharedMemory};
 
 use super::arena::Arena;
 use super::bells::{self, Bells};
+use super::mapping::{Mapping, PAGE};
 use super::pieces::gather;
 
 /// Bytes of the ring from one process to another, if there are few processes: room for some [parts](super::network). The
@@ -29,7 +29,6 @@ const LONGEST_RING: usize = 256 << 10;
 const SHORTEST_RING: usize = 12 << 10;
 /// Bytes of all rings together, unless each has the shortest length.
 const ALL_RINGS: usize = 32 << 20;
-pub(crate) const PAGE: usize = 4 << 10;
 /// Bytes of address space in which the others write to a process: pages are allocated at their first use. A process that
 /// needs more receives the rest through its rings and by MPI.
 const ARENA: usize = 64 << 20;
@@ -94,39 +93,6 @@ pub(crate) struct Shared {
     processes: usize,
     file: File,
     pub(crate) identity: Identity,
-}
-
-pub(crate) struct Mapping {
-    pub(crate) base: *mut u8,
-    bytes: usize,
-}
-
-// SAFETY: the base is an address. Each use of the memory behind it states which process and thread may touch it.
-unsafe impl Send for Mapping {}
-// SAFETY: as above.
-unsafe impl Sync for Mapping {}
-
-impl Mapping {
-    /// Maps the first `bytes` bytes of a file, which has at least that length.
-    pub(crate) fn of(file: &File, bytes: usize) -> io::Result<Self> {
-        // SAFETY: the system chooses an address range that is not in use.
-        let base = unsafe {
-            let access = libc::PROT_READ | libc::PROT_WRITE;
-            let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
-            libc::mmap(ptr::null_mut(), bytes, access, flags, file.as_raw_fd(), 0)
-        };
-        match base == libc::MAP_FAILED {
-            true => Err(io::Error::last_os_error()),
-            false => Ok(Mapping { base: base.cast(), bytes }),
-        }
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: `Mapping::of` mapped this range. Rings and bells in it hold this mapping by an `Arc`, so they are gone.
-        unsafe { libc::munmap(self.base.cast(), self.bytes) };
-    }
 }
 
 /// Bytes of the rings between `processes` processes.

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use lpf_messages::network::Pace;
 use lpf_messages::{Broken, Outcome, Piece, Rank, Tag, Ticket};
 
-use super::bodies::{Buffers, Cut, Given, Layout, Sinks, Way, in_buffer};
+use super::bodies::{Body, Buffers, Cut, Given, Layout, Sinks, Way, in_buffer};
 use super::frames::{self, Frame, HEADER, Incoming, LONGEST_WHOLE, Outgoing};
 use super::library::Library;
-use super::matching::{Body, Coming, Matching, Operation, Stage};
+use super::matching::{Coming, Matching, Operation, Stage};
 use super::near::Near;
 use super::pieces::{gather, scatter, total};
 use parts::LONGEST_AT_ONCE;

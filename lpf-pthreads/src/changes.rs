@@ -12,7 +12,7 @@ use crate::sync::Padded;
 use crate::threads::ThreadEngine;
 
 /// The most that a reserved slot takes.
-const BYTES_PER_SLOT: usize = 64;
+const BYTES_PER_SLOT: usize = 68;
 
 impl ThreadEngine {
     /// What the first meeting has to know about registrations and resizes.
@@ -24,9 +24,10 @@ impl ThreadEngine {
             bits |= bits::RESIZED;
         }
         if local.changes.registered {
-            let Registrations { calls, hash, .. } = local.registrations();
+            let Registrations { calls, hash, area, .. } = local.registrations();
             peer.registrations.store(calls, Relaxed);
             peer.registration_hash.store(hash, Relaxed);
+            peer.registered_area.store(area, Relaxed);
             bits |= bits::REGISTERED;
         }
         bits
@@ -47,9 +48,12 @@ impl Comm {
     #[cold]
     pub(crate) fn agreed(&self, local: &LocalState) -> Summary {
         let shown = |(pid, peer): (Pid, &Padded<Peer>)| {
-            let (hash, calls) = (&peer.registration_hash, &peer.registrations);
-            let registrations =
-                Registrations { hash: hash.load(Relaxed), calls: calls.load(Relaxed), pid };
+            let registrations = Registrations {
+                hash: peer.registration_hash.load(Relaxed),
+                calls: peer.registrations.load(Relaxed),
+                pid,
+                area: peer.registered_area.load(Relaxed),
+            };
             Summary {
                 requests: peer.wanted_requests.load(Relaxed) as u64,
                 lowest: registrations,

@@ -167,6 +167,7 @@ pub(crate) struct Peer {
     pub(crate) wanted_requests: AtomicUsize,
     pub(crate) registrations: AtomicU64,
     pub(crate) registration_hash: AtomicU64,
+    pub(crate) registered_area: AtomicU64,
     /// Stands for the slots that this process has abandoned.
     pub(crate) abandoned: AtomicU64,
     /// Rung for a process that sleeps in an expected wait.
@@ -196,6 +197,7 @@ impl Peer {
             wanted_requests: AtomicUsize::new(0),
             registrations: AtomicU64::new(0),
             registration_hash: AtomicU64::new(0),
+            registered_area: AtomicU64::new(0),
             abandoned: AtomicU64::new(0),
             bell: Padded(Bell::default()),
             inboxes: Mutex::new(Vec::new()),

@@ -131,6 +131,7 @@ impl crate::comm::Peer {
         self.wanted_requests.store(0, Relaxed);
         self.registrations.store(0, Relaxed);
         self.registration_hash.store(0, Relaxed);
+        self.registered_area.store(0, Relaxed);
         self.clear_inboxes();
         *self.lock_status() = Default::default();
         if let Some(checks) = &self.checks {

@@ -1,7 +1,7 @@
 //! Reductions by trees that grow as members come.
 
 use bytemuck::Pod;
-use lpf_core::{Context, Lpf, Result};
+use lpf_core::{CallValues, Context, Lpf, Result};
 
 use super::carry_out::{caught, whole};
 use super::combining;
@@ -20,6 +20,7 @@ use crate::preferences::Mode;
 use crate::run::{Buffers, Call, expected, leave};
 use crate::schedule::Schedule;
 use crate::signature::{Signature, TREES, stamp};
+use crate::values::Values;
 
 /// The number of a tree that grows, as an algorithm: apart from those whose schedule is known before.
 fn number(growth: Growth) -> usize {
@@ -164,6 +165,9 @@ impl<'s> Collectives<'s> {
         let mut raw = ctx.raw();
         let which = group.enter(&mut raw, stamp(digest, Mode::Expected));
         arbiter.enter(which);
+        let (algorithm, mode) = (what.algorithm, Mode::Expected);
+        let values: Option<&dyn CallValues> =
+            Some(&Values { what: &what, algorithm, mode, members });
         let (mut input, mut nth, mut tree) = (x, 0, None);
         let done = loop {
             nth += 1;
@@ -175,8 +179,17 @@ impl<'s> Collectives<'s> {
             schedule.clear();
             reduce_pairs(schedule, member, [pair].into_iter(), v, Rounds::Own);
             let buffers = &Buffers { input, output: y };
-            let mut call =
-                Call { raw: &mut raw, which, group, shared, buffers, combine, part, lends: true };
+            let mut call = Call {
+                raw: &mut raw,
+                which,
+                values,
+                group,
+                shared,
+                buffers,
+                combine,
+                part,
+                lends: true,
+            };
             // SAFETY: the caller's promise: what is combined lies in the target from the first time on.
             let run = |call: &mut Call<'_, '_, L>| unsafe { expected(call, schedule) };
             if let Err(error) = caught(&mut call, run) {

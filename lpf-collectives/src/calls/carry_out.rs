@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use lpf_core::{Cause, Context, Error, Lpf, Result, panic_text};
+use lpf_core::{CallValues, Cause, Context, Error, Lpf, Result, panic_text};
 
 use super::algorithm::Part;
 use super::raw::RawCall;
@@ -15,6 +15,7 @@ use crate::schedule_cache::Terms;
 use crate::scratch::Scratch;
 use crate::shared::Shared;
 use crate::signature::{Signature, stamp};
+use crate::values::Values;
 use crate::workspace::Workspace;
 
 /// Runs what uses the operator, which may panic: then the section ends before any process reads memory that others may be
@@ -64,14 +65,17 @@ fn most(scratch: Scratch, mode: Mode, shared: &Shared, members: usize) -> usize 
 unsafe fn carry_out_part<L: Lpf>(
     ctx: &mut Context<'_, L>,
     (group, shared): (&mut Group, &mut Shared),
-    (terms, schedule): (Terms, &Schedule),
+    (what, terms, schedule): (&Signature, Terms, &Schedule),
     buffers: &Buffers,
     combine: Combine<'_>,
 ) -> Result<()> {
-    let Terms { mode, stamp, part, lends, at_front } = terms;
+    let Terms { mode, algorithm, stamp, part, lends, at_front } = terms;
+    let members = group.members().len();
+    let values: Option<&dyn CallValues> = Some(&Values { what, algorithm, mode, members });
     let mut raw = ctx.raw();
     let which = group.enter(&mut raw, stamp);
-    let mut call = Call { raw: &mut raw, which, group, shared, buffers, combine, part, lends };
+    let mut call =
+        Call { raw: &mut raw, which, values, group, shared, buffers, combine, part, lends };
     // SAFETY: the buffers and scratch are as this function's caller promises them.
     let done = caught(&mut call, |call| unsafe {
         match mode {
@@ -96,7 +100,7 @@ impl<'s> Collectives<'s> {
         mut call: RawCall<'_>,
     ) -> Result<()> {
         let Collectives { group, shared, schedules, .. } = self;
-        let Some(known) = schedules.find(&call.what) else {
+        let Some((terms, schedule)) = schedules.find(&call.what) else {
             // SAFETY: as this function's caller promises it.
             return unsafe { self.carry_out_parts(ctx, &mut call) };
         };
@@ -107,7 +111,7 @@ impl<'s> Collectives<'s> {
         };
         // SAFETY: this schedule was made for a call of the same kind and size, whose one part fitted scratch; its regions
         // lie in the vectors or blocks, which are as this function's caller promises them.
-        unsafe { carry_out_part(ctx, common, known, &call.memory, combine) }
+        unsafe { carry_out_part(ctx, common, (&call.what, terms, schedule), &call.memory, combine) }
     }
 
     /// Carries out a call that has no schedule yet.
@@ -139,8 +143,8 @@ impl<'s> Collectives<'s> {
         let (shared, workspace) = (&mut *shared.borrow_mut(), &mut *workspace.borrow_mut());
         let number = algorithm.number(what.algorithm);
         let stamp = stamp(Signature { algorithm: number, ..what }.digest(), mode);
-        let terms =
-            Terms { mode, stamp, part: whole(shared.cell, element), lends: !one_part, at_front: 0 };
+        let (part, lends) = (whole(shared.cell, element), !one_part);
+        let terms = Terms { mode, algorithm: number, stamp, part, lends, at_front: 0 };
         let combine: Combine<'_> = match call.combine.take() {
             Some(combine) => combine,
             None => &mut |_, _, _, _| {},
@@ -159,7 +163,9 @@ impl<'s> Collectives<'s> {
             let buffers = call.buffers(member, part);
             // SAFETY: parts lie in the vectors or blocks, which are as this function's caller promises them, and are so
             // short that what is kept and what waits fits scratch.
-            unsafe { carry_out_part(ctx, common, (terms, schedule), &buffers, &mut *combine)? };
+            unsafe {
+                carry_out_part(ctx, common, (&what, terms, schedule), &buffers, &mut *combine)?
+            };
             if len == all {
                 schedules.store(what, terms, schedule);
             }

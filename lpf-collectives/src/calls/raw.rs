@@ -29,7 +29,7 @@ pub struct RawOperator<'a> {
 impl<'a> RawOperator<'a> {
     /// Of a typed operator, for which `combine` is made of it.
     pub(super) fn of<T: Pod, O: Operator<T>>(operator: &O, combine: Combine<'a>) -> Self {
-        let name = std::any::type_name::<(&O, T)>();
+        let name = std::any::type_name::<fn(O) -> T>();
         RawOperator { element: size_of::<T>(), commutes: operator.commutes(), name, combine }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use lpf_core::{Error, Lpf, Pid, Raw, Result, arrivals, error::Cause};
+use lpf_core::{CallValues, Error, Lpf, Pid, Raw, Result, arrivals, error::Cause};
 
 use crate::group::Group;
 use crate::schedule::{Buffer, Region};
@@ -24,6 +24,8 @@ pub(crate) struct Call<'a, 'r, L: Lpf> {
     pub(crate) raw: &'a mut Raw<'r, L>,
     /// What it is to the others, with its place in the program.
     pub(crate) which: arrivals::Call,
+    /// What its members agree on.
+    pub(crate) values: Option<&'a dyn CallValues>,
     pub(crate) group: &'a mut Group,
     pub(crate) shared: &'a mut Shared,
     pub(crate) buffers: &'a Buffers,

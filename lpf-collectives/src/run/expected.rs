@@ -44,7 +44,7 @@ pub(crate) unsafe fn expected<L: Lpf>(call: &mut Call<'_, '_, L>, schedule: &Sch
             unsafe { call.step(step)? };
         }
         if call.group.has_barriers() {
-            call.group.barrier(call.raw, call.shared)?;
+            call.group.barrier(call.raw, call.shared, call.values)?;
         }
         for step in steps.after {
             // SAFETY: the caller's promise.
@@ -87,7 +87,7 @@ impl<L: Lpf> Call<'_, '_, L> {
         }
         self.shared.unflushed.clear();
         self.shared.flushes += 1;
-        self.raw.sync(SyncAttr::Flush)
+        self.raw.sync_in_call(SyncAttr::Flush, self.values)
     }
 
     /// A round with more messages on a link than its window: so many at a time. Members that send each other
@@ -107,14 +107,14 @@ impl<L: Lpf> Call<'_, '_, L> {
             for (step, _) in now() {
                 if is_before && matches!(step, Step::Receive { .. }) {
                     is_before = false;
-                    self.group.barrier(self.raw, self.shared)?;
+                    self.group.barrier(self.raw, self.shared, self.values)?;
                 }
                 // SAFETY: the caller's promise.
                 unsafe { self.step(step)? };
             }
         }
         if is_before {
-            self.group.barrier(self.raw, self.shared)?;
+            self.group.barrier(self.raw, self.shared, self.values)?;
         }
         Ok(())
     }
@@ -229,7 +229,7 @@ impl<L: Lpf> Call<'_, '_, L> {
     /// Waits for the next message of a link, of so many bytes: its number, and where it is.
     #[inline]
     fn awaited(&mut self, link: Link, from: usize, bytes: usize) -> Result<(u64, Arrival)> {
-        self.raw.sync(SyncAttr::Expected(&[Expect::one(link)]))?;
+        self.raw.sync_in_call(SyncAttr::Expected(&[Expect::one(link)]), self.values)?;
         let nth = self.raw.awaited(link)? - 1;
         let arrival = self.raw.arrival(link, nth)?;
         if arrival.bytes != bytes {

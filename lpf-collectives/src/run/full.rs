@@ -22,10 +22,10 @@ pub(crate) unsafe fn full<L: Lpf>(
     kept: usize,
 ) -> Done {
     let waiting = kept.next_multiple_of(LINE);
-    let Call { raw, which, group, shared, buffers, combine, part, lends } = call;
+    let Call { raw, which, values, group, shared, buffers, combine, part, lends } = call;
     raw.suspended(|raw| {
-        let (which, buffers, part, lends) = (*which, *buffers, *part, *lends);
-        let mut call = Call { raw, which, group, shared, buffers, combine, part, lends };
+        let (which, values, buffers, part, lends) = (*which, *values, *buffers, *part, *lends);
+        let mut call = Call { raw, which, values, group, shared, buffers, combine, part, lends };
         // SAFETY: the caller's promise.
         unsafe { call.rounds(schedule, waiting) }
     })
@@ -143,7 +143,7 @@ impl<L: Lpf> Call<'_, '_, L> {
             return Ok(());
         }
         let before = self.group.pid((member.me + member.members - 1) % member.members);
-        let text = self.which.differs(self.raw.pid(), before, theirs);
+        let text = self.which.differs(self.raw.pid(), before, theirs, self.values);
         let error = Error::fatal(before, self.raw.superstep(), Cause::Disagreement(text));
         Err(self.raw.fail(error))
     }

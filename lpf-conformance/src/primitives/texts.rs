@@ -197,6 +197,16 @@ case! {
             }
             Ok(true)
         });
+        let text = "fatal: process 1, superstep 3: process 1 named global slot 1 at process 0: elements 3..5 lie outside \
+             its 4 elements of 8 bytes there (run with LPF_CHECK=1 to see where)";
+        fails(ctx, text, |inner, _, _| {
+            let area = inner.area::<u64>(4)?;
+            inner.sync()?;
+            if inner.pid() == 1 {
+                inner.put(&area, 0..2, 0, &area, 3)?;
+            }
+            Ok(true)
+        });
         let text = "fatal: process 1, superstep 2: process 1 named global slot 0 at process 0: a range from byte \
              18446744073709551615 that ends before it begins lies outside its 8 bytes there (run with \
              LPF_CHECK=1 to see where)";
@@ -227,11 +237,15 @@ case! {
              differently since the last sync (in another order, or areas of another length); all processes \
              make the same calls in the same order (run with LPF_CHECK=1 to see where)";
         fails(ctx, text, |inner, _, _| {
-            inner.area::<u32>(3 + inner.pid())?;
+            inner.inbox(InboxShape { rings: 1 + inner.pid(), window: 1, cell_bytes: 8 })?;
             Ok(true)
         });
+        let text = "fatal: process 1, superstep 2: process 0 and process 1 registered or deregistered global slots \
+             differently since the last sync (in another order, or areas of another length: the last area has 12 \
+             bytes at process 0 and 16 bytes at process 1); all processes make the same calls in the same order (run \
+             with LPF_CHECK=1 to see where)";
         fails(ctx, text, |inner, _, _| {
-            inner.inbox(InboxShape { rings: 1 + inner.pid(), window: 1, cell_bytes: 8 })?;
+            inner.area::<u32>(3 + inner.pid())?;
             Ok(true)
         });
         let text = "fatal: process 0, superstep 2: it called sync where process 1 called rehook; all processes call \

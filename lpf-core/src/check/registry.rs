@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 
 use super::Place;
 use crate::Pid;
-use crate::error::Cause;
+use crate::error::{Cause, counted};
 use crate::slot::{Registrant, Slot};
 
 /// Deregistered slots that are remembered: the latest ones.
@@ -19,16 +19,36 @@ pub struct Registration {
     pub registers: bool,
     /// The slot; the same on every process as long as the calls are.
     pub slot: Slot,
-    /// A number that has to be equal everywhere. For a typed area it stands for length and type; it is 0 if sizes may
-    /// differ.
-    pub shape: u64,
+    /// Its length in bytes at this process, and the bytes of an element. For an area both have to be equal everywhere; the
+    /// second is 0 if it is not an area, or deregisters.
+    pub sizes: (usize, usize),
     /// Where in the source.
     pub place: Place,
 }
 
 impl Registration {
     fn is_the_same_call(&self, other: &Self) -> bool {
-        (self.registers, self.slot, self.shape) == (other.registers, other.slot, other.shape)
+        self.is_of_the_same_slot(other) && self.shape() == other.shape()
+    }
+
+    fn is_of_the_same_slot(&self, other: &Self) -> bool {
+        (self.registers, self.slot) == (other.registers, other.slot)
+    }
+
+    /// Both sizes of an area, or nothing.
+    fn shape(&self) -> Option<(usize, usize)> {
+        Some(self.sizes).filter(|(_, element)| *element > 0)
+    }
+
+    /// "5 elements of 8 bytes"; of a slot that is not an area "memory of any length".
+    fn contents(&self) -> String {
+        match self.shape() {
+            Some((bytes, element)) => {
+                let elements = counted((bytes / element) as u64, "element");
+                format!("{elements} of {}", counted(element as u64, "byte"))
+            }
+            None => "memory of any length".into(),
+        }
     }
 }
 
@@ -53,8 +73,9 @@ fn differs(
     let nth = a_calls.iter().zip(b_calls).take_while(|(x, y)| x.is_the_same_call(y)).count();
     let text = match (a_calls.get(nth), b_calls.get(nth)) {
         (None, None) => return None,
-        (Some(x), Some(y)) if (x.registers, x.slot) == (y.registers, y.slot) => {
-            format!("process {a} {x}, process {b} at {} with another length or type", y.place)
+        (Some(x), Some(y)) if x.is_of_the_same_slot(y) => {
+            let (of_a, of_b) = (x.contents(), y.contents());
+            format!("process {a} {x} for {of_a}, process {b} at {} for {of_b}", y.place)
         }
         (Some(x), Some(y)) => format!("process {a} {x}, process {b} {y}"),
         (Some(x), None) => missing(a, x, b, b_calls.last()),
@@ -100,21 +121,25 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Notes that `slot`, of `bytes` bytes here, was registered in `superstep`. `shape` is
-    /// [`Registration::shape`]; it is not looked at for local slots. `registrant` has to
-    /// deregister it.
+    /// Notes that `slot`, of `bytes` bytes here, was registered in `superstep`. An area has
+    /// elements of `element` bytes; other slots have 0. `registrant` has to deregister it.
     pub fn registered(
         &mut self,
         slot: impl Into<Slot>,
         bytes: usize,
-        shape: u64,
+        element: usize,
         registrant: Registrant,
         place: Place,
         superstep: u64,
     ) {
         let slot = slot.into();
         if slot.is_global() {
-            self.calls.push(Registration { registers: true, slot, shape, place: place.clone() });
+            self.calls.push(Registration {
+                registers: true,
+                slot,
+                sizes: (bytes, element),
+                place: place.clone(),
+            });
         }
         self.live.insert(slot.to_bits(), Live { bytes, place, superstep, registrant });
     }
@@ -124,7 +149,7 @@ impl Registry {
         let slot = slot.into();
         if slot.is_global() {
             let place = place.clone();
-            self.calls.push(Registration { registers: false, slot, shape: 0, place });
+            self.calls.push(Registration { registers: false, slot, sizes: (0, 0), place });
         }
         self.is_gone(slot, Some(place), superstep);
     }

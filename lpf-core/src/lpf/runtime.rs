@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::arrivals::Call;
+use crate::arrivals::{Call, CallValues};
+use crate::attr::SyncAttr;
 use crate::board::Board;
 use crate::error::{Error, Result};
 use crate::slot::GlobalSlot;
@@ -89,6 +90,12 @@ pub trait Runtime {
 
     /// Sets the call of this process from now on; its messages carry the stamp.
     fn enter(&mut self, call: Call);
+
+    /// As [`sync`](crate::Lpf::sync), in a call with these values: an error that its members differ names them.
+    ///
+    /// # Errors
+    /// As there.
+    fn sync_in_call(&mut self, attr: SyncAttr<'_>, values: Option<&dyn CallValues>) -> Result<()>;
 
     /// Ends the section for a reason of this process, which becomes the *fatal* error of all. It is for a library that
     /// cannot go on and leaves memory to the runtime, for example after a panic in its caller's operator. When it

@@ -60,6 +60,8 @@ pub struct Registrations {
     pub calls: u64,
     /// The process.
     pub pid: Pid,
+    /// The length in bytes of the area registered last: only the text of an error names it.
+    pub area: u64,
 }
 
 impl Registrations {

@@ -229,7 +229,7 @@ impl<'a> Destination<'a> {
     ) -> Error {
         let Request { slot, offset, bytes, .. } = request;
         let remote = Remote { target, slot, offset, bytes };
-        let cause = remote.out_of_range(origin, entry);
+        let cause = remote.out_of_range(origin, entry, self.local);
         self.found_late(origin, cause, |tracked| remote.is_of(tracked))
     }
 

@@ -4,7 +4,7 @@ use super::carrier::{Carrier, LinkMedium};
 use super::progress::{have_arrived, look, progress, report_all, send_at_once, send_on};
 use super::tables::Tables;
 use super::waiting::{ForBoard, ForLinks, wait};
-use crate::arrivals::{Link, Travel, not_awaited};
+use crate::arrivals::{CallValues, Link, Travel, not_awaited};
 use crate::error::{Error, Result};
 use crate::lpf::Awaited;
 use crate::slot::Slot;
@@ -156,7 +156,7 @@ impl LinkCall for Poll<'_> {
             let mut poll = || {
                 carrier.look()?;
                 progress(carrier, local, links)?;
-                let has_arrived = have_arrived(carrier, local, links, self.0)?;
+                let has_arrived = have_arrived(carrier, local, links, self.0, None)?;
                 if !has_arrived {
                     // As in a wait: the process that polls may be waiting.
                     report_all(carrier, links)?;
@@ -171,19 +171,23 @@ impl LinkCall for Poll<'_> {
 
 /// Waits until the awaited has arrived.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct WaitFor<'a>(pub(super) Awaited<'a>);
+pub(super) struct WaitFor<'a> {
+    pub(super) awaited: Awaited<'a>,
+    /// Those of the call that waits, if they are known.
+    pub(super) values: Option<&'a dyn CallValues>,
+}
 
 impl LinkCall for WaitFor<'_> {
     type Output = ();
 
     #[inline]
     fn run<M: LinkMedium>(self, medium: &mut M, tables: &mut Tables) -> Result<()> {
-        let awaited = self.0;
-        wait(medium, &mut ForLinks { tables, awaited }, |what, medium| {
+        let WaitFor { awaited, values } = self;
+        wait(medium, &mut ForLinks { tables, awaited, values }, |what, medium| {
             let is_long = medium.is_long();
             let Tables { local, links } = &mut *what.tables;
             let carrier = &mut medium.carrier();
-            let looked = look(carrier, local, links, awaited).and_then(|has_arrived| {
+            let looked = look(carrier, local, links, awaited, values).and_then(|has_arrived| {
                 if is_long && !has_arrived {
                     report_all(carrier, links)?;
                 }

@@ -240,18 +240,18 @@ impl LocalState {
         &mut self,
         base: *mut u8,
         bytes: usize,
-        shape: u64,
+        element: usize,
     ) -> Result<GlobalSlot> {
-        let slot = self.slots.register_global(base, bytes, shape, self.superstep).at_caller()?;
+        let slot = self.slots.register_global(base, bytes, element, self.superstep).at_caller()?;
         self.changes.registered = true;
         if let Some(checks) = &self.checks {
-            // Only the typed layer says what shape its areas have.
-            let registrant = if shape == 0 { Registrant::Caller } else { Registrant::Runtime };
+            // Only the areas of the typed layer have elements.
+            let registrant = if element == 0 { Registrant::Caller } else { Registrant::Runtime };
             let place = Place::caller();
             checks.lock().registry.registered(
                 slot,
                 bytes,
-                shape,
+                element,
                 registrant,
                 place,
                 self.superstep,
@@ -296,8 +296,9 @@ impl LocalState {
 
     /// Collective registrations so far.
     pub fn registrations(&self) -> Registrations {
-        let (calls, hash) = self.slots.registrations();
+        let (calls, hash, area) = self.slots.registrations();
         Registrations {
+            area,
             hash: hash ^ self.inbox_hash,
             calls: calls + self.inbox_calls,
             pid: self.pid,
@@ -317,8 +318,8 @@ impl LocalState {
             false => Cause::RegistrationsDiffer {
                 a: a.pid,
                 b: b.pid,
-                a_count: a.calls,
-                b_count: b.calls,
+                counts: [a.calls, b.calls],
+                areas: [a.area, b.area],
             },
             // The slots and their places were compared before.
             true => Cause::Checked(format!(
@@ -568,12 +569,13 @@ impl Remote {
     }
 
     /// The cause of a request of `origin` that names bytes outside the slot, of which `entry` is the target's if it
-    /// has registered it.
+    /// has registered it. The process that finds it has the slots of `local`: areas have the same elements at all processes.
     #[cold]
-    pub fn out_of_range(&self, origin: Pid, entry: Option<&Entry>) -> Cause {
+    pub fn out_of_range(&self, origin: Pid, entry: Option<&Entry>, local: &LocalState) -> Cause {
         let &Remote { target, slot, offset, bytes } = self;
+        let element = local.slots.element(slot);
         let (slot, len) = (format!("global slot {slot}"), entry.map_or(0, Entry::len));
-        Cause::RemoteOutOfRange { origin, target, slot, offset, bytes, len }
+        Cause::RemoteOutOfRange { origin, target, slot, offset, bytes, len, element }
     }
 }
 

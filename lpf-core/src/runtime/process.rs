@@ -12,7 +12,7 @@ use super::link_calls::{
 use super::links::LinkTable;
 use super::tables::Tables;
 use super::{LocalState, Purpose, Summary};
-use crate::arrivals::{Arrival, Call, Expect, InboxShape, InboxSlot, Link, Travel};
+use crate::arrivals::{Arrival, Call, CallValues, Expect, InboxShape, InboxSlot, Link, Travel};
 use crate::attr::SyncAttr;
 use crate::check::SharedChecks;
 use crate::context::Context;
@@ -191,7 +191,7 @@ impl<E: Engine> Process<E> {
         }
         self.expect(&[])?;
         self.on_links(ReportReleases)?;
-        self.on_links(WaitFor(Awaited::Flushed))
+        self.on_links(WaitFor { awaited: Awaited::Flushed, values: None })
     }
 
     #[inline]
@@ -313,9 +313,9 @@ unsafe impl<E: Engine> Lpf for Process<E> {
         &mut self,
         base: *mut u8,
         bytes: usize,
-        shape: u64,
+        element: usize,
     ) -> Result<GlobalSlot> {
-        self.tables.local.register_global(base, bytes, shape)
+        self.tables.local.register_global(base, bytes, element)
     }
 
     #[track_caller]
@@ -355,13 +355,7 @@ unsafe impl<E: Engine> Lpf for Process<E> {
 
     #[inline]
     fn sync(&mut self, attr: SyncAttr<'_>) -> Result<()> {
-        let awaited = match attr {
-            SyncAttr::Default | SyncAttr::NoConflict => return self.full_sync(attr),
-            SyncAttr::Expected(messages) => Awaited::Messages(messages),
-            SyncAttr::Flush => Awaited::Flushed,
-        };
-        self.expect(if let Awaited::Messages(messages) = awaited { messages } else { &[] })?;
-        self.on_links(WaitFor(awaited))
+        self.sync_in_call(attr, None)
     }
 
     fn probe(&self) -> Machine {
@@ -539,6 +533,17 @@ impl<E: Engine> Runtime for Process<E> {
 
     fn enter(&mut self, call: Call) {
         self.tables.links.enter(call);
+    }
+
+    #[inline]
+    fn sync_in_call(&mut self, attr: SyncAttr<'_>, values: Option<&dyn CallValues>) -> Result<()> {
+        let awaited = match attr {
+            SyncAttr::Default | SyncAttr::NoConflict => return self.full_sync(attr),
+            SyncAttr::Expected(messages) => Awaited::Messages(messages),
+            SyncAttr::Flush => Awaited::Flushed,
+        };
+        self.expect(if let Awaited::Messages(messages) = awaited { messages } else { &[] })?;
+        self.on_links(WaitFor { awaited, values })
     }
 
     fn fail(&mut self, error: Error) -> Error {

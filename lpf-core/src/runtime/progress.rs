@@ -4,7 +4,7 @@ use super::LocalState;
 use super::carrier::{Carrier, Head, Stopped};
 use super::links::{LinkTable, OpenLink};
 use crate::Pid;
-use crate::arrivals::{Call, Link, Queued, Travel, never_awaited};
+use crate::arrivals::{Call, CallValues, Link, Queued, Travel, never_awaited};
 use crate::check::Place;
 use crate::error::{Cause, Error};
 use crate::lpf::Awaited;
@@ -175,7 +175,8 @@ pub fn report_all<C: Carrier>(carrier: &mut C, links: &mut LinkTable) -> Stopped
     links.for_unreported(|link| carrier.report(link))
 }
 
-/// One look of a wait: whether the awaited messages have arrived; else there is progress.
+/// One look of a wait: whether the awaited messages have arrived; else there is progress. `values` are those of the call
+/// that waits.
 ///
 /// # Errors
 /// Those of the carrier.
@@ -185,9 +186,10 @@ pub fn look<C: Carrier>(
     local: &LocalState,
     links: &mut LinkTable,
     awaited: Awaited<'_>,
+    values: Option<&dyn CallValues>,
 ) -> Stopped<C, bool> {
     // Asked first: a look at a network ends with what it finds then.
-    if have_arrived(carrier, local, links, awaited)? {
+    if have_arrived(carrier, local, links, awaited, values)? {
         report_at_once(carrier, local, links, awaited)?;
         return Ok(true);
     }
@@ -224,6 +226,7 @@ pub(super) fn have_arrived<C: Carrier>(
     local: &LocalState,
     links: &mut LinkTable,
     awaited: Awaited<'_>,
+    values: Option<&dyn CallValues>,
 ) -> Stopped<C, bool> {
     let mut all = true;
     match awaited {
@@ -242,7 +245,7 @@ pub(super) fn have_arrived<C: Carrier>(
         Awaited::Messages(messages) => {
             for expect in messages {
                 let link = links.get_mut(local, expect.link)?;
-                all &= take_arrivals(carrier, local, link)?;
+                all &= take_arrivals(carrier, local, link, values)?;
             }
             if all {
                 links.finish(messages);
@@ -258,6 +261,7 @@ fn take_arrivals<C: Carrier>(
     carrier: &mut C,
     local: &LocalState,
     link: &mut OpenLink,
+    values: Option<&dyn CallValues>,
 ) -> Stopped<C, bool> {
     while link.incoming.seen < link.incoming.awaited {
         let Some(Head { stamp, is_landing }) = carrier.take(local, link)? else {
@@ -269,14 +273,20 @@ fn take_arrivals<C: Carrier>(
         link.incoming.seen += 1;
         let call = link.call;
         if call.word() != 0 && stamp != call.word() {
-            return Err(stamps_differ(local, call, link.peer, stamp).into());
+            let differ = stamps_differ(local, (call, values), link.peer, stamp);
+            return Err(differ.into());
         }
     }
     Ok(true)
 }
 
 #[cold]
-fn stamps_differ(local: &LocalState, call: Call, peer: Pid, stamp: u64) -> Error {
-    let text = call.differs(local.pid, peer, stamp);
+fn stamps_differ(
+    local: &LocalState,
+    (call, values): (Call, Option<&dyn CallValues>),
+    peer: Pid,
+    stamp: u64,
+) -> Error {
+    let text = call.differs(local.pid, peer, stamp, values);
     Error::fatal(peer, local.superstep, Cause::Disagreement(text))
 }

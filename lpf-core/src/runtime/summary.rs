@@ -109,7 +109,7 @@ mod tests {
         let mut all: Vec<Summary> = (0..5)
             .map(|pid| {
                 let local = LocalState::new(pid, 5, None).unwrap();
-                let registered = Registrations { hash: (pid as u64) % 3, calls: 2, pid };
+                let registered = Registrations { hash: (pid as u64) % 3, calls: 2, pid, area: 8 };
                 Summary {
                     lowest: registered,
                     highest: registered,

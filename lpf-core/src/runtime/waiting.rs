@@ -9,6 +9,7 @@ use super::links::{FormerSenders, LinkTable, OpenLink};
 use super::tables::Tables;
 use super::{LocalState, Purpose};
 use crate::Pid;
+use crate::arrivals::CallValues;
 use crate::error::{Cause, Error, Result};
 use crate::lpf::Awaited;
 use crate::wait::{LONGEST_SLEEP, Patience, Step, Waiter};
@@ -210,6 +211,8 @@ pub struct ForLinks<'a> {
     pub tables: &'a mut Tables,
     /// What is awaited.
     pub awaited: Awaited<'a>,
+    /// Those of the call that waits, if they are known.
+    pub values: Option<&'a dyn CallValues>,
 }
 
 impl Waiting for ForLinks<'_> {
@@ -218,6 +221,7 @@ impl Waiting for ForLinks<'_> {
         let former = |link: &OpenLink| medium.former_senders(link);
         Status {
             doing: Doing::Waiting(links.wants(self.awaited, former)),
+            values: self.values.map(CallValues::own).unwrap_or_default(),
             ..links.status(local, former)
         }
     }

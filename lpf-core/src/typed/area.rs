@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use bytemuck::Pod;
 
 use crate::slot::{GlobalSlot, LocalSlot, Slot};
-use crate::typed::message::Releases;
+use crate::typed::releases::{Dropped, Releases};
 
 mod sealed {
     pub trait Sealed {}
@@ -56,13 +56,6 @@ pub trait Memory<'s>: sealed::Sealed {
 pub struct AreaRegistration {
     dropped: Option<Dropped>,
     releases: Releases,
-}
-
-/// An area whose handle is gone.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Dropped {
-    Global(GlobalSlot, usize),
-    Local(LocalSlot, usize),
 }
 
 impl AreaRegistration {

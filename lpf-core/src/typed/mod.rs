@@ -14,3 +14,4 @@ pub(crate) mod element;
 pub(crate) mod heap;
 pub(crate) mod message;
 pub(crate) mod outbox;
+pub(crate) mod releases;

@@ -197,7 +197,9 @@ fn never_comes(own: &Status, want: &Want, peer: &Status) -> Option<String> {
             format!("is in the full sync that ends superstep {superstep}")
         }
         _ if comparable && ours.number == theirs.number && ours.stamp != theirs.stamp => {
-            let how = match ours.kind() == theirs.kind() {
+            let are_known = !own.values.is_empty() && !peer.values.is_empty();
+            let is_named = ours.kind() != theirs.kind() || are_known && own.values != peer.values;
+            let how = match !is_named {
                 true => format!(" with {}", Call::DIFFERENCES),
                 false => String::new(),
             };
@@ -281,7 +283,7 @@ fn describe(pid: Pid, own: &Status, status: &Status, want: &Want) -> String {
 
 /// What a process is in, by the names that the asker has for calls.
 fn called(own: &Status, status: &Status) -> String {
-    Call { names: own.call.names, ..status.call }.text(status.place.as_ref())
+    Call { names: own.call.names, ..status.call }.text(status.place.as_ref(), Some(&status.values))
 }
 
 /// Whether an edge is what it was in the round before.

@@ -1,5 +1,4 @@
-//! What processes tell each other about their links: a few words each, on a channel of their own for
-//! each pair, in order.
+//! Control words about links: a few words each, in order, on a channel of their own for each pair of processes.
 
 use super::super::meeting::nonsense;
 use super::super::memory::Memory;
@@ -17,16 +16,17 @@ use lpf_core::waits::{Status, Stream};
 
 const BYTES: usize = 24;
 
-/// A word between two processes. All but `Closed` are about a stream that its receiver sends on.
+/// A control word. All but `Closed` are about a stream on which the receiver of the word sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
-    /// The ring is yours, and here, plus one; nought where only the network gets there.
+    /// The receiver of the word has the ring now. The offset of the ring in shared memory, plus one; zero if only the
+    /// network reaches it.
     Granted,
-    /// So many messages are released. In a ring that is reached it says so itself.
+    /// The number of messages released. In shared memory the ring itself has it.
     Released,
-    /// So many bytes wait for a landing.
+    /// An offer of this number of bytes for a landing.
     Offered,
-    /// The sender has closed its link, and so many messages were made on its stream.
+    /// The sender has closed its link, on whose stream it has made this number of messages.
     Closed,
 }
 
@@ -34,7 +34,7 @@ impl Word {
     const ALL: [Word; 4] = [Word::Granted, Word::Released, Word::Offered, Word::Closed];
 }
 
-/// A word to a link that is not open yet: a grant, and offers for at most a window.
+/// Words to a link that is not open yet: a grant, and the offers of at most a window.
 #[derive(Debug)]
 pub(super) struct Early {
     stream: Stream,
@@ -52,8 +52,8 @@ fn take_word(link: &mut OpenLink, end: &mut End, kind: Word, number: u64) {
     }
 }
 
-/// Words on their way in: one receive for every process, posted again when it is done. What comes
-/// meanwhile waits in the network: at most two windows and two words for each link.
+/// Receives for control words: one for every process, posted again when it is complete. Words that arrive meanwhile wait
+/// in the network: at most two windows and two words for each link.
 #[derive(Debug)]
 pub(super) struct Postbox {
     memory: Option<Memory>,
@@ -65,7 +65,10 @@ impl Postbox {
         Postbox { memory: None, posted: (0..processes).map(|_| None).collect() }
     }
 
-    /// Gets its memory, or says what was refused. Before the first inbox is active.
+    /// Reserves its memory, before the first inbox is active.
+    ///
+    /// # Errors
+    /// The bytes that were refused.
     pub(super) fn prepare(&mut self) -> Result<(), usize> {
         if self.memory.is_none() {
             self.memory = Some(Memory::new(self.posted.len() * BYTES)?);
@@ -84,7 +87,7 @@ impl Postbox {
 }
 
 impl<T: Transport> OnNet<'_, T> {
-    /// Takes what peers have reported.
+    /// Receives the control words that have arrived.
     pub(super) fn hear_all(&mut self, table: &mut LinkTable) -> Result<(), Stop> {
         let net = &mut *self.net;
         for from in 0..self.rings.members.len() {
@@ -94,8 +97,8 @@ impl<T: Transport> OnNet<'_, T> {
                 let place = from * BYTES..(from + 1) * BYTES;
                 let Some(ticket) = &postbox.posted[from] else {
                     let (rank, tag) = (members[from], tags::link_control(*context));
-                    // SAFETY: the memory lives until the links are closed, and this part of it is not
-                    // looked at before the receive is finished.
+                    // SAFETY: the memory lives until the links are closed; this part of it is read only after the receive is
+                    // finished.
                     match unsafe { net.receive(rank, tag, &[memory.piece(place)]) } {
                         Ok(ticket) => postbox.posted[from] = Some(ticket),
                         Err(_) if *is_last => break,
@@ -128,8 +131,7 @@ impl<T: Transport> OnNet<'_, T> {
 }
 
 impl Rings {
-    /// A word about the link of number `opening` on its stream. What an earlier link is still told is
-    /// of no use any more.
+    /// Handles a word about link number `opening` of its stream. A word about an earlier link has no effect.
     #[allow(clippy::too_many_arguments)]
     fn take_word(
         &mut self,
@@ -148,7 +150,7 @@ impl Rings {
         }
         let stream = Stream { from: self.pid, to: from, inbox, ring };
         let opened = table.known.on(stream).sent.opened;
-        // The open link that is number `opening` of those that send on the stream.
+        // The open link that is number `opening` of the links on the stream.
         let is_meant = |link: &&mut OpenLink| {
             link.to_peer(self.pid) == stream && link.sent_before.opened as u32 == opening
         };
@@ -161,7 +163,7 @@ impl Rings {
         }
     }
 
-    /// What was said to a link before it was opened.
+    /// Handles the words to a link that arrived before it was opened.
     pub(super) fn take_early(&mut self, link: &mut OpenLink) {
         let (stream, opening) = (link.to_peer(self.pid), link.sent_before.opened as u32);
         let end = self.ends.of_mut(link);
@@ -195,8 +197,8 @@ impl Rings {
         Ok(net.send_copy(rank, tags::link_control(self.context), &bytes)?)
     }
 
-    /// Gives the ring of a link to its peer, once its last sender has closed. What came from that one and
-    /// nobody awaited would be taken for the new one's.
+    /// Gives the ring of a link to its peer, when its last sender has closed. That sender's messages must all have been
+    /// awaited: the next ones would be taken for the new sender's.
     pub(super) fn grant<T: Transport>(
         &mut self,
         net: &mut T,
@@ -234,7 +236,7 @@ impl Rings {
         (self.closed_on(stream).opening < opening).then_some((stream.from, opening))
     }
 
-    /// Messages that the last sender into the ring of a link made, and nobody awaited.
+    /// How many messages of the last sender into the ring of a link were never awaited.
     fn left_over(&self, link: &OpenLink, known: &Status) -> u64 {
         self.last_into(link).map_or(0, |(stream, _)| {
             let released = known.on(stream).received.released;
@@ -242,7 +244,7 @@ impl Rings {
         })
     }
 
-    /// The stream that had the ring of a link last, and by which of its openings.
+    /// The stream that had the ring of a link last, and the number of its link there.
     fn last_into(&self, link: &OpenLink) -> Option<(Stream, u64)> {
         let inbox = self.inboxes[link.inbox].as_ref()?;
         let (from, opening) = inbox.senders[link.ring]?;
@@ -261,8 +263,7 @@ impl Rings {
         let tag = tags::cells(self.context, inbox.first_ring + link.ring);
         while end.posted < link.incoming.released + u64::from(link.shape.window) {
             let pieces = inbox.cell(link.ring, end.posted);
-            // SAFETY: the cell belongs to nobody: its former message is released, and the inbox lives
-            // until its links are closed.
+            // SAFETY: the cell is not in use: its former message is released. The inbox lives until its links are closed.
             let ticket = unsafe { net.receive(rank, tag, &pieces) }?;
             end.cells.push_back(ticket);
             end.posted += 1;
@@ -270,7 +271,7 @@ impl Rings {
         Ok(())
     }
 
-    /// Tells the peer what was released.
+    /// Reports to the peer how many messages are released.
     pub(super) fn report<T: Transport>(
         &mut self,
         net: &mut T,

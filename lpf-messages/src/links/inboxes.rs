@@ -1,4 +1,4 @@
-//! Inboxes, and links made and given up.
+//! Inboxes, and how links are opened and given up.
 
 use super::super::memory::Memory;
 use super::super::process::Messages;
@@ -18,7 +18,7 @@ pub(super) const HEAD: usize = 16;
 /// Cells begin on a line, and their bytes on the next.
 const LINE: usize = 64;
 
-/// Where the cells of a ring are.
+/// The positions of the cells of a ring.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) window: u32,
@@ -33,14 +33,14 @@ impl Layout {
     /// The owner's line, and one that processors fetch with it.
     const OWNER: usize = 2 * LINE;
 
-    /// None where a ring is longer than memory.
+    /// `None` if a ring is longer than memory.
     pub(super) fn of(shape: InboxShape) -> Option<Self> {
         let stride = shape.cell_bytes.checked_next_multiple_of(LINE)?.checked_add(Self::DATA)?;
         let ring = stride.checked_mul(shape.window as usize)?.checked_add(Self::OWNER)?;
         Some(Layout { window: shape.window, stride, ring })
     }
 
-    /// Where a message's cell is in its ring.
+    /// The offset of a message's cell in its ring.
     #[inline]
     pub(super) fn cell(&self, message: u64) -> usize {
         Self::OWNER + (message % u64::from(self.window)) as usize * self.stride
@@ -54,12 +54,15 @@ pub(super) struct Inbox {
     layout: Layout,
     /// The number of its ring 0 among those of the context.
     pub(super) first_ring: usize,
-    /// By ring, who was given it last, and for which of its links.
+    /// By ring, the process that it was granted to last, and the number of that process's link.
     pub(super) senders: Vec<Option<(Pid, u64)>>,
 }
 
 impl Inbox {
-    /// Rings without messages, where others reach them if they can, or the bytes that were refused.
+    /// Rings without messages, in shared memory if there is any.
+    ///
+    /// # Errors
+    /// The bytes that were refused.
     fn new<T: Transport>(
         net: &mut T,
         shape: InboxShape,
@@ -83,7 +86,7 @@ impl Inbox {
         self.ring_at(ring) + self.layout.cell(message)
     }
 
-    /// A ring here that its sender reaches by the place returned with it, if it is so near.
+    /// A ring here with its offset in shared memory, if it is there.
     pub(super) fn near<T: Transport>(
         &self,
         net: &T,
@@ -94,31 +97,31 @@ impl Inbox {
         let base = self.memory.piece(at..at + self.layout.ring).base;
         let place = self.memory.place()? + at as u64;
         net.reach(sender, 0, 0)?;
-        // SAFETY: the inbox lives until its links are closed, or kept for ever; a ring has one sender at a
-        // time, which is told the place in a grant.
+        // SAFETY: the inbox lives until its links are closed, or is leaked. A ring has one sender at a time, which receives
+        // the offset in a grant.
         Some((unsafe { NearRing::new(base, self.layout) }, place))
     }
 
-    /// The ring that another process has at a place: its inboxes are like those here.
+    /// The ring of another process at this offset. Its inboxes have the same shape as those here.
     pub(super) fn at<T: Transport>(&self, net: &T, owner: Rank, place: u64) -> Option<NearRing> {
         let base = net.reach(owner, place, self.layout.ring)?;
-        // SAFETY: its owner has granted it to one sender, and keeps it until that has closed its link.
+        // SAFETY: its owner has granted it to this process alone, and keeps it until this process has closed its link.
         Some(unsafe { NearRing::new(base, self.layout) })
     }
 
-    /// Whether others may write to it without the network.
+    /// Whether other processes may write to it without the network.
     pub(super) fn is_shared(&self) -> bool {
         self.memory.place().is_some()
     }
 
-    /// Where the head and the bytes of message `message` of a ring go.
+    /// The memory for head and bytes of message `message` of a ring.
     pub(super) fn cell(&self, ring: usize, message: u64) -> [Piece; 2] {
         let at = self.cell_at(ring, message);
         let data = at + Layout::DATA;
         [self.memory.piece(at..at + HEAD), self.memory.piece(data..data + self.shape.cell_bytes)]
     }
 
-    /// The head of a message that has come.
+    /// The head of a message that has arrived.
     pub(super) fn head(&self, ring: usize, message: u64) -> &[u8] {
         let at = self.cell_at(ring, message);
         // SAFETY: its receive is finished, and posted again only when it is released.
@@ -191,7 +194,7 @@ impl Rings {
             // The network may still write a message that was not awaited into one of its cells.
             lpf_core::leaked::leak(removed);
         } else if removed.as_ref().is_some_and(Inbox::is_shared) {
-            // So may a process that has not closed its link yet: all have before the next full sync.
+            // So may a process that has not closed its link yet: all have closed theirs before the next full sync.
             self.removed.extend(removed);
         }
     }

@@ -5,11 +5,11 @@
 //! cell   line of 64 bytes (length, stamp, number, -, 32 bytes of payload) | data
 //! ```
 //!
-//! One writer per word: the sender writes cells, the owner its line. Before the ring is granted nobody else
-//! touches it, and the owner makes its words nought. Message n, from 0, goes to cell n mod W, which has its
-//! number, n + 1, last, with release; the owner looks with acquire for exactly that. The owner's line has how
-//! many messages it has released (release, and acquire where the sender is out of credit): its reads of a cell
-//! come before the sender's next writes there.
+//! Each word has one writer: the sender writes the cells, the owner its line. Before the ring is granted no other process
+//! touches it, and the owner sets its words to zero. Message n, from 0, goes to cell n mod W. The sender writes the
+//! message's number, n + 1, last, with release; the owner waits for exactly this number with acquire. The owner's line has
+//! the number of messages it has released. It is stored with release, and loaded with acquire by a sender without credit:
+//! so the owner's reads of a cell happen before the sender's next writes to it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,7 +17,7 @@ use super::super::transport::Piece;
 use super::inboxes::{HEAD, Layout};
 use lpf_core::copy::copy;
 
-/// Looks at a cell before there is none: one takes a nanosecond, to ask the network a hundred.
+/// Looks at a cell before the network is asked: a look takes a nanosecond, the network a hundred.
 const LOOKS: u32 = 16;
 
 /// Words of a cell's line.
@@ -37,7 +37,7 @@ pub(super) struct NearRing {
     layout: Layout,
 }
 
-// SAFETY: the addresses are used as `new` says, by whoever has the ring.
+// SAFETY: the addresses are valid in the whole process, and are used as `new` requires by the thread that has the ring.
 unsafe impl Send for NearRing {}
 
 impl NearRing {
@@ -51,11 +51,11 @@ impl NearRing {
 
     #[inline]
     fn word(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: the promise of who made this: an aligned word inside the ring.
+        // SAFETY: an aligned word inside the ring, as the caller of `new` has promised.
         unsafe { AtomicU64::from_ptr(self.base.add(offset).cast()) }
     }
 
-    /// Makes the ring a new one.
+    /// Makes the ring empty.
     pub(super) fn clear(&self) {
         self.word(0).store(0, Ordering::Relaxed);
         for message in 0..u64::from(self.layout.window) {
@@ -63,22 +63,22 @@ impl NearRing {
         }
     }
 
-    /// Writes message `message` of so many bytes, for which there is credit: a length, perhaps marked, and a
-    /// stamp, and the bytes of a piece.
+    /// Writes message `message`, for which there is credit: its length, which may be marked, its stamp, and the bytes of a
+    /// piece.
     ///
     /// # Safety
     /// The piece is valid for reads, no longer than a cell, and in no ring.
     #[inline]
     pub(super) unsafe fn send(&self, message: u64, length: u64, stamp: u64, piece: Piece) {
         let cell = self.layout.cell(message);
-        // SAFETY: the caller's promise; the owner has released what was in the cell.
+        // SAFETY: the caller promises the piece. There is credit, so the owner has released the cell.
         unsafe { copy(piece.base, self.data(message, piece.bytes), piece.bytes) };
         self.word(cell + LENGTH).store(length, Ordering::Relaxed);
         self.word(cell + STAMP).store(stamp, Ordering::Relaxed);
         self.word(cell + NUMBER).store(message + 1, Ordering::Release);
     }
 
-    /// The length and the stamp of message `message`, if it has come.
+    /// The length and the stamp of message `message`, if it has arrived.
     #[inline]
     pub(super) fn come(&self, message: u64) -> Option<(u64, u64)> {
         let cell = self.layout.cell(message);
@@ -93,7 +93,7 @@ impl NearRing {
         None
     }
 
-    /// Where a message of so many bytes has them.
+    /// The address of the bytes of a message with this length.
     #[inline]
     pub(super) fn data(&self, message: u64, bytes: usize) -> *mut u8 {
         let cell = self.layout.cell(message);
@@ -101,7 +101,7 @@ impl NearRing {
         self.base.wrapping_add(at)
     }
 
-    /// Says how many messages are released.
+    /// Publishes how many messages are released.
     #[inline]
     pub(super) fn release(&self, released: u64) {
         self.word(0).store(released, Ordering::Release);

@@ -1,4 +1,4 @@
-//! The receiver's side: what is awaited, what has come, what is released, where landings go.
+//! The receiver's side: arrivals, releases and landings.
 
 use super::super::meeting::nonsense;
 use super::super::tags;
@@ -40,8 +40,8 @@ impl<T: Transport> OnNet<'_, T> {
             return Ok(ring.come(message));
         }
         if !end.head_came {
-            // The receive of the next message: cells that were released are posted with the report,
-            // which `progress` has made if this wait depends on it.
+            // The receive of the next message. Receives for released cells are posted with the report, which `progress` has
+            // made if this wait depends on it.
             let Some(ticket) = end.cells.front() else { return Ok(None) };
             if net.test(ticket)?.is_none() {
                 return Ok(None);
@@ -87,7 +87,7 @@ impl<T: Transport> OnNet<'_, T> {
         Ok(Some(Head { stamp, is_landing }))
     }
 
-    /// Posts the receive of a landing, and tells the peer.
+    /// Posts the receive of a landing, and sends the offer.
     ///
     /// # Safety
     /// As [`Carrier::offer`](lpf_core::runtime::Carrier::offer).
@@ -102,9 +102,10 @@ impl<T: Transport> OnNet<'_, T> {
         let ring = inbox.map_or(0, |inbox| inbox.first_ring + open.ring);
         let rank = rings.members[open.peer];
         let tag = tags::landings(rings.context, ring);
-        // SAFETY: the caller's promise; a fatal error cancels the receive.
+        // SAFETY: the caller promises that the memory stays valid until the message is awaited or the engine gives up, which
+        // cancels the receive.
         let ticket = unsafe { net.receive(rank, tag, &[Piece { base: address, bytes }]) }?;
-        // Known before it is told: whatever fails then gives the receive up.
+        // Stored before the offer is sent: if sending fails, giving up cancels the receive.
         rings.ends.of_mut(open).offers.push_back(Offer { address, ticket, done: false });
         rings.tell_offer(*net, open, bytes)
     }

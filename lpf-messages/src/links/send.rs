@@ -1,4 +1,4 @@
-//! The sender's side: one message on its way.
+//! The sender's side: how one message leaves.
 
 use std::mem::MaybeUninit;
 
@@ -14,7 +14,7 @@ use lpf_core::runtime::links::OpenLink;
 /// Set in a head's length: the message went to a landing.
 pub(super) const LANDED: u64 = 1 << 63;
 
-/// A message up to here is copied, and its source free at once.
+/// A message of at most this length is copied, so that its source is free at once.
 const COPIED: usize = 1 << 10;
 
 /// The head of a message.
@@ -26,7 +26,7 @@ fn head(length: u64, stamp: u64) -> [u8; HEAD] {
 }
 
 impl<T: Transport> OnNet<'_, T> {
-    /// Sends the next message. False while too many of the link are in flight.
+    /// Sends the next message. Returns false if too many messages of the link are in flight.
     ///
     /// # Safety
     /// As [`Carrier::send`].
@@ -36,7 +36,7 @@ impl<T: Transport> OnNet<'_, T> {
         put: &Queued,
     ) -> Result<bool, Stop> {
         if link.in_flight.len() >= link.shape.window as usize {
-            // Heads are used again a window later.
+            // The memory of a head is used again a window later.
             self.finish_sends(link)?;
             if link.in_flight.len() >= link.shape.window as usize {
                 return Ok(false);
@@ -62,7 +62,7 @@ impl<T: Transport> OnNet<'_, T> {
                 None => net.send_copy(rank, cells, &head())?,
             }
             let landings = tags::landings(rings.context, ring);
-            // SAFETY: the put's source is the runtime's until the next flush, which waits for this.
+            // SAFETY: the put's source is not written before the next flush, which waits for this send.
             let ticket = unsafe { net.send(rank, landings, &[source]) }?;
             end.in_flight.push_back(ticket);
             link.in_flight.push_back(put.slot);

@@ -1,7 +1,8 @@
-//! What was sent and nobody awaited: counted when the section ends.
+//! Messages that were sent and never awaited: they are counted when the section ends.
 //!
-//! Every process hears how many messages were sent to it: the count goes in the place of requests of a meeting
-//! ([`Purpose::Count`]). A process that awaits less than is sent to it waits for nothing, so nothing else would show it.
+//! Every process receives the number of messages that were sent to it, instead of requests, at the barrier
+//! [`Purpose::Count`]. A process that awaits fewer messages than are sent to it does not wait, so no check of waits finds
+//! it.
 //!
 //! [`Purpose::Count`]: lpf_core::runtime::Purpose::Count
 
@@ -12,7 +13,10 @@ use lpf_core::runtime::Carrier;
 use lpf_core::{Call, Pid};
 
 impl Rings {
-    /// Gets the room for [`count`](Links::count), or says what was refused.
+    /// Reserves the memory of [`count`](Links::count).
+    ///
+    /// # Errors
+    /// The bytes that were refused.
     pub(super) fn prepare_count(&mut self) -> Result<(), usize> {
         let (had, needs) = (self.awaited.len(), self.members.len());
         let bytes = needs * size_of::<u16>();
@@ -23,8 +27,8 @@ impl Rings {
 }
 
 impl Links<'_> {
-    /// Messages sent to each process and awaited of each, in the whole section, modulo 2^16: so that even the
-    /// sum of what all send to one is not too large. Two that differ do so by less: by what is in cells.
+    /// Messages sent to each process and awaited of each, in the whole section, modulo 2^16, so that the sum of all counts
+    /// for one process fits its word. Two counts differ by less than that: by the messages in the cells.
     pub(in super::super) fn count(&mut self, sent: &mut [u32]) -> Vec<u16> {
         let mut awaited = std::mem::take(&mut self.rings.awaited);
         awaited.fill(0);

@@ -1,26 +1,24 @@
-//! Randomised Bruck: 2⌈log₂ p⌉ steps, whatever the pattern; a message of a process in each, or two where
-//! it has more than 4 KiB to send.
+//! Randomised Bruck: 2⌈log₂ p⌉ steps for any pattern of requests. In each step a process sends one message, or two if it
+//! has more than 4 KiB to send.
 //!
-//! What a process has for another one is cut into *chunks*. A chunk travels in two phases of ⌈log₂ p⌉
-//! steps. In step k everybody sends one message to the process 2^k further on, and with it every chunk
-//! whose remaining distance has bit k; so after a phase each chunk is where that phase takes it. Phase
-//! A takes it to a process chosen at random, phase B from there to its destination: a hot spot's chunks
-//! come from everywhere, and no process forwards much more than it sends (the paper, Section 3; two-phase
-//! routing after Valiant).
+//! The units of one process for another are cut into *chunks*. A chunk travels in two phases of ⌈log₂ p⌉ steps. In step k
+//! every process sends one message to the process 2^k further on, with every chunk whose remaining distance has bit k. So
+//! each chunk is at the target of a phase when the phase ends. Phase A takes it to a process chosen at random, phase B
+//! from there to its destination. So the chunks for a hot spot arrive from all processes, and no process forwards much
+//! more than it sends (the paper, Section 3; two-phase routing after Valiant).
 //!
-//! Phase A carries two things besides, both by the same pattern of messages:
-//! - the [`Summary`]: after ⌈log₂ p⌉ steps everybody has heard of everybody (a dissemination), which
-//!   makes the meeting a barrier;
-//! - for each process how much is on its way to it ([`Due`]), summed up on the way (a
-//!   reduce-scatter): so a process knows after phase A how much has to come, and checks it against its
-//!   room before anything does.
+//! The messages of phase A carry two more things:
+//! - the [`Summary`]: after ⌈log₂ p⌉ steps every process has the summary of all (a dissemination), which makes the exchange
+//!   a barrier;
+//! - for each process, how much is in transit to it ([`Due`]), summed up at each step (a reduce-scatter). So a process knows
+//!   after phase A how much will arrive, and compares it with its room before phase B.
 //!
 //! # Bounded memory
-//! A message is at most half of the room for transit, which is twice what a process may have of its own
-//! plus O(p). A chunk that finds no room in its step stays where it is: in phase A it just starts phase
-//! B from there; what is left after phase B goes straight to its destination, which knows how much is
-//! missing and has the room for it. By the random choice that is rare. What chance brings together at one
-//! process may exceed the room; then more memory is asked for, and a refusal is fatal.
+//! A message takes at most half of the room for transit. That room is twice the length of all units that a process may
+//! have, plus O(p). A chunk that finds no room in its step stays at its process: in phase A it starts phase B from there.
+//! A chunk that is left after phase B goes directly to its destination, which knows how much is missing and has room for
+//! it. This is rare, because targets are random. By chance more chunks can meet at one process than its room holds; then
+//! it allocates more memory, and a refusal is fatal.
 
 use std::ops::Range;
 
@@ -41,26 +39,29 @@ use lpf_core::runtime::Waiting;
 const EAGER: usize = 4 << 10;
 /// The longest chunk.
 const CHUNK: usize = 480;
-/// Its head: destination, way, origin and length; where it belongs in what its origin sends, and how
-/// long that is.
+/// Its head: destination, intermediate process, origin and length; its offset in the units of its origin, and their
+/// length.
 const CHUNK_HEAD: usize = 32;
 /// Length of the whole message, and of its chunks.
 const MESSAGE_HEAD: usize = 16 + Summary::BYTES;
 
-/// Chunks on their way through this process.
+/// Chunks in transit through this process.
 #[derive(Debug, Default)]
 pub(super) struct Transit {
     here: Vec<u8>,
-    /// The message of the step under way.
+    /// The message of the current step.
     out: Vec<u8>,
-    /// The rest of the message that comes in.
+    /// The second part of the message that arrives.
     rest: Memory,
     /// The longest message.
     limit: usize,
 }
 
 impl Transit {
-    /// Room for `units` bytes of own units, or the bytes that were refused.
+    /// Room for `units` bytes of this process's units.
+    ///
+    /// # Errors
+    /// The bytes that were refused.
     pub(super) fn new(nprocs: usize, units: usize) -> std::result::Result<Self, usize> {
         let heads = (units / CHUNK).saturating_add(2 * nprocs).saturating_mul(CHUNK_HEAD + 8);
         let limit = units.saturating_add(heads).saturating_add(nprocs * Due::BYTES + MESSAGE_HEAD);
@@ -72,12 +73,12 @@ impl Transit {
     }
 }
 
-/// What is on its way to one process.
+/// What is in transit to one process.
 #[derive(Clone, Copy, Debug, Default)]
 struct Due {
     bytes: u64,
     requests: u32,
-    /// Who made the most of them, and how many those are.
+    /// The process that made the most of them, and how many it made.
     origin: Pid,
     most: u32,
 }
@@ -107,7 +108,7 @@ impl Due {
     }
 }
 
-/// A chunk as it stands in a message.
+/// A chunk of a message.
 #[derive(Clone, Copy)]
 struct Chunk<'a> {
     /// Head and bytes, padded.
@@ -121,7 +122,7 @@ struct Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    /// The first chunk of `from`, and what is behind it.
+    /// The first chunk of `from`, and the bytes after it.
     fn split(from: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let mut reader = Reader(from);
         let (to, via, origin, length) =
@@ -171,11 +172,11 @@ pub(in super::super) struct Bruck {
     pub(super) sent: u64,
     sending: Option<Ticket>,
     resting: Option<Ticket>,
-    /// Leftovers from each process, while they are awaited: where, and the receive.
+    /// The receives of leftover chunks, by process.
     late: Vec<Option<Ticket>>,
     late_memory: Option<Memory>,
     due: Vec<Due>,
-    /// By origin, where its units are gathered; empty where there are none.
+    /// By origin, the range in which its units are gathered; empty if it has none.
     places: Vec<Range<usize>>,
     gathered: u64,
     gathered_end: usize,
@@ -234,8 +235,8 @@ impl Bruck {
                 let piece = self.inbox.piece(part * EAGER..(part + 1) * EAGER);
                 let (_, from) = self.neighbours(step);
                 let tag = tags::step(self.context, part, false);
-                // SAFETY: the inbox lives until the meeting is closed; nobody looks at this part
-                // before its receive is finished.
+                // SAFETY: the inbox lives until `close` has cancelled the receive, or is leaked; it is read only after the
+                // receive is finished.
                 let ticket = unsafe { net.receive(watch.members[from], tag, &[piece]) }?;
                 self.posted[part] = Some(ticket);
             }
@@ -296,7 +297,7 @@ impl Bruck {
         Ok(())
     }
 
-    /// Cuts this process's messages into chunks, each with a way of its own.
+    /// Cuts this process's units into chunks, each with a random intermediate process.
     fn cut(&mut self, room: &mut Room) {
         self.due.fill(Due::default());
         self.places.fill(0..0);
@@ -315,7 +316,7 @@ impl Bruck {
         }
     }
 
-    /// A message to one process and one from one, each in up to two parts.
+    /// Sends a message to one process and receives one of another, each in up to two parts.
     #[allow(clippy::too_many_arguments)]
     fn step<T: Transport>(
         &mut self,
@@ -329,7 +330,7 @@ impl Bruck {
     ) -> Result<()> {
         let (to, from) = self.neighbours(step);
         let part = self.part((self.number % 2) as usize, phase, step);
-        // The message before is in the same place.
+        // The message of the previous step is in the same memory.
         let (previous, _) = self.neighbours((step + self.steps - 1) % self.steps);
         what.missing = previous;
         watch.wait(net, what, |what, net| {
@@ -369,8 +370,8 @@ impl Bruck {
         if rest > 0 {
             let piece = room.transit.rest.piece(0..rest);
             let tag = tags::step(self.context, part, true);
-            // SAFETY: the room lives until the meeting is closed, and this is not looked at before
-            // the receive is finished.
+            // SAFETY: the room lives until `close` has cancelled the receive, or is leaked; it is read only after the
+            // receive is finished.
             match unsafe { net.receive(watch.members[from], tag, &[piece]) } {
                 Ok(ticket) => self.resting = Some(ticket),
                 Err(broken) => {
@@ -396,7 +397,7 @@ impl Bruck {
         all.merge(&summary);
         let transit = &mut room.transit;
         let (at, bytes) = (transit.here.len(), reader.0.len() + rest);
-        // There is room for what chance brings together, as a rule.
+        // As a rule there is room: see the module above.
         if transit.here.try_reserve(bytes).is_err() {
             let cause = Cause::OutOfMemory { what: "the first exchange".into(), bytes };
             let error = Error::fatal(self.pid, what.superstep(), cause);
@@ -411,13 +412,13 @@ impl Bruck {
         Ok(())
     }
 
-    /// What is due at distances that this step halves.
+    /// The distances whose `Due` travels in this step.
     fn halved(&self, step: u32) -> impl Iterator<Item = usize> + use<> {
         let hop = 1usize << step;
         (hop..self.nprocs).step_by(2 * hop)
     }
 
-    /// Moves the chunks that go on in this step into the message.
+    /// Moves the chunks that travel in this step into the message.
     fn pack(&mut self, transit: &mut Transit, all: &Summary, phase: Phase, step: u32) {
         let Transit { here, out, limit, .. } = transit;
         out.clear();
@@ -446,7 +447,7 @@ impl Bruck {
         out[..8].copy_from_slice(&length);
     }
 
-    /// Adds what came at `at` to what is due here and further on, and takes it out.
+    /// Adds the `Due`s that arrived at `at` to those of this process, and removes them. False if the message is too short.
     fn take_due(&mut self, transit: &mut Transit, at: usize, step: u32) -> bool {
         let hop = 1usize << step;
         let mut reader = Reader(&transit.here[at..]);
@@ -474,7 +475,7 @@ impl Bruck {
             return net.send_copy(rank, tag, message);
         }
         if rest.is_empty() {
-            // SAFETY: `out` is left alone until `have_left` has seen the send end.
+            // SAFETY: `out` is not written before `have_left` has found the send complete.
             self.sending = Some(unsafe { net.send(rank, tag, &[Piece::of(first)]) }?);
             return Ok(());
         }
@@ -485,7 +486,7 @@ impl Bruck {
         Ok(())
     }
 
-    /// Puts the chunks that are for this process where they belong.
+    /// Copies the chunks for this process to the units of their origins.
     fn gather(&mut self, room: &mut Room) -> Result<()> {
         let Room { rest, transit, .. } = room;
         let here = &mut transit.here;
@@ -526,13 +527,14 @@ impl Bruck {
         }
         let at = place.start + offset;
         let to = rest.piece(at..at + chunk.bytes.len());
-        // SAFETY: inside the block, which nobody receives into and nobody looks at now.
+        // SAFETY: the range is inside the block, as checked above. No receive is posted into the block, and no reference into
+        // it is alive.
         unsafe { std::ptr::copy_nonoverlapping(chunk.bytes.as_ptr(), to.base, to.bytes) };
         self.gathered += to.bytes as u64;
         true
     }
 
-    /// Chunks that found no room on their way go straight to their destinations.
+    /// Sends the chunks that found no room in a message directly to their destinations.
     fn send_leftovers<T: Transport>(
         &mut self,
         net: &mut T,
@@ -552,7 +554,7 @@ impl Bruck {
         Ok(())
     }
 
-    /// Waits for the chunks that come straight, from whomever they do.
+    /// Waits for the chunks that other processes send directly.
     fn receive_leftovers<T: Transport>(
         &mut self,
         net: &mut T,
@@ -581,8 +583,8 @@ impl Bruck {
                 let Some(ticket) = &self.late[from] else {
                     let piece = memory.piece(from * ROOM..(from + 1) * ROOM);
                     let tag = tags::leftover(self.context);
-                    // SAFETY: the memory lives until the meeting is closed, and this part of it is
-                    // not looked at before its receive is finished.
+                    // SAFETY: the memory lives until `close` has cancelled the receive, or is leaked; this part of it is read
+                    // only after its receive is finished.
                     self.late[from] = Some(unsafe { net.receive(members[from], tag, &[piece]) }?);
                     continue;
                 };
@@ -600,7 +602,7 @@ impl Bruck {
             }
             Ok(self.gathered >= due)
         })?;
-        // Who had nothing for this process sends nothing: its receive serves the next time.
+        // A process without chunks for this one sends nothing: its receive stays posted for the next time.
         Ok(())
     }
 
@@ -638,7 +640,7 @@ impl Bruck {
         self.post(net, watch, (self.number as usize).wrapping_sub(1) % 2)
     }
 
-    /// Keeps its memory for ever.
+    /// Leaks its memory.
     pub(super) fn keep(&mut self) {
         lpf_core::leaked::leak(std::mem::take(&mut self.inbox));
         lpf_core::leaked::leak(self.late_memory.take());

@@ -1,9 +1,9 @@
-//! Phase 2, second half: answers. What process X tells process Y in one message:
+//! Phase 2, second half: answers. Process X sends to process Y in one message:
 //!
 //! ```text
-//! the bytes of Y's short gets from X, one behind the other, padded to a word
-//! where conflicts were resolved, for each of Y's long puts to X and then for each of X's long gets
-//! from Y: how many of its last bytes are to be sent; left out where all are to be sent whole
+//! the bytes of Y's short gets from X, consecutive, padded to a word
+//! if conflicts were resolved, for each of Y's long puts to X and then for each of X's long gets
+//! from Y: how many of its last bytes are to be sent; left out if all are to be sent whole
 //! ```
 
 use std::ops::Range;
@@ -17,11 +17,11 @@ use lpf_core::Pid;
 
 #[derive(Debug, Default)]
 pub(super) struct Answers {
-    /// What this process answers.
+    /// The answers of this process.
     pub(super) out: Vec<u8>,
-    /// What the others answer.
+    /// The answers of the others.
     inbox: Memory,
-    /// By process, where its answer is in `inbox`, once it has come.
+    /// By process, the range of its answer in `inbox`, when it has arrived.
     places: Vec<Range<usize>>,
     posted: Vec<(Pid, Ticket)>,
     at: usize,
@@ -75,15 +75,14 @@ impl Answers {
         let range = self.at..self.at + bytes;
         let piece = self.inbox.piece(range.clone());
         self.at = range.end.next_multiple_of(8).min(self.inbox.len());
-        // SAFETY: the inbox lives until this is closed, and this part of it is not looked at before
-        // the receive is finished.
+        // SAFETY: the inbox lives until this is closed; this part of it is read only after the receive is finished.
         let ticket = unsafe { net.receive(rank, tag, &[piece]) }?;
         self.places[from] = range;
         self.posted.push((from, ticket));
         Ok(())
     }
 
-    /// Sends part of `out`, which is left alone until all sends have ended.
+    /// Sends part of `out`, which is not written before all sends are complete.
     pub(super) fn send<T: Transport>(
         &mut self,
         net: &mut T,
@@ -97,13 +96,13 @@ impl Answers {
         if bytes.len() <= 1 << 10 {
             return Ok(net.send_copy(rank, tag, bytes)?);
         }
-        // SAFETY: `out` is not changed before `have_left` has seen the send end.
+        // SAFETY: `out` is not written before `have_left` has found the send complete.
         let ticket = unsafe { net.send(rank, tag, &[super::Piece::of(bytes)]) }?;
         self.sending.push(to, ticket);
         Ok(())
     }
 
-    /// The next process whose answer has come.
+    /// The next process whose answer has arrived.
     pub(super) fn next<T: Transport>(&mut self, net: &mut T) -> Result<Option<Pid>, Stop> {
         for at in 0..self.posted.len() {
             if let Some(bytes) = net.test(&self.posted[at].1)? {
@@ -116,17 +115,17 @@ impl Answers {
         Ok(None)
     }
 
-    /// Who has not answered, or not taken an answer.
+    /// A process that has not answered, or not received an answer.
     pub(super) fn missing(&self) -> Option<Pid> {
         self.posted.first().map(|&(from, _)| from).or(self.sending.last())
     }
 
-    /// Whether all awaited answers have come.
+    /// Whether all awaited answers have arrived.
     pub(super) fn have_come(&self) -> bool {
         self.posted.is_empty()
     }
 
-    /// The answer of a process: nothing where none was awaited.
+    /// The answer of a process: empty if none was awaited.
     pub(super) fn of(&self, from: Pid) -> &[u8] {
         // SAFETY: asked for once its receive is finished, or nothing was posted.
         unsafe { self.inbox.bytes(self.places[from].clone()) }

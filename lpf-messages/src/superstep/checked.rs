@@ -1,5 +1,5 @@
-//! Checked mode between processes: the lists of requests and registrations travel to everybody before
-//! a byte moves. It is for finding mistakes, so it allocates and is slow.
+//! Checked mode between processes: every process receives the lists of requests and registrations of all others before
+//! data moves. It is for finding mistakes, so it allocates and is slow.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use lpf_core::check::{Registration, Tracked};
 use lpf_core::error::Result;
 use lpf_core::runtime::{Purpose, Tables};
 
-/// What one process tells the others.
+/// The lists of one process.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Told {
     pub(super) requests: Vec<Tracked>,
@@ -23,8 +23,8 @@ pub(super) struct Told {
 }
 
 impl Protocol {
-    /// Reads and writes of the same bytes, and registrations that differ: after the meeting, when
-    /// nobody queues or registers.
+    /// Finds reads and writes of the same bytes, and registrations that differ. Called after the barrier, when no process
+    /// queues or registers.
     pub(in super::super) fn check_requests<T: Transport>(
         &mut self,
         net: &mut T,
@@ -37,7 +37,7 @@ impl Protocol {
         found
     }
 
-    /// Exchanges what all processes have tracked.
+    /// Exchanges the lists of all processes.
     fn tell_everybody<T: Transport>(
         &mut self,
         net: &mut T,

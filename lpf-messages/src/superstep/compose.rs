@@ -7,12 +7,12 @@ use super::runs::{self, Places};
 use lpf_core::request::{List, Request, Run, Way};
 use lpf_core::runtime::{LocalState, Purpose};
 
-/// A longer request still travels with the meta-data, where it fits the first part of the message.
+/// A longer request still travels with the meta-data if it fits the first part of the message.
 const MEDIUM: usize = 1 << 10;
 
 impl Protocol {
-    /// Packs this process's units for every process, itself included. Whether that is all of them: where
-    /// there is a get, or a put whose bytes do not travel in its unit, more is to be exchanged.
+    /// Packs this process's units for every process, itself included. Returns whether the units are all: after a get, or a
+    /// put whose bytes do not travel in its unit, there is more to exchange.
     pub(super) fn compose(&mut self, local: &mut LocalState, kind: Purpose) -> bool {
         let eager = self.meeting.eager();
         let scratch = &mut self.scratch;
@@ -43,8 +43,7 @@ impl Protocol {
                 short_in: 0,
                 is_long: false,
             };
-            // SAFETY: the lists were finished just now and the queue is not changed before they were
-            // used.
+            // SAFETY: the lists were finished just now, and the queue does not change before they are used.
             let packed: Result<(), ()> = unsafe {
                 puts.for_each_run(|run| packer.put(&run))
                     .and_then(|()| gets.for_each_run(|run| packer.get(&run)))
@@ -68,9 +67,9 @@ struct Packer<'a> {
     replies: usize,
     /// The target is this process, which gives itself no answer.
     own: bool,
-    /// Bytes of gets that come with an answer.
+    /// Bytes of gets that arrive with an answer.
     short_in: usize,
-    /// Becomes true where bytes travel apart.
+    /// Becomes true if bytes travel in a message of their own.
     is_long: bool,
 }
 
@@ -101,7 +100,7 @@ impl Packer<'_> {
     fn get(&mut self, run: &Run) -> Result<(), ()> {
         let mut flags = flags_of(run, true);
         let bytes = run.first.bytes.saturating_mul(run.count);
-        // What is longer and this process's own is copied from place to place.
+        // A longer request to this process itself is copied directly.
         let fits = run.first.bytes <= MEDIUM && bytes <= self.replies && !self.own;
         if run.first.bytes <= SHORT || fits {
             flags |= unit::INLINE;

@@ -1,10 +1,10 @@
 //! Phases 2 and 3: conflicts, answers, data.
 //!
-//! What is long between this process and another one is listed twice, in the same order at both ends:
-//! *incoming* bytes (the other's puts, then own gets) by the addresses here that they are written to,
-//! *outgoing* ones (own puts, then the other's gets) by the addresses they are read from. The process
-//! with an incoming list shortens it where writes conflict, posts its receive and answers with the
-//! lengths; the one with the outgoing list shortens that likewise and sends.
+//! The long requests between two processes are listed at both, in the same order. The *incoming* list (the other's puts,
+//! then this process's gets) has the addresses here that the bytes are written to. The *outgoing* list (this process's
+//! puts, then the other's gets) has the addresses that they are read from. The process with the incoming list shortens
+//! requests whose writes conflict, posts its receive, and answers with the lengths. The process with the outgoing list
+//! shortens its requests to these lengths and sends.
 
 use std::ops::Range;
 
@@ -44,26 +44,26 @@ pub(super) struct Long {
     sent: u64,
 }
 
-/// What is between this process and one other.
+/// The long requests between this process and one other.
 #[derive(Clone, Debug, Default)]
 struct Pair {
     incoming: Range<usize>,
     outgoing: Range<usize>,
-    /// Bytes of short gets: own ones from it, and its from here.
+    /// Bytes of short gets: this process's gets from it, and its gets from this process.
     short_in: usize,
     short_out: usize,
-    /// Puts came from it with their bytes.
+    /// Puts of it have arrived with their bytes.
     short_puts: bool,
 }
 
 impl Pair {
-    /// The longest answer that comes from it.
+    /// The length of its longest possible answer.
     fn answer_in(&self, resolve: bool) -> usize {
         let lengths = if resolve { self.outgoing.len() * size_of::<u64>() } else { 0 };
         self.short_in.next_multiple_of(8) + lengths
     }
 
-    /// Whether it waits for an answer.
+    /// Whether the other process waits for an answer.
     fn answers(&self, resolve: bool) -> bool {
         self.short_out > 0 || resolve && !self.incoming.is_empty()
     }
@@ -87,7 +87,7 @@ impl Long {
         Ok(long)
     }
 
-    /// Gives up what is under way. False where the network may still touch users' memory.
+    /// Cancels everything in flight. Returns false if the network may still touch users' memory.
     pub(super) fn close<T: Transport>(&mut self, net: &mut T) -> bool {
         self.receiving.close(net) & self.sending.close(net)
     }
@@ -135,7 +135,7 @@ unsafe fn own_runs(units: &[u8], lists: Lists, mut each: impl FnMut(&Unit<'_>, &
     };
 }
 
-/// Memory that others name, checked: where a request's bytes are here.
+/// Checks the memory here that the requests of another process name.
 struct Named<'a> {
     local: &'a LocalState,
     told: &'a [Told],
@@ -155,7 +155,7 @@ impl Named<'_> {
         Err(self.out_of_range(entry, unit))
     }
 
-    /// Applies the puts that have their bytes with them.
+    /// Applies the puts that arrived with their bytes.
     fn apply(&self, units: &[u8]) -> Result<()> {
         let mut reader = Reader(units);
         while let Some(unit) = reader.unit() {
@@ -164,8 +164,8 @@ impl Named<'_> {
             }
             let entry = self.entry(&unit)?;
             let from = Places::dense(unit.payload.as_ptr().cast_mut(), unit.bytes);
-            // SAFETY: the payload is as long as all requests; their range was checked, and nobody else
-            // touches memory named as a target before the sync returns.
+            // SAFETY: the payload is as long as all requests, and their range was checked. No other thread touches memory
+            // that is named as a target before the sync returns.
             unsafe { runs::copy(from, places(entry, &unit), unit.bytes, unit.count) };
         }
         if reader.0.is_empty() { Ok(()) } else { Err(nonsense(self.from)) }
@@ -179,7 +179,7 @@ impl Named<'_> {
         let offset = unit.offset_of((0..unit.count).find(|nth| !inside(nth)).unwrap_or(0));
         let target = self.local.pid;
         let remote = Remote { target, slot: unit.slot, offset, bytes: unit.bytes };
-        let cause = remote.out_of_range(self.from, entry);
+        let cause = remote.out_of_range(self.from, entry, self.local);
         let error = Error::fatal(self.from, self.local.superstep, cause);
         let told = self.told.get(self.from);
         let tracked =
@@ -189,7 +189,7 @@ impl Named<'_> {
 }
 
 impl Protocol {
-    /// Everything between the meeting and the end of a superstep that has requests; `resolve`: writes may
+    /// Everything between the barrier and the end of a superstep that has requests. `resolve` is true if writes may
     /// conflict.
     pub(super) fn exchange<T: Transport>(
         &mut self,
@@ -234,7 +234,7 @@ impl Protocol {
         pairs.apply_short(&scratch.lists, answers, long)
     }
 
-    /// All that is left to do where everybody's requests are short puts.
+    /// The whole of phases 2 and 3 if all requests of all processes are short puts.
     pub(super) fn apply_short_puts(&self, local: &LocalState) -> Result<()> {
         let Protocol { meeting, scratch, .. } = self;
         (0..local.nprocs).try_for_each(|other| {
@@ -243,7 +243,7 @@ impl Protocol {
         })
     }
 
-    /// Checks what others name here, and lists what is long.
+    /// Checks the ranges here that other processes name, and lists the long requests.
     fn list_long_messages(&mut self, local: &LocalState, resolve: bool) -> Result<()> {
         let Protocol { meeting, scratch, .. } = self;
         let (room, long) = (&scratch.room, &mut scratch.long);
@@ -326,7 +326,7 @@ fn push_run(list: &mut Vec<Piece>, run: &Run) {
     }
 }
 
-/// The pairs of a superstep with what they were made from.
+/// The pairs of a superstep, and the requests that they were made of.
 struct Pairs<'a> {
     local: &'a LocalState,
     meeting: &'a Meeting,
@@ -338,7 +338,7 @@ struct Pairs<'a> {
 }
 
 impl Pairs<'_> {
-    /// Posts what comes from `other`, answers it, and sends what need not wait for its answer.
+    /// Posts the receive from `other`, answers it, and sends the requests that do not wait for its answer.
     fn begin<T: Transport>(
         &self,
         net: &mut T,
@@ -398,7 +398,7 @@ impl Pairs<'_> {
         start..out.len()
     }
 
-    /// An answer has come, with the lengths of what goes to its sender where conflicts are resolved.
+    /// An answer has arrived. If conflicts are resolved, it has the lengths of the requests to its sender.
     fn shorten(
         &self,
         from: Pid,
@@ -420,13 +420,13 @@ impl Pairs<'_> {
         Ok(())
     }
 
-    /// The lengths of what goes to `other` are known, which happens once a superstep.
+    /// The lengths of the requests to `other` are known, once in a superstep.
     fn is_ready(&self, other: Pid, long: &mut Long) {
         let bytes = long.outgoing_to(other);
         long.sending.is_ready(other, bytes);
     }
 
-    /// Sends what is ready, each in its turn; whether all of that has begun.
+    /// Sends the messages that are ready, in their order. Returns whether all of them have begun.
     fn send<T: Transport>(
         &self,
         net: &mut T,
@@ -456,7 +456,7 @@ impl Pairs<'_> {
         }
     }
 
-    /// Short gets from this process itself, from place to place.
+    /// Copies the short gets from this process itself.
     fn apply_own_gets(&self, own: &[u8], lists: Lists) {
         let named = Named { local: self.local, told: self.told, from: self.local.pid };
         // SAFETY: composed and finished for this superstep.
@@ -473,7 +473,7 @@ impl Pairs<'_> {
         }
     }
 
-    /// Applies short puts, and short gets' bytes, which came with the answers.
+    /// Applies short puts, and the bytes of short gets, which arrived with the answers.
     fn apply_short(&self, lists: &[Lists], answers: &Answers, long: &Long) -> Result<()> {
         for (other, &list) in lists.iter().enumerate() {
             let pair = &long.pairs[other];

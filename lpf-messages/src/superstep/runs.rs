@@ -1,4 +1,4 @@
-//! The bytes of a run, moved: between places at a constant stride, and places one behind the other.
+//! Copies the bytes of a run: between addresses at a constant stride, and consecutive ones.
 
 /// Where the pieces of a run lie.
 #[derive(Clone, Copy, Debug)]
@@ -9,7 +9,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// One behind the other.
+    /// Consecutive.
     pub(super) fn dense(first: *mut u8, bytes: usize) -> Self {
         Places { first, stride: bytes as isize }
     }
@@ -20,8 +20,8 @@ impl Places {
     }
 }
 
-/// Copies `count` pieces of `bytes` bytes. A call of the C library for each word would take longer than
-/// everything else that is done for it.
+/// Copies `count` pieces of `bytes` bytes. Words are copied without the C library, whose call would take longer than the
+/// rest of the work for a word.
 ///
 /// # Safety
 /// Each piece of `from` is valid for reads and each of `to` for writes, and nobody else touches them

@@ -21,10 +21,10 @@ impl Process {
         Place { file: "program.rs".into(), line: self.line, column: 5 }
     }
 
-    fn global(&mut self, shape: u64) -> GlobalSlot {
-        let slot = self.table.register_global(std::ptr::null_mut(), 16, shape, 2).unwrap();
+    fn global(&mut self, element: usize) -> GlobalSlot {
+        let slot = self.table.register_global(std::ptr::null_mut(), 16, element, 2).unwrap();
         let place = self.place();
-        self.registry.registered(slot, 16, shape, Registrant::Caller, place, 2);
+        self.registry.registered(slot, 16, element, Registrant::Caller, place, 2);
         slot
     }
 
@@ -89,7 +89,7 @@ fn an_area_of_another_length_is_named_with_both_places() {
     assert_eq!(
         compare(&a, &b).unwrap(),
         "checked mode: collective registration 2 since the last sync differs: process 0 registers \
-         global slot 1 at program.rs:2:5, process 1 at program.rs:2:5 with another length or type"
+         global slot 1 at program.rs:2:5 for 2 elements of 8 bytes, process 1 at program.rs:2:5 for 1 element of 16 bytes"
     );
 }
 
@@ -102,7 +102,8 @@ fn one_process_of_many_is_named_with_the_first() {
     }
     let (pid, cause) = difference(all.iter().map(|process| process.registry.calls())).unwrap();
     assert_eq!(pid, 3);
-    let named = "process 0 registers global slot 0 at program.rs:1:5, process 3 at program.rs:1:5";
+    let named = "process 0 registers global slot 0 at program.rs:1:5 for 2 elements of 8 bytes, process 3 at program.rs:1:5 \
+                 for 1 element of 16 bytes";
     assert!(cause.to_string().contains(named), "{cause}");
 }
 

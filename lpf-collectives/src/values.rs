@@ -1,0 +1,167 @@
+//! The values of a call in words, for the error of members that call differently.
+//!
+//! Messages carry the hash of these values, and no value. The receiver finds the sender's value with its own ones: it
+//! changes one of them at a time until the hash is the sender's.
+
+use lpf_core::CallValues;
+
+use crate::kinds::Collective;
+use crate::preferences::Mode;
+use crate::signature::{Signature, stamp};
+
+/// Lengths of up to so many elements are tried, and those that differ from this member's length by up to a sixteenth of it.
+/// Each further length makes it more probable that another difference has its hash: with 100 000 lengths about 1 in 1000.
+const ELEMENTS: usize = 1 << 14;
+
+/// The values of a call at one member.
+#[derive(Debug)]
+pub(crate) struct Values<'a> {
+    pub(crate) what: &'a Signature,
+    /// The number of the algorithm that carries it out.
+    pub(crate) algorithm: usize,
+    pub(crate) mode: Mode,
+    /// The members of the group.
+    pub(crate) members: usize,
+}
+
+/// Whether a call has a root.
+fn has_root(kind: Collective) -> bool {
+    use Collective::{Broadcast, Gather, Reduce, Scatter};
+    matches!(kind, Broadcast | Reduce | Gather | Scatter)
+}
+
+/// "of 8 bytes", or "of blocks of 8 bytes".
+fn length(what: &Signature) -> String {
+    use Collective::{Allreduce, Broadcast, Exscan, Reduce, Scan};
+    let bytes = lpf_core::error::counted(what.size as u64, "byte");
+    match what.kind {
+        _ if what.has_counts => "with counts".into(),
+        Broadcast | Reduce | Allreduce | Scan | Exscan => format!("of {bytes}"),
+        _ => format!("of blocks of {bytes}"),
+    }
+}
+
+fn ending(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Expected => "with expected arrivals",
+        Mode::Full => "in full supersteps",
+    }
+}
+
+impl Values<'_> {
+    /// The names of the algorithms that this call can have, by their numbers. None if the members' arrivals choose it.
+    fn algorithms(&self) -> Vec<&'static str> {
+        let Signature { kind, pattern, site, .. } = *self.what;
+        match pattern | site {
+            0 => kind.algorithms(self.members, 1).into_iter().map(|one| one.name).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The lengths in bytes that another member may have passed, this member's excepted.
+    fn sizes(&self) -> impl Iterator<Item = usize> {
+        let (size, element) = (self.what.size, self.what.element.max(1));
+        let len = size / element;
+        let around = (len / 16).min(ELEMENTS);
+        let near = (len - around).max(ELEMENTS)..len.saturating_add(around);
+        let far =
+            [len / self.members, len.saturating_mul(self.members), len / 2, len.saturating_mul(2)];
+        let powers = (0..40).map(|power| 1 << power);
+        let all = (0..ELEMENTS).chain(near).chain(far).chain(powers);
+        all.map(move |len: usize| len.saturating_mul(element)).filter(move |&other| other != size)
+    }
+}
+
+impl CallValues for Values<'_> {
+    fn own(&self) -> String {
+        let Signature { kind, root, operator, .. } = *self.what;
+        let root = has_root(kind).then(|| format!("root {root}"));
+        let operator = operator.text().map(|operator| format!("operator {operator}"));
+        let algorithm =
+            self.algorithms().get(self.algorithm).map(|name| format!("algorithm {name}"));
+        let mode = (self.mode == Mode::Full).then(|| ending(self.mode).into());
+        let all = [Some(length(self.what)), root, operator, algorithm, mode];
+        all.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    fn of_sender(&self, theirs: u32) -> Option<String> {
+        let own = Signature { algorithm: self.algorithm, ..*self.what };
+        let is_it = |what: Signature, mode| stamp(what.digest(), mode) == theirs;
+        let mut roots = (0..self.members).filter(|_| has_root(own.kind));
+        if let Some(root) = roots.find(|&root| is_it(Signature { root, ..own }, self.mode)) {
+            return Some(format!("with root {root}"));
+        }
+        let other = if self.mode == Mode::Full { Mode::Expected } else { Mode::Full };
+        if is_it(own, other) {
+            return Some(ending(other).into());
+        }
+        let names = self.algorithms();
+        for (algorithm, name) in names.iter().enumerate() {
+            let what = Signature { algorithm, ..own };
+            if is_it(what, self.mode) || is_it(what, other) {
+                return Some(format!("by algorithm {name}"));
+            }
+        }
+        if own.has_counts {
+            return None;
+        }
+        // Another length may have led to another algorithm.
+        let mut lengths = self.sizes().flat_map(|size| {
+            let others = (0..names.len()).filter(|&algorithm| algorithm != own.algorithm);
+            let all = std::iter::once(own.algorithm).chain(others);
+            all.map(move |algorithm| Signature { size, algorithm, ..own })
+        });
+        lengths.find(|&what| is_it(what, self.mode)).map(|what| length(&what))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::signature::OperatorName;
+
+    fn sum() -> Signature {
+        let operator = OperatorName("fn(lpf_collectives::operators::Sum) -> u64");
+        Signature { operator, ..Signature::new(Collective::Allreduce, 8, 8) }
+    }
+
+    fn values(what: &Signature) -> Values<'_> {
+        Values { what, algorithm: 0, mode: Mode::Expected, members: 3 }
+    }
+
+    /// What a member with `own` reads in the stamp of a member that has `other` and carries it out by this algorithm.
+    fn read(own: &Signature, other: Signature, algorithm: usize, mode: Mode) -> Option<String> {
+        values(own).of_sender(stamp(Signature { algorithm, ..other }.digest(), mode))
+    }
+
+    #[test]
+    fn a_call_is_told_with_its_values() {
+        assert_eq!(values(&sum()).own(), "of 8 bytes, operator Sum of u64, algorithm doubling");
+        let gather = Signature { root: 2, ..Signature::new(Collective::Gather, 1, 1) };
+        assert_eq!(values(&gather).own(), "of blocks of 1 byte, root 2, algorithm direct");
+        let counts =
+            Values { mode: Mode::Full, ..values(&Signature { has_counts: true, ..gather }) }.own();
+        assert_eq!(counts, "with counts, root 2, algorithm direct, in full supersteps");
+        let by_arrival = values(&Signature { pattern: 7, ..sum() }).own();
+        assert_eq!(by_arrival, "of 8 bytes, operator Sum of u64");
+    }
+
+    #[test]
+    fn the_one_value_that_differs_is_read_from_the_stamp() {
+        let own = &sum();
+        let sized = |size| Signature { size, ..*own };
+        let said = |other, algorithm, mode| read(own, other, algorithm, mode);
+        assert_eq!(said(sized(16), 0, Mode::Expected).as_deref(), Some("of 16 bytes"));
+        assert_eq!(said(sized(1 << 30), 3, Mode::Expected).as_deref(), Some("of 1073741824 bytes"));
+        assert_eq!(said(*own, 1, Mode::Expected).as_deref(), Some("by algorithm ring"));
+        assert_eq!(said(*own, 0, Mode::Full).as_deref(), Some("in full supersteps"));
+        let max = OperatorName("fn(lpf_collectives::operators::Max) -> u64");
+        assert_eq!(said(Signature { operator: max, ..*own }, 0, Mode::Expected), None);
+        let broadcast =
+            &Signature { root: 1, ..Signature::new(Collective::Broadcast, 1_000_008, 8) };
+        let rooted = read(broadcast, Signature { root: 2, ..*broadcast }, 0, Mode::Expected);
+        assert_eq!(rooted.as_deref(), Some("with root 2"));
+        let near = read(broadcast, Signature { size: 1_000_000, ..*broadcast }, 0, Mode::Expected);
+        assert_eq!(near.as_deref(), Some("of 1000000 bytes"));
+    }
+}
