@@ -721,17 +721,33 @@ impl List {
     ///
     /// # Safety
     /// As there.
+    #[inline]
     pub unsafe fn for_each_run<E>(
         self,
         mut execute: impl FnMut(Run) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        if self.requests <= 1 {
-            // SAFETY: the caller's promise.
-            return unsafe { self.for_each(|request| execute(Run::single(request))) };
-        }
         if self.head.is_null() {
             return Ok(());
         }
+        if self.requests == 1 {
+            // SAFETY: the list is not empty, and everything up to its end was written.
+            let record = unsafe { *self.head };
+            if record.0 < TAG {
+                return execute(Run::single(Request::unpack(record)));
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.walk(execute) }
+    }
+
+    /// [`for_each_run`](Self::for_each_run), of a list that is not empty.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn walk<E>(
+        self,
+        mut execute: impl FnMut(Run) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
         let mut at = self.head;
         // The last record; it is handed out when it is known not to begin a run.
         let mut held: Option<Record> = None;

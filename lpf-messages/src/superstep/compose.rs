@@ -19,7 +19,7 @@ impl Protocol {
         let (room, queue) = (&mut scratch.room, &mut local.queue);
         room.out.clear();
         if kind != Purpose::Sync || queue.used() == 0 {
-            room.out.resize(Opening::LONGEST, 0);
+            room.out.extend_from_slice(&[0; Opening::LONGEST]);
             room.places.fill(Opening::LONGEST..Opening::LONGEST);
             room.requests.fill(0);
             scratch.lists.fill(Lists::EMPTY);
@@ -33,7 +33,7 @@ impl Protocol {
             };
             let (puts, gets) = (finish(Way::Put), finish(Way::Get));
             let start = room.out.len();
-            room.out.resize(start + Opening::LONGEST, 0);
+            room.out.extend_from_slice(&[0; Opening::LONGEST]);
             let own = to == local.pid;
             let mut packer = Packer {
                 out: &mut room.out,
