@@ -25,7 +25,7 @@
 source "$(dirname "$0")/common.sh"
 root="$PWD"
 tree="$target_root/mutations/tree"
-limit=240
+limit=400
 rm -rf "$target_root/mutations/tree"
 mkdir -p "$target_root/mutations/logs"
 tree="$(cd "$target_root/mutations" && pwd)/tree"
