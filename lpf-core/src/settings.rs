@@ -323,3 +323,19 @@ pub fn cores() -> usize {
         PerProcess::inherited(|| std::thread::available_parallelism().map_or(1, usize::from));
     *CORES.get()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_seconds_are_off() {
+        for off in ["off", "0", "0.0"] {
+            assert_eq!(seconds(off), Some(None), "{off}");
+        }
+        assert_eq!(seconds("0.5"), Some(Some(Duration::from_millis(500))));
+        for wrong in ["", "-1", "1e9", "nan", "inf", "soon"] {
+            assert_eq!(seconds(wrong), None, "{wrong}");
+        }
+    }
+}
