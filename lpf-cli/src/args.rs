@@ -380,8 +380,13 @@ fn explain(error: &clap::Error, first: &[OsString]) -> String {
         }
         ErrorKind::ValueValidation | ErrorKind::InvalidValue if !value.is_empty() => {
             let source = std::error::Error::source(error).map(ToString::to_string);
-            let valid =
-                || format!("it has to be {}", text(ContextKind::ValidValue).unwrap_or_default());
+            let valid = || {
+                let all = text(ContextKind::ValidValue).unwrap_or_default();
+                match all.rsplit_once(", ") {
+                    Some((others, last)) => format!("it has to be {others} or {last}"),
+                    None => format!("it has to be {all}"),
+                }
+            };
             let suggestion = suggestion(ContextKind::SuggestedValue, &value);
             format!("{argument} is \"{value}\"; {}{suggestion}", source.unwrap_or_else(valid))
         }
@@ -546,7 +551,7 @@ mod tests {
             (&["probe", "--json=1"], "--json takes no value, and \"1\" is one; leave it out"),
             (
                 &["completions", "bsh"],
-                "<SHELL> is \"bsh\"; it has to be bash, elvish, fish, powershell, zsh; did you mean bash?",
+                "<SHELL> is \"bsh\"; it has to be bash, elvish, fish, powershell or zsh; did you mean bash?",
             ),
             (&["cost"], "COLLECTIVE is missing"),
             (&["cost", "allreduce", "-n", "-1"], "from 0 to"),

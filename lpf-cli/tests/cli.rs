@@ -235,7 +235,8 @@ fn a_probe_for_people_has_the_papers_lines_and_says_where_it_saved() {
     let plot = plot.to_str().unwrap();
     let output = place.run(&with(&QUICK_PROBE, &["--svg", plot]));
     let text = stdout(&output);
-    for line in ["word w", "r (ns/byte)", "g (ns/byte)", "l (us)", "g (x r)", "l (words)", "n_max"]
+    for line in
+        ["word w", "r (ns/byte)", "g (ns/byte)", "l (us)", "g (x r)", "l (words)", "n_max is"]
     {
         assert!(text.contains(line), "no {line} in {text}");
     }
@@ -924,9 +925,9 @@ fn wrong_arguments_and_settings_give_one_sentence_and_status_2() {
         ("LPF_TOPOLOGY", "2xx", "1 to 8 sizes of levels from 1 to 1024, outermost first"),
         ("LPF_CHECK", "perhaps", "0 or 1"),
         ("LPF_STRICT", "2", "0 or 1"),
-        ("LPF_TIMEOUT", "soon", "a number of seconds below 1e9, or off"),
-        ("LPF_PROBE", "-1", "a number of seconds below 1e9, or off"),
-        ("LPF_PROBE", "", "a number of seconds below 1e9, or off"),
+        ("LPF_TIMEOUT", "soon", "a number of seconds from 0 (0 means off) to below 1e9, or off"),
+        ("LPF_PROBE", "-1", "a number of seconds from 0 (0 means off) to below 1e9, or off"),
+        ("LPF_PROBE", "", "a number of seconds from 0 (0 means off) to below 1e9, or off"),
         ("LPF_TABLE", "", "the name of a folder"),
         ("LPF_EXCHANGE", "ring", "auto, direct or bruck"),
         ("LPF_HEARTBEAT", "slow", "on or off"),

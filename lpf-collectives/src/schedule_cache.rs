@@ -105,5 +105,5 @@ mod tests {
     }
 
     const TERMS: Terms =
-        Terms { mode: Mode::Expected, stamp: 0, part: 8, lends: false, at_front: 0 };
+        Terms { mode: Mode::Expected, stamp: 0, algorithm: 0, part: 8, lends: false, at_front: 0 };
 }

@@ -153,6 +153,8 @@ mod tests {
         let said = |other, algorithm, mode| read(own, other, algorithm, mode);
         assert_eq!(said(sized(16), 0, Mode::Expected).as_deref(), Some("of 16 bytes"));
         assert_eq!(said(sized(1 << 30), 3, Mode::Expected).as_deref(), Some("of 1073741824 bytes"));
+        // More elements than are tried.
+        assert_eq!(said(sized(8 * 1_000_003), 0, Mode::Expected), None);
         assert_eq!(said(*own, 1, Mode::Expected).as_deref(), Some("by algorithm ring"));
         assert_eq!(said(*own, 0, Mode::Full).as_deref(), Some("in full supersteps"));
         let max = OperatorName("fn(lpf_collectives::operators::Max) -> u64");

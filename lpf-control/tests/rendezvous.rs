@@ -140,7 +140,7 @@ fn a_name_that_stays_unknown_is_named_when_time_is_up() {
         let mut lost = meeting(name, rank, 2);
         lost.time = Duration::from_millis(1500);
         let error = error_of(thread::spawn(|| lost.join())).to_string();
-        assert!(error.contains("1.5s"), "{error}");
+        assert!(error.contains("within 1.5 s"), "{error}");
         let is_named = error.contains(&format!("\"{name}\" is not known here: "));
         let is_asked = error.contains(&format!("has answered what \"{name}\" stands for"));
         assert!(is_named || is_asked, "{error}");
@@ -252,7 +252,7 @@ fn who_has_another_secret_or_none_learns_nothing_and_the_others_join() {
         let mut stranger = meeting(&address, 2, 3);
         (stranger.secret, stranger.time) = (other, Duration::from_millis(400));
         let error = error_of(thread::spawn(|| stranger.join())).to_string();
-        let text = format!("process 0 was not found at {address} within 400ms: {address}: ");
+        let text = format!("process 0 was not found at {address} within 0.4 s: ");
         assert!(error.starts_with(&text), "{error}");
         let why = "its connection was closed; it may not be process 0 of this job, or may have another LPF_SECRET";
         assert!(
@@ -426,8 +426,9 @@ fn process_0_says_to_all_what_it_saw_of_those_who_are_missing() {
     error_of(thread::spawn(|| stranger.join()));
     for process in [host, other] {
         let error = error_of(process).to_string();
+        let time = time.as_secs_f64();
         let text =
-            format!("process 1 has not arrived at {address} within {time:?}; the last connection");
+            format!("process 1 has not arrived at {address} within {time} s; the last connection");
         assert!(error.starts_with(&text), "{error}");
         assert!(error.contains("refused came from 127.0.0.1:"), "{error}");
         assert!(error.ends_with("it does not prove that it knows the secret"), "{error}");
@@ -439,8 +440,7 @@ fn where_nobody_listens_the_time_runs_out() {
     let mut alone = meeting("127.0.0.1:9", 1, 2);
     alone.time = Duration::from_millis(300);
     let error = error_of(thread::spawn(|| alone.join())).to_string();
-    let text =
-        "process 0 was not found at 127.0.0.1:9 within 300ms: 127.0.0.1:9: Connection refused";
+    let text = "process 0 was not found at 127.0.0.1:9 within 0.3 s: Connection refused";
     assert!(error.starts_with(text), "{error}");
 }
 

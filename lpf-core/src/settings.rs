@@ -167,11 +167,12 @@ fn flag(text: &str) -> Option<bool> {
 }
 
 fn seconds(text: &str) -> Option<Option<Duration>> {
-    if matches!(text, "off" | "0") {
+    if text == "off" {
         return Some(None);
     }
     let seconds: f64 = text.parse().ok()?;
-    (seconds > 0.0 && seconds < 1e9).then(|| Some(Duration::from_secs_f64(seconds)))
+    let time = (seconds != 0.0).then_some(seconds);
+    (0.0..1e9).contains(&seconds).then(|| time.map(Duration::from_secs_f64))
 }
 
 /// `2x2x2`: sizes of levels, outermost first.
@@ -266,14 +267,14 @@ impl Settings {
                 "LPF_TIMEOUT",
                 None,
                 seconds,
-                "a number of seconds below 1e9, or off",
+                "a number of seconds from 0 (0 means off) to below 1e9, or off",
             ),
             probe: noted(
                 &mut wrong,
                 "LPF_PROBE",
                 None,
                 seconds,
-                "a number of seconds below 1e9, or off",
+                "a number of seconds from 0 (0 means off) to below 1e9, or off",
             ),
             backend: noted(
                 &mut wrong,
@@ -321,4 +322,20 @@ pub fn cores() -> usize {
     static CORES: PerProcess<usize> =
         PerProcess::inherited(|| std::thread::available_parallelism().map_or(1, usize::from));
     *CORES.get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_seconds_are_off() {
+        for off in ["off", "0", "0.0"] {
+            assert_eq!(seconds(off), Some(None), "{off}");
+        }
+        assert_eq!(seconds("0.5"), Some(Some(Duration::from_millis(500))));
+        for wrong in ["", "-1", "1e9", "nan", "inf", "soon"] {
+            assert_eq!(seconds(wrong), None, "{wrong}");
+        }
+    }
 }

@@ -40,6 +40,10 @@ pub(super) fn print(
     )?;
     let combining = digits(measured.parameters.combine_ns_per_byte);
     writeln!(out, "combining two vectors (a sum of f64 in cache) takes {combining} ns/byte")?;
+    writeln!(
+        out,
+        "n_max is the largest h with enough samples: the bytes that each process sends and receives in a superstep"
+    )?;
     for (word, &n_max) in plan.words.iter().zip(&measured.largest) {
         let (w, n) = (size(word.bytes), size(n_max));
         let why = match why(word, n_max) {

@@ -109,7 +109,10 @@ pub(super) fn why(program: &OsString, error: &io::Error) -> String {
     let has_folder = program.as_encoded_bytes().contains(&b'/');
     match error.kind() {
         _ if program.is_empty() => "the name of the program is empty".into(),
-        io::ErrorKind::NotFound if !has_folder && path.is_file() => {
+        // A folder of PATH may refuse to be searched.
+        io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied
+            if !has_folder && path.is_file() =>
+        {
             format!("there is no program {name} in PATH; did you mean ./{name}?")
         }
         io::ErrorKind::NotFound if !has_folder => format!("there is no program {name} in PATH"),
@@ -138,6 +141,14 @@ fn is_executable(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_in_the_current_folder_is_suggested() {
+        for code in [libc::ENOENT, libc::EACCES] {
+            let text = why(&"Cargo.toml".into(), &io::Error::from_raw_os_error(code));
+            assert!(text.ends_with("in PATH; did you mean ./Cargo.toml?"), "{text}");
+        }
+    }
 
     #[test]
     fn a_file_with_the_mode_of_a_program_is_not_blamed_for_what_the_system_refuses() {

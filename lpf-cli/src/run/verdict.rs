@@ -166,21 +166,22 @@ impl Over {
     }
 
     fn staying(&self) -> Option<String> {
-        let who = match &*self.staying {
+        let (who, be) = match &*self.staying {
             [] => return None,
-            [rank] => format!("process {rank} was"),
-            [rank, more @ ..] => format!("process {rank} and {} more were", more.len()),
+            [rank] => (format!("process {rank}"), "was"),
+            [rank, more @ ..] => (format!("process {rank} and {} more", more.len()), "were"),
         };
         let grace = seconds(self.grace);
         Some(format!(
-            "{who} still in the job {grace} after process 0 began to leave it, and asked to end"
+            "{who} {be} still in the job {grace} after process 0 began to leave it, and {be} asked to end"
         ))
     }
 
     fn lingering(&self) -> Option<String> {
-        let who = match &**self.lingering.as_ref()? {
-            [] => "a program that the processes had started was".into(),
-            ranks => were(ranks),
+        let (who, be) = match &**self.lingering.as_ref()? {
+            [] => ("a program that the processes had started was".into(), "was"),
+            [rank] => (were(&[*rank]), "was"),
+            ranks => (were(ranks), "were"),
         };
         let grace = seconds(self.grace);
         let after = match (self.absent, self.by_itself(), self.left) {
@@ -189,7 +190,7 @@ impl Over {
             (None, true, None) => "process 0 had ended",
             (None, false, _) => "others had failed",
         };
-        Some(format!("{who} still running {grace} after {after}, and asked to end"))
+        Some(format!("{who} still running {grace} after {after}, and {be} asked to end"))
     }
 
     fn killed(&self) -> Option<String> {

@@ -444,7 +444,7 @@ fn who_fails_before_all_have_met_ends_a_job_that_would_wait_for_him() {
     assert_eq!(output.status.code(), Some(7), "{said}");
     assert!(last(&said).starts_with("lpf: process 1 (pid "), "{said}");
     assert!(last(&said).contains("ended with status 7"), "{said}");
-    assert!(said.contains("after others had failed, and asked to end"), "{said}");
+    assert!(said.contains("after others had failed, and were asked to end"), "{said}");
 }
 
 #[test]
@@ -1078,7 +1078,7 @@ fn a_process_0_that_is_stopped_is_ended_when_the_others_have_left_it() {
         let begin = Instant::now();
         let said = stderr(&command.output().unwrap());
         assert!(begin.elapsed() < allowed(PATIENCE), "{said}");
-        assert!(said.contains("after others had failed, and asked to end"), "{said}");
+        assert!(said.contains("after others had failed, and was asked to end"), "{said}");
     }
 }
 
@@ -1410,12 +1410,12 @@ fn who_is_started_by_hand_waits_for_the_others_as_long_as_the_environment_says()
     let free = free.to_string();
     let (said, took) = started_by_hand(&[&job("0")[..], &[("LPF_MEET", &free)]].concat());
     let text = format!(
-        "said: fatal: process 1, superstep 0: process 1 has not arrived at {free} within 400ms"
+        "said: fatal: process 1, superstep 0: process 1 has not arrived at {free} within 0.4 s"
     );
     assert!(said.contains(&text), "{said}");
     assert_in_time(took, Duration::from_secs(15));
     let (said, took) = started_by_hand(&[&job("1")[..], &[("LPF_MEET", &free)]].concat());
-    assert!(said.contains(&format!("process 0 was not found at {free} within 400ms")), "{said}");
+    assert!(said.contains(&format!("process 0 was not found at {free} within 0.4 s")), "{said}");
     assert_in_time(took, Duration::from_secs(15));
 }
 
@@ -1568,7 +1568,7 @@ fn a_secret_is_random_and_one_that_a_job_takes() {
 
 #[test]
 fn a_wrong_setting_is_reported_once_and_starts_no_process() {
-    let seconds = "a number of seconds below 1e9, or off";
+    let seconds = "a number of seconds from 0 (0 means off) to below 1e9, or off";
     let cases = [
         ("LPF_TIMEOUT", "soon", seconds),
         ("LPF_BACKEND", "", "threads, tcp or mpi"),

@@ -27,7 +27,8 @@ pub enum MeetError {
     },
     /// Process 0 was not found.
     #[error(
-        "process 0 was not found at {address} within {time:?}: {reason}; check that it runs, and that this is its address"
+        "process 0 was not found at {address} within {} s: {reason}; check that it runs, and that this is its address",
+        time.as_secs_f64()
     )]
     Unreachable {
         /// Where.
@@ -47,8 +48,9 @@ pub enum MeetError {
     },
     /// Some processes have not arrived.
     #[error(
-        "{} not arrived at {address} within {time:?}; {}",
+        "{} not arrived at {address} within {} s; {}",
         names(ranks, "has", "have"),
+        time.as_secs_f64(),
         note(ranks, notes)
     )]
     Missing {
@@ -63,8 +65,9 @@ pub enum MeetError {
     },
     /// All have arrived, but could not connect to each other.
     #[error(
-        "{} not connected to all others within {time:?}{}{notes}",
+        "{} not connected to all others within {} s{}{notes}",
         names(ranks, "was", "were"),
+        time.as_secs_f64(),
         if notes.is_empty() { "" } else { "; " }
     )]
     Unconnected {

@@ -395,6 +395,9 @@ impl<'a> Guest<'a> {
                 false => self.names.trouble(),
             };
             let address = self.plan.address.clone();
+            // The only address tried is the one that the text names already.
+            let of_it = format!("{address}: ");
+            let reason = reason.strip_prefix(&of_it).unwrap_or(&reason).to_owned();
             return Err(MeetError::Unreachable { address, time, reason });
         }
         if self.last_word.is_some() {

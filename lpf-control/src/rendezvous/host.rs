@@ -220,7 +220,8 @@ impl<'a> Host<'a> {
         }
         if let Some(names) = self.names.as_ref().filter(|_| self.reception.is_deaf()) {
             let why = self.deaf.as_ref().map_or_else(|| names.trouble(), ToString::to_string);
-            let text = format!("process 0 found no address to listen at within {time:?}: {why}");
+            let time = time.as_secs_f64();
+            let text = format!("process 0 found no address to listen at within {time} s: {why}");
             return MeetError::Setting(text);
         }
         let mut notes: Vec<String> = self

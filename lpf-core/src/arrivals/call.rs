@@ -46,8 +46,8 @@ impl Call {
     pub(crate) const DIFFERENCES: &'static str =
         "another length, root, operator, element type, algorithm, arbiter or estimates of arrivals";
 
-    /// The differences that a stamp does not show.
-    const OTHER_DIFFERENCES: &'static str = "another operator, element type, arbiter, counts or estimates of arrivals, or with several differences";
+    /// The differences that a stamp does not show. Not every length is tried.
+    const OTHER_DIFFERENCES: &'static str = "another length, operator, element type, arbiter, counts or estimates of arrivals, or with several differences";
 
     /// Number and stamp in one word, as messages carry it.
     #[inline]
@@ -135,6 +135,29 @@ impl fmt::Display for Call {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[derive(Debug)]
+    struct Unfound;
+
+    impl CallValues for Unfound {
+        fn own(&self) -> String {
+            "of 8 bytes".into()
+        }
+
+        fn of_sender(&self, _stamp: u32) -> Option<String> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_length_may_be_the_difference_that_is_not_found() {
+        let own = Call { number: 7, stamp: 32, ..Call::default() };
+        let other = Call { stamp: 64, ..own };
+        let said = own.differs(0, 1, other.word(), Some(&Unfound));
+        let differences = "another length, operator, element type, arbiter, counts or estimates of arrivals, or \
+                           with several differences";
+        assert!(said.contains(differences), "{said}");
+    }
 
     #[test]
     fn a_member_that_predicts_a_common_arrival_is_told_so() {

@@ -6,7 +6,7 @@ use crate::Pid;
 use crate::check::{
     Checker, Checks, Place, Registration, SharedChecks, Tracked, difference, report, report_lost,
 };
-use crate::error::{AtCaller, Cause, Error, Result};
+use crate::error::{AtCaller, Cause, Error, Result, counted};
 use crate::lpf::Leaving;
 use crate::request::{Asked, Capacities, Changes, Recent, Refusal, Requests, Reserved, Way};
 use crate::slot::{Entry, GlobalSlot, LocalSlot, Registrant, Slot, SlotTable};
@@ -322,10 +322,16 @@ impl LocalState {
                 areas: [a.area, b.area],
             },
             // The slots and their places were compared before.
-            true => Cause::Checked(format!(
-                "process {} and process {} registered or deregistered inboxes differently since the last sync",
-                a.pid, b.pid
-            )),
+            true => {
+                let how = match a.calls == b.calls {
+                    true => "in another order".into(),
+                    false => format!("{} and {}", a.calls, counted(b.calls, "call")),
+                };
+                Cause::Checked(format!(
+                    "process {} and process {} registered or deregistered inboxes (of collectives or links) differently since the last sync ({how}); all processes make the same calls in the same order",
+                    a.pid, b.pid
+                ))
+            }
         };
         Err(Error::fatal(b.pid, self.superstep, cause))
     }
@@ -586,4 +592,24 @@ impl Remote {
 fn track(checks: &SharedChecks, asked: Asked, address: *mut u8) {
     let (address, place) = (address as usize, Place::caller());
     checks.lock().pending.push(Tracked { asked, address, place });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inboxes_that_differ_are_told_with_their_counts() {
+        let of = |pid, inboxes| {
+            let mut state = LocalState::new(pid, 2, Some(SharedChecks::default())).unwrap();
+            (0..inboxes).for_each(|inbox| state.note_inbox(inbox));
+            state
+        };
+        let (one, none) = (of(0, 1), of(1, 0));
+        let differ = one.compare_registrations(none.registrations(), one.registrations());
+        let text = differ.unwrap_err().to_string();
+        let told = "process 0 and process 1 registered or deregistered inboxes (of collectives or links) differently \
+                    since the last sync (1 and 0 calls)";
+        assert!(text.contains(told), "{text}");
+    }
 }
