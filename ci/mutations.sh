@@ -21,7 +21,7 @@
 # The mutated tree has to compile, and at least one of the tests has to fail, within a time limit: a
 # test that only hangs has found nothing. The outcome is written as a table to
 # target/mutations/table.md; that of the last complete run is in docs/src/mutations.md.
-# Not part of ./test: it takes about half an hour.
+# Not part of ./test: it takes an hour or two.
 source "$(dirname "$0")/common.sh"
 root="$PWD"
 tree="$target_root/mutations/tree"

@@ -26,6 +26,7 @@
 //! mod collectives {
 //!     lpf_conformance::collectives!(super::Mine);
 //! }
+//! # fn main() {}
 //! ```
 //!
 //! # How it is made

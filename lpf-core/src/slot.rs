@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 use crate::Pid;
 use crate::error::{Cause, Error, Result};
 
-/// Slots with an index of 2^24 and above do not fit a packed request; the table refuses them.
-pub const MAX_SLOTS: usize = 1 << 24;
+/// Slots with an index of 2^24 and above do not fit a packed request, and the last one stands for none; the table refuses
+/// them.
+pub const MAX_SLOTS: usize = NONE as usize;
 
 const GENERATION_SHIFT: u32 = 24;
-const INDEX_MASK: u64 = MAX_SLOTS as u64 - 1;
+const INDEX_MASK: u64 = (1 << GENERATION_SHIFT) - 1;
 /// Set in an entry's key, never in a slot's: the entry is taken but not yet active.
 const PENDING: u64 = 1 << 63;
 /// Set in the keys of global slots.
@@ -18,7 +19,7 @@ const GLOBAL: u64 = 1 << 62;
 const OUTBOX: u64 = 1 << 61;
 /// Generations of a place: 2^37, which takes years of registrations. They are never used again.
 const GENERATIONS: u64 = 1 << 37;
-const NONE: u32 = u32::MAX;
+const NONE: u32 = INDEX_MASK as u32;
 
 /// Memory that can be named by its owner only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -150,14 +151,39 @@ pub struct Entry {
 /// superstep and the entry's cache line is read by others.
 #[derive(Clone, Copy, Debug)]
 struct Note {
-    /// The next free or the next pending place.
-    next: u32,
+    /// The next free or the next pending place (24 bits), and above it the bytes of an element of the area here: 0 if it is
+    /// not an area, or its elements are longer than 255.
+    link: u32,
     /// The mark of the superstep in which a request of this process last named the slot; see
     /// [`SlotTable::mark`].
     named_in: u32,
 }
 
 const _: () = assert!(size_of::<Entry>() + size_of::<Note>() == 32);
+
+impl Note {
+    const FREE: Note = Note { link: NONE, named_in: 0 };
+
+    fn next(self) -> u32 {
+        self.link & NONE
+    }
+
+    /// Sets the next place, and returns the one before.
+    fn set_next(&mut self, next: u32) -> u32 {
+        let before = self.next();
+        self.link = self.link & !NONE | next;
+        before
+    }
+
+    fn element(self) -> usize {
+        (self.link >> GENERATION_SHIFT) as usize
+    }
+
+    fn set_element(&mut self, element: usize) {
+        let element = u8::try_from(element).unwrap_or(0);
+        self.link = self.next() | u32::from(element) << GENERATION_SHIFT;
+    }
+}
 
 impl Entry {
     /// Where the memory begins.
@@ -212,7 +238,7 @@ impl Half {
     fn extend_to(&mut self, slots: usize) {
         let slots = slots.max(self.entries.len());
         self.entries.resize(slots, FREE);
-        self.notes.resize(slots, Note { next: NONE, named_in: 0 });
+        self.notes.resize(slots, Note::FREE);
     }
 
     /// Gets the memory for `slots` places.
@@ -233,7 +259,7 @@ impl Half {
     fn before(&self, first: u32, wanted: u32) -> Option<usize> {
         let mut at = first;
         while at != NONE {
-            let next = self.notes[at as usize].next;
+            let next = self.notes[at as usize].next();
             if next == wanted {
                 return Some(at as usize);
             }
@@ -249,7 +275,7 @@ impl Half {
         }
         let index = if self.free != NONE {
             let index = self.free;
-            self.free = self.notes[index as usize].next;
+            self.free = self.notes[index as usize].next();
             index
         } else if (self.fresh as usize) < self.entries.len() {
             self.fresh += 1;
@@ -259,7 +285,7 @@ impl Half {
         };
         let key = u64::from(index) | generation << GENERATION_SHIFT | flags;
         self.entries[index as usize] = Entry { key, base, len };
-        self.notes[index as usize] = Note { next: NONE, named_in: 0 };
+        self.notes[index as usize] = Note::FREE;
         Some(key & !PENDING)
     }
 }
@@ -283,8 +309,6 @@ pub struct SlotTable {
     hash: u64,
     /// The length in bytes of the area registered last.
     area: u64,
-    /// Bytes of an element of the area at each place for global slots; 0 if it is not an area.
-    elements: Vec<u32>,
     owner: Pid,
     /// Stands for the superstep of this process: never 0, and not used again before 2^32 supersteps.
     mark: u32,
@@ -342,7 +366,6 @@ impl SlotTable {
             calls: 0,
             hash: 0,
             area: 0,
-            elements: Vec::new(),
             owner,
             mark: 1,
             latest: 1,
@@ -382,7 +405,9 @@ impl SlotTable {
         // What a library registered last and never synced waits with its caller's.
         match self.global.before(self.pending, NONE) {
             None => self.pending = pending,
-            Some(last) => self.global.notes[last].next = pending,
+            Some(last) => {
+                self.global.notes[last].set_next(pending);
+            }
         }
     }
 
@@ -410,8 +435,7 @@ impl SlotTable {
     /// table as it was.
     pub fn reserve(&mut self, slots: usize, superstep: u64) -> Result<()> {
         let refuse = || {
-            let bytes = slots
-                .saturating_mul(2 * (size_of::<Entry>() + size_of::<Note>()) + size_of::<u32>());
+            let bytes = slots.saturating_mul(2 * (size_of::<Entry>() + size_of::<Note>()));
             Error::mitigable(
                 self.owner,
                 superstep,
@@ -421,9 +445,7 @@ impl SlotTable {
         if slots > MAX_SLOTS {
             return Err(refuse());
         }
-        let more = slots.saturating_sub(self.elements.len());
-        let reserved = self.elements.try_reserve_exact(more).ok();
-        let reserved = reserved.and_then(|()| self.global.reserve(slots));
+        let reserved = self.global.reserve(slots);
         reserved.and_then(|()| self.local.reserve(slots)).ok_or_else(refuse)
     }
 
@@ -432,7 +454,6 @@ impl SlotTable {
     pub fn set_capacity(&mut self, slots: usize, of_libraries: usize) {
         self.global.extend_to(slots);
         self.local.extend_to(slots);
-        self.elements.resize(self.global.entries.len(), 0);
         (self.capacity, self.of_libraries) = (slots, of_libraries);
     }
 
@@ -482,9 +503,10 @@ impl SlotTable {
         if element > 0 {
             self.area = len as u64;
         }
-        self.elements[index as usize] = u32::try_from(element).unwrap_or(0);
         self.note(1, if element > 0 { fingerprint(len, element) } else { 0 });
-        self.global.notes[index as usize].next = self.pending;
+        let note = &mut self.global.notes[index as usize];
+        note.set_next(self.pending);
+        note.set_element(element);
         self.pending = index;
         Ok(GlobalSlot(key))
     }
@@ -525,7 +547,7 @@ impl SlotTable {
         let index = slot.index();
         let half = if slot.is_global() { &mut self.global } else { &mut self.local };
         half.entries[index] = FREE;
-        let next = std::mem::replace(&mut half.notes[index].next, half.free);
+        let next = half.notes[index].set_next(half.free);
         half.free = index as u32;
         self.used -= 1;
         next
@@ -606,7 +628,7 @@ impl SlotTable {
                 return;
             }
             if let Some(before) = self.global.before(*first, index) {
-                self.global.notes[before].next = next;
+                self.global.notes[before].set_next(next);
                 return;
             }
         }
@@ -620,7 +642,7 @@ impl SlotTable {
 
     /// Bytes of an element of the area at a place for global slots; 0 if it is not known.
     pub fn element(&self, place: usize) -> usize {
-        self.elements.get(place).map_or(0, |&element| element as usize)
+        self.global.notes.get(place).map_or(0, |note| note.element())
     }
 
     /// Activates what was registered before this sync.
@@ -628,7 +650,7 @@ impl SlotTable {
         let mut at = self.pending;
         while at != NONE {
             self.global.entries[at as usize].key &= !PENDING;
-            at = std::mem::replace(&mut self.global.notes[at as usize].next, NONE);
+            at = self.global.notes[at as usize].set_next(NONE);
         }
         self.pending = NONE;
     }

@@ -12,7 +12,7 @@ use crate::sync::Padded;
 use crate::threads::ThreadEngine;
 
 /// The most that a reserved slot takes.
-const BYTES_PER_SLOT: usize = 68;
+const BYTES_PER_SLOT: usize = 64;
 
 impl ThreadEngine {
     /// What the first meeting has to know about registrations and resizes.

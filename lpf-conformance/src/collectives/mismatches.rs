@@ -272,7 +272,7 @@ case! {
                 }
             });
             let own = if text.contains("Max") { "operator Max of u64" } else { "operator Sum of u64" };
-            said(text, [own, "with another operator"]);
+            said(text, [own, "with another length, operator"]);
         }
     }
 }

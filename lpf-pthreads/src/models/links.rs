@@ -80,7 +80,7 @@ fn register_at(threads: &mut Threads, place: *mut u8, bytes: usize) -> Slot {
 fn look(process: &mut Threads, awaited: Awaited<'_>) -> lpf_core::Result<bool> {
     let (tables, engine) = process.parts();
     let Tables { local, links } = tables;
-    let looked = progress::look(&mut engine.links(), local, links, awaited);
+    let looked = progress::look(&mut engine.links(), local, links, awaited, None);
     looked.map_err(|error| process.fail(error))
 }
 
