@@ -11,11 +11,13 @@ use std::sync::atomic::AtomicU64;
 
 use serde::{Deserialize, Serialize};
 
-use super::transport::Rank;
 use lpf_core::Pid;
 use lpf_core::board::Board;
 use lpf_core::error::{Error, Result};
 use lpf_core::waits::Status;
+
+/// A process of the network, in any section: 0 to `size - 1`.
+pub type Rank = Pid;
 
 /// The name of a section, equal on all its members and used once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

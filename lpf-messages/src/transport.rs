@@ -7,11 +7,8 @@
 use std::time::Duration;
 
 use super::control::Control;
-use lpf_core::Pid;
+pub use super::control::Rank;
 use lpf_core::wait::Patience;
-
-/// A process of the network, in any section: 0 to `size - 1`.
-pub type Rank = Pid;
 
 /// The name of a message. A receive gets messages of exactly its tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use lpf_core::runtime::{LocalState, Purpose, Registrations, Room, Summary};
 use lpf_core::{Error, Pid, Result};
 
+use crate::bits;
 use crate::comm::{Comm, Peer, Rows};
 use crate::memory;
-use crate::superstep::bits;
 use crate::sync::Padded;
 use crate::threads::ThreadEngine;
 

@@ -17,9 +17,9 @@ use lpf_core::{Cause, Error, Pid};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::barrier::Barrier;
+use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::links::ring::InboxMemory;
-use crate::section::Environment;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded, now};
 use crate::tune;
 

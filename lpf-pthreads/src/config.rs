@@ -10,8 +10,9 @@ use lpf_core::settings::{MAX_PROCS, Pin, Setting, Settings, Source, cores};
 use lpf_core::{Args, Context, Error, MAX_P, Pid, Result, run_section};
 
 use crate::comm::Comm;
+use crate::environment::Environment;
 use crate::hook::Team;
-use crate::section::{self, Environment};
+use crate::section;
 use crate::threads::{self, Threads};
 
 /// A machine of threads: its size and how its sections run. Cheap to clone; sections of all

@@ -8,7 +8,7 @@ use lpf_core::{Cause, Context, Error, Lpf, Pid, Result, Runtime};
 use parking_lot::{Condvar, Mutex};
 
 use crate::comm::Comm;
-use crate::section::Environment;
+use crate::environment::Environment;
 use crate::threads::{self, Threads};
 
 /// How long a member waits for the others to join.

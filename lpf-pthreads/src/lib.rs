@@ -18,11 +18,13 @@
 //! ```
 
 mod barrier;
+mod bits;
 mod changes;
 #[cfg(all(test, not(loom)))]
 mod checked;
 mod comm;
 mod config;
+mod environment;
 mod failure;
 mod futex;
 mod hook;

@@ -10,11 +10,11 @@ use lpf_core::wait::{Patience, Step};
 use lpf_core::waits::Status;
 use lpf_core::{Error, Pid};
 
+use crate::bits;
 use crate::comm::{Bell, Comm};
 use crate::futex;
 use crate::links::Links;
 use crate::links::ring::{self, FREE, process_of};
-use crate::superstep::bits;
 use crate::sync::{Ordering, now, yield_now};
 use crate::threads::ThreadEngine;
 

@@ -2,35 +2,20 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use lpf_core::machine::Parameters;
 use lpf_core::runtime::{LocalState, check_processes};
 use lpf_core::settings::Pin;
 use lpf_core::{Args, Pid, Result};
 use parking_lot::Mutex;
 
 use crate::comm::{Comm, Rows};
+use crate::environment::Environment;
 use crate::memory;
 use crate::pin;
 use crate::pool;
 use crate::strays;
 use crate::threads::{self, ThreadEngine, Threads};
-
-/// What all sections of one configuration have in common.
-#[derive(Debug)]
-pub(crate) struct Environment {
-    /// The machine's size: processors that exec can give out, among them those of the section itself.
-    pub(crate) procs: Pid,
-    /// Cores this program may use.
-    pub(crate) cores: usize,
-    pub(crate) pin: Pin,
-    pub(crate) topology: Option<Vec<usize>>,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) check: bool,
-    pub(crate) strict: bool,
-    pub(crate) parameters: Arc<Parameters>,
-}
 
 /// Runs `section` on `procs` of the `free` processors, and `own` as process 0 on this thread; `nested` if this thread is
 /// a process of a section already. Neither may panic, and both leave the section: they end in [`lpf_core::run_section`].

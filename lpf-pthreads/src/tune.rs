@@ -17,9 +17,9 @@ use lpf_core::wait::Patience;
 use parking_lot::Mutex;
 
 use crate::barrier::{Barrier, Gather, Level, Shape, Watch};
+use crate::environment::Environment;
 use crate::pin;
 use crate::pool;
-use crate::section::Environment;
 
 /// Yields of a member whose core has others to run, before it sleeps.
 const MEMBER_YIELDS: u32 = 20;

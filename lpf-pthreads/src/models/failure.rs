@@ -10,7 +10,7 @@ use lpf_core::{Cause, Error, Lpf, Pid, Result, Runtime, SyncAttr};
 use super::explore;
 use super::section::{Memory, run, section};
 use crate::barrier::{Gather, Level, Shape, Watch};
-use crate::superstep::bits;
+use crate::bits;
 use crate::threads::Threads;
 
 /// A pair and, where there are three, one more that meets its first member at the top: who waits

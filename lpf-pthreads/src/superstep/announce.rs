@@ -6,7 +6,8 @@ use lpf_core::Pid;
 use lpf_core::request::{List, Way};
 use lpf_core::runtime::{Aimed, LocalState};
 
-use super::{bits, small_puts};
+use super::small_puts;
+use crate::bits;
 use crate::comm::{ROWS_IN_LINE, row_from_words, row_to_words};
 use crate::threads::ThreadEngine;
 

@@ -3,7 +3,7 @@
 use lpf_core::runtime::{Destination, LocalState};
 use lpf_core::{Pid, Result};
 
-use super::bits;
+use crate::bits;
 use crate::threads::ThreadEngine;
 
 impl ThreadEngine {

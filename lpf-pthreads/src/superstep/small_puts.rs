@@ -10,8 +10,8 @@ use lpf_core::request::{Request, Way};
 use lpf_core::runtime::{Destination, LocalState};
 use lpf_core::{Pid, Result};
 
-use super::bits;
 use crate::barrier::{Line, PAYLOAD};
+use crate::bits;
 use crate::threads::ThreadEngine;
 
 /// The most puts that a line has room for.
