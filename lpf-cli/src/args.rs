@@ -328,7 +328,7 @@ fn did_you_mean(name: Option<&str>) -> String {
     name.map_or(String::new(), |name| format!("; did you mean {name}?"))
 }
 
-/// That there is no measurement of this name: it may be that of a pattern, without its option.
+/// The error for an unknown measurement. The name may be that of a pattern, given without `--pattern`.
 fn bench_has_no(name: &str, suggestion: &str) -> String {
     let patterns = bench::names();
     let begins = patterns.iter().find(|one| !name.is_empty() && one.starts_with(name));

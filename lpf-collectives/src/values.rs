@@ -9,7 +9,7 @@ use crate::kinds::Collective;
 use crate::preferences::Mode;
 use crate::signature::{Signature, stamp};
 
-/// Lengths of up to so many elements are tried, and those that differ from this member's length by up to a sixteenth of it.
+/// Lengths up to this number of elements are tried, and lengths that differ from this member's by at most a sixteenth.
 /// Each further length makes it more probable that another difference has its hash: with 100 000 lengths about 1 in 1000.
 const ELEMENTS: usize = 1 << 14;
 

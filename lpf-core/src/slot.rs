@@ -19,7 +19,9 @@ const GLOBAL: u64 = 1 << 62;
 const OUTBOX: u64 = 1 << 61;
 /// Generations of a place: 2^37, which takes years of registrations. They are never used again.
 const GENERATIONS: u64 = 1 << 37;
-const NONE: u32 = INDEX_MASK as u32;
+/// The bits of a note that name a place; all of them set name none.
+const PLACE_MASK: u32 = INDEX_MASK as u32;
+const NONE: u32 = PLACE_MASK;
 
 /// Memory that can be named by its owner only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -165,13 +167,13 @@ impl Note {
     const FREE: Note = Note { link: NONE, named_in: 0 };
 
     fn next(self) -> u32 {
-        self.link & NONE
+        self.link & PLACE_MASK
     }
 
     /// Sets the next place, and returns the one before.
     fn set_next(&mut self, next: u32) -> u32 {
         let before = self.next();
-        self.link = self.link & !NONE | next;
+        self.link = self.link & !PLACE_MASK | next;
         before
     }
 

@@ -209,7 +209,7 @@ impl Matching {
         self.operations.pop(&mut queue.receives)
     }
 
-    /// Takes the oldest message under the name of a receive out of its queue. If there is none, the receive is queued.
+    /// Takes the oldest queued message that matches a receive. If there is none, the receive is queued.
     #[inline]
     pub(crate) fn message_or_post(&mut self, receive: u32) -> Option<u32> {
         let Operation { peer: from, tag, .. } = self.operations[receive];
