@@ -245,5 +245,5 @@ fn misfit(backend: &str, size: Pid) -> String {
 pub(crate) fn speaks() -> bool {
     let launched = Launched::from_environment().ok().flatten().map(|job| job.rank);
     let rank = launched.or(by_mpi_launcher().map(|(rank, _)| rank));
-    rank.is_none_or(|rank| rank == 0) || lpf::launcher::is_in_anothers_place()
+    rank.is_none_or(|rank| rank == 0) || lpf::is_in_anothers_place()
 }

@@ -14,6 +14,7 @@ mod meeting;
 mod memory;
 pub mod network;
 mod process;
+mod protocol;
 mod sections;
 mod superstep;
 mod tags;

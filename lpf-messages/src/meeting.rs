@@ -5,38 +5,26 @@
 //! at most twice that number if some do not fit a first part. [`Bruck`] takes 2⌈log₂ p⌉ steps for every pattern, each of one
 //! message, or of two if it is longer than 4 KiB, and of one more for each chunk left over; its volume is larger by a factor
 //! O(log p). All processes use the same algorithm: the one that was set, else the one that was measured as cheaper, else
-//! [`Exchange::of`] p.
+//! [`exchange_for`] p.
 
 mod bruck;
+mod chunks;
 mod direct;
+mod room;
 mod unread;
+mod waiting;
 
-use std::ops::Range;
-
-use super::memory::Memory;
-use super::superstep::InMeeting;
-use super::transport::{Broken, Transport};
+use super::transport::Transport;
 use super::watch::{Stop, Watch};
-use super::wire::{Head, LARGEST_UNIT, Opening, Summary};
+use super::wire::Summary;
 use lpf_core::Pid;
-use lpf_core::error::{Cause, Error, Result};
-use lpf_core::runtime::LocalState;
+use lpf_core::error::Result;
 use lpf_core::settings::Exchange;
 
 use bruck::Bruck;
 use direct::Direct;
-
-/// A message up to this length is copied, so that its send is not awaited.
-const COPIED: usize = 1 << 10;
-
-/// What the others may send to a process.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Allowed<'a> {
-    /// At most this number of requests.
-    Requests(usize),
-    /// From each process the number of messages that this one has awaited: [`Purpose::Count`](lpf_core::runtime::Purpose::Count).
-    Messages(&'a [u16]),
-}
+pub(super) use room::{Allowed, Refused, Room};
+pub(super) use waiting::InMeeting;
 
 /// Up to this number of processes the exchange is direct, unless `lpf probe` found Bruck's algorithm cheaper. The number
 /// is cautious, because the crossing of the two depends on the network.
@@ -45,100 +33,6 @@ const MOST_DIRECT: usize = 16;
 /// The algorithm for this number of processes, if no algorithm was set or measured.
 pub fn exchange_for(processes: usize) -> Exchange {
     if processes <= MOST_DIRECT { Exchange::Direct } else { Exchange::Bruck }
-}
-
-/// Room for messages, which grows with the capacity for requests.
-#[derive(Debug, Default)]
-pub(super) struct Room {
-    /// The units that this process sends in the first exchange. Before those of each receiver there is room for an
-    /// [`Opening`].
-    pub(super) out: Vec<u8>,
-    /// For each receiver, the range of its units in `out`, and the number of their requests.
-    pub(super) places: Vec<Range<usize>>,
-    pub(super) requests: Vec<u32>,
-    /// Units of others for this process that were copied out of the buffers in which they arrived.
-    rest: Memory,
-    /// Units that this process passes on: see [`Bruck`].
-    transit: bruck::Transit,
-}
-
-impl Room {
-    /// Room for `requests` requests, or the bytes that were refused.
-    pub(super) fn new(
-        way: Exchange,
-        nprocs: usize,
-        eager: usize,
-        requests: usize,
-    ) -> std::result::Result<Self, usize> {
-        let units = requests.saturating_mul(LARGEST_UNIT);
-        let bytes = nprocs.saturating_mul(Opening::LONGEST + eager).saturating_add(units);
-        let mut out = Vec::new();
-        out.try_reserve_exact(bytes).map_err(|_| bytes)?;
-        let mut places = Vec::new();
-        places.try_reserve_exact(nprocs).map_err(|_| bytes)?;
-        places.resize(nprocs, 0..0);
-        let mut counts = Vec::new();
-        counts.try_reserve_exact(nprocs).map_err(|_| bytes)?;
-        counts.resize(nprocs, 0);
-        let rest = if requests == 0 { 0 } else { bytes };
-        let transit = match way {
-            Exchange::Direct => bruck::Transit::default(),
-            Exchange::Bruck => bruck::Transit::new(nprocs, units)?,
-        };
-        Ok(Room { out, places, requests: counts, rest: Memory::new(rest)?, transit })
-    }
-
-    /// The units for process `to`.
-    #[inline]
-    pub(super) fn units(&self, to: Pid) -> &[u8] {
-        &self.out[self.places[to].clone()]
-    }
-
-    #[inline]
-    fn head(&self, to: Pid) -> Head {
-        let units = self.places[to].len() as u64;
-        Head { requests: self.requests[to], units }
-    }
-
-    /// The range in `out` of the message for a process, which may be received in one part up to `whole` bytes.
-    #[inline]
-    fn place(&self, to: Pid, opening: &Opening, whole: usize) -> Range<usize> {
-        let place = self.places[to].clone();
-        place.start - opening.len(place.len(), whole)..place.end
-    }
-
-    /// That message, complete.
-    #[inline]
-    fn message(&mut self, to: Pid, opening: &Opening, whole: usize) -> &[u8] {
-        let (head, place) = (self.head(to), self.place(to, opening, whole));
-        opening.write(&mut self.out[place.start..self.places[to].start], &head);
-        &self.out[place]
-    }
-}
-
-/// Why a meeting could not be made, without the process and the superstep, which the caller adds.
-#[derive(Debug)]
-pub(super) enum Refused {
-    Memory(usize),
-    Network(Broken),
-}
-
-impl Refused {
-    pub(super) fn at(self, local: &LocalState) -> Error {
-        match self {
-            Refused::Memory(bytes) => local.refused("the first exchange", bytes),
-            Refused::Network(broken) => {
-                Error::fatal(local.pid, 0, Cause::Died { reason: broken.reason })
-            }
-        }
-    }
-}
-
-/// A message that the protocol never sends.
-#[cold]
-pub(super) fn nonsense(from: Pid) -> Error {
-    let text = format!("process {from} sent an invalid message");
-    Error::fatal(from, 0, Cause::Protocol(text))
 }
 
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use super::control::{Control, SectionId};
 use super::job::{Environment, Host, Network, Taken};
 use super::links::Rings;
 use super::meeting::{Meeting, exchange_for};
+use super::protocol::Protocol;
 use super::superstep::{Larger, Scratch};
 use super::traffic::Traffic;
 use super::transport::{Rank, Transport};
@@ -38,25 +39,9 @@ pub struct Messages<T: Transport> {
     /// Sections begun from here so far, by exec and by rehook: parts of their names.
     pub(super) sections: u64,
     pub(super) rehooks: u64,
-    /// Rings that the network can tell apart.
-    pub(super) ring_limit: usize,
     pub(super) keeps_report: bool,
     /// False once somebody may write to this process's memory for ever.
     pub(super) quiet: bool,
-}
-
-/// The engine apart from its network.
-#[derive(Debug)]
-pub(super) struct Protocol {
-    pub(super) watch: Watch,
-    pub(super) meeting: Meeting,
-    pub(super) scratch: Scratch,
-    /// What all said of themselves in the last meeting.
-    pub(super) all: Summary,
-    pub(super) rings: Rings,
-    pub(super) traffic: Traffic,
-    /// The number of this context in the tags of its messages.
-    pub(super) context: u32,
 }
 
 /// What makes a process one of a section.
@@ -102,7 +87,6 @@ pub(super) fn enter<T: Transport>(
             return Err(local.refused("messages", bytes));
         }
     };
-    let ring_limit = shared.net.channels() as usize;
     let protocol = Protocol {
         rings: Rings::new(pid, context, watch.members.clone()),
         watch,
@@ -115,7 +99,6 @@ pub(super) fn enter<T: Transport>(
     let engine = Messages {
         network,
         protocol,
-        ring_limit,
         environment,
         host,
         free,
@@ -274,7 +257,7 @@ unsafe impl<T: Transport> Engine for Messages<T> {
     }
 
     fn add_inbox(&mut self, local: &LocalState, shape: InboxShape) -> Result<()> {
-        self.new_inbox(local, shape)
+        self.protocol.rings.add(self.network.net(), local, shape)
     }
 
     fn remove_inbox(&mut self, _local: &LocalState, inbox: InboxSlot) {
@@ -282,7 +265,7 @@ unsafe impl<T: Transport> Engine for Messages<T> {
     }
 
     fn open(&mut self, tables: &mut Tables, opening: Opening) -> Result<Link> {
-        self.open_link(tables, opening)
+        self.protocol.rings.open(self.network.net(), tables, opening)
     }
 
     fn on_links<C: LinkCall>(&mut self, tables: &mut Tables, call: C) -> Result<C::Output> {

@@ -1,29 +1,30 @@
-//! What the first exchange of a full sync says, in bytes.
+//! The bytes of the first exchange of a full sync.
 //!
-//! Everybody hears the [`Summary`] of all, and from each other process a [`Head`] and *units*, which are
-//! about its sender and its receiver alone. What goes straight to its receiver begins with an
-//! [`Opening`], which has what is new of the sender's summary, and the head. A unit is a run of requests:
+//! Each process receives the [`Summary`] of all processes, and from each other process a [`Head`] and *units*, which
+//! concern only their sender and their receiver. A message that goes directly to its receiver begins with an
+//! [`Opening`]: the head, and what is new in the sender's summary. A unit is a run of requests:
 //!
 //! ```text
 //! word 0   flags (8 bits) | slot (24) | bytes of a request (32)
 //! word 1   offset of the first in the slot
 //! word 2   with RUN: how many requests          with LONG: the bytes of a request, whole
 //! word 3   with RUN: from offset to offset
-//! …        with INLINE: the requests' bytes one behind the other, padded to a word
+//! …        with INLINE: the requests' bytes, consecutive, padded to a word
 //! ```
 //!
-//! Numbers are little-endian. What comes in is checked where it is used: a peer that sends nonsense
-//! is an error, never a wrong access.
+//! Numbers are little-endian. Bytes that arrive are checked where they are used: an invalid message is an error, never a
+//! wrong access.
 
 use super::contexts::Contexts;
 use lpf_core::Pid;
+use lpf_core::error::{Cause, Error};
 use lpf_core::request::Run;
 use lpf_core::runtime::{Announced, LocalState, Purpose, Registrations};
 
-/// A request this long or shorter travels in its unit: the room for it was reserved with the request.
+/// A request of at most this length travels in its unit: the room for it was reserved with the request.
 pub(super) const SHORT: usize = 64;
 
-/// The longest unit that is no run: its words and a short request's bytes.
+/// The longest unit of one request: its words and a short request's bytes.
 pub(super) const LARGEST_UNIT: usize = 3 * 8 + SHORT;
 
 /// Bits of a unit's first byte.
@@ -42,12 +43,19 @@ pub(super) mod unit {
 pub(super) mod flags {
     use lpf_core::runtime::Announced;
 
-    /// Somebody has requests.
+    /// A process has requests.
     pub(crate) const REQUESTS: u32 = Announced::ENGINE;
-    /// Somebody's requests take more than the first exchange.
+    /// The requests of a process take more than the first exchange.
     pub(crate) const MORE: u32 = Announced::ENGINE << 1;
-    /// Somebody did not promise that writes are free of conflicts.
+    /// A process did not promise that writes are free of conflicts.
     pub(crate) const CONFLICTS: u32 = Announced::ENGINE << 2;
+}
+
+/// A message that the protocol never sends.
+#[cold]
+pub(super) fn nonsense(from: Pid) -> Error {
+    let text = format!("process {from} sent an invalid message");
+    Error::fatal(from, 0, Cause::Protocol(text))
 }
 
 /// Writes the number of a process.
@@ -57,7 +65,7 @@ pub(super) fn write_pid(out: &mut Vec<u8>, pid: Pid) {
     out.extend_from_slice(&word.to_le_bytes());
 }
 
-/// What all processes have to know of each other; merged, it is the same everywhere.
+/// What all processes have to know of each other. Merged, it is the same at all processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Summary {
     /// What core compares.
@@ -121,9 +129,9 @@ impl Summary {
 /// What one process has for one other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
-    /// Requests, empty ones included; in [`Purpose::Count`] the messages sent, see [`Links::count_sent`].
+    /// Requests, empty ones included; in [`Purpose::Count`] the messages sent, see [`Links::count`].
     ///
-    /// [`Links::count_sent`]: super::links::Links::count_sent
+    /// [`Links::count`]: super::links::Links::count
     pub(super) requests: u32,
     /// Bytes of the units that follow.
     pub(super) units: u64,

@@ -24,6 +24,7 @@ mod changes;
 mod checked;
 mod comm;
 mod config;
+mod engine;
 mod environment;
 mod failure;
 mod futex;
@@ -34,6 +35,7 @@ mod memory;
 #[cfg(loom)]
 mod models;
 mod pin;
+mod pin_choice;
 mod pool;
 mod section;
 mod strays;

@@ -13,9 +13,10 @@ use crate::comm::{Comm, Rows};
 use crate::environment::Environment;
 use crate::memory;
 use crate::pin;
+use crate::pin_choice;
 use crate::pool;
 use crate::strays;
-use crate::threads::{self, ThreadEngine, Threads};
+use crate::threads::{self, Prepared, ThreadEngine, Threads};
 
 /// Runs `section` on `procs` of the `free` processors, and `own` as process 0 on this thread; `nested` if this thread is
 /// a process of a section already. Neither may panic, and both leave the section: they end in [`lpf_core::run_section`].
@@ -31,7 +32,7 @@ pub(crate) fn exec<R>(
     check_processes(procs)?;
     memory::check_section(procs)?;
     let began = Instant::now();
-    let pin = pin::resolve(&environment.pin, procs, nested);
+    let pin = pin_choice::resolve(&environment.pin, procs, nested);
     let comm = Comm::new(procs, environment, &pin)?;
     let mut processes = Vec::with_capacity(procs);
     for pid in 0..procs {
@@ -64,13 +65,6 @@ pub(crate) fn exec<R>(
         None => ended.expect("process 0 has run on this thread"),
         Some(report) => Err(report),
     }
-}
-
-/// The memory of a rehook, which a process gets before the barrier: after a refusal it does not arrive there.
-#[derive(Debug)]
-pub(crate) struct Prepared {
-    parity: usize,
-    spare: LocalState,
 }
 
 impl ThreadEngine {

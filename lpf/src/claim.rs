@@ -53,8 +53,9 @@ struct Claimed {
 
 static IS_ANOTHERS: AtomicBool = AtomicBool::new(false);
 
-/// Whether this process has found that another one has its place.
-pub(crate) fn is_anothers() -> bool {
+/// Whether this process was refused because another process has its place in the job: it has only inherited the
+/// variables.
+pub fn is_in_anothers_place() -> bool {
     IS_ANOTHERS.load(Ordering::Relaxed)
 }
 

@@ -13,6 +13,7 @@ use lpf_pthreads::{Config, Team, Threads};
 
 use crate::Context;
 use crate::any;
+use crate::backend;
 use crate::launcher::say;
 use crate::measure::{Plan, measure_threads};
 use crate::tables;
@@ -72,15 +73,15 @@ where
 /// a launcher has started, each would run a copy of the section, which is an error unless `LPF_BACKEND=threads`
 /// asks for it. A process that has joined its job, or uses MPI itself, may run sections on threads beside it.
 fn check_backend(settings: &Settings) -> Result<()> {
-    let backend = crate::run::backend(&settings.backend.value)?;
+    let name = backend::backend(&settings.backend.value)?;
     if lpf_control::has_joined() || is_mpi_up() {
         return Ok(());
     }
-    if backend == "threads" && settings.backend.source != Source::Default {
+    if name == "threads" && settings.backend.source != Source::Default {
         return Ok(());
     }
     // The error of a launcher whose backend is not built in.
-    crate::run::chosen(settings)?;
+    backend::chosen(settings)?;
     let instead =
         "for one section on all processes call lpf::run, with a closure that captures nothing";
     let launched = Launched::from_environment()?;
@@ -92,8 +93,8 @@ fn check_backend(settings: &Settings) -> Result<()> {
         Some((rank, size, why)) if size > 1 => Err(Error::setting(format!(
             "this is process {rank} of {size} ({why}), and lpf::exec would run a copy of its section in each of them; {instead}. Or start a single process, or set LPF_BACKEND=threads if each process should run its own section on threads"
         ))),
-        _ if backend != "threads" => Err(Error::setting(format!(
-            "LPF_BACKEND is \"{backend}\", but lpf::exec runs on threads alone; {instead}"
+        _ if name != "threads" => Err(Error::setting(format!(
+            "LPF_BACKEND is \"{name}\", but lpf::exec runs on threads alone; {instead}"
         ))),
         _ => Ok(()),
     }

@@ -141,12 +141,6 @@ pub fn answer(asked: &OwnedFd, given: [Option<BorrowedFd<'_>>; MOST]) -> io::Res
     carried::send(asked, None, &[which], &descriptors)
 }
 
-/// Whether this process was refused because another process has its place in the job: it has only inherited the
-/// variables.
-pub fn is_in_anothers_place() -> bool {
-    crate::claim::is_anothers()
-}
-
 /// Whether `lpf run` has started this process.
 pub(crate) fn is_told_to_lpf_run() -> bool {
     std::env::var_os(WHERE).is_some()

@@ -34,23 +34,28 @@ pub mod prelude;
 pub mod tables;
 
 mod any;
+mod backend;
 mod claim;
 mod exec;
 mod job;
 #[doc(hidden)]
 pub mod launcher;
+mod meeting;
 mod member;
 mod run;
 mod unknown;
 
 pub use any::{AnyBoard, AnyEngine};
+pub use backend::{BACKENDS, backend, chosen};
 pub use claim::alone;
+#[doc(hidden)]
+pub use claim::is_in_anothers_place;
 pub use exec::{exec, exec_args, exec_with, parameters, team};
 pub use job::leave;
 pub use lpf_core::*;
 pub use lpf_pthreads::unpinned;
 pub use member::Member;
-pub use run::{BACKENDS, backend, chosen, run, run_args};
+pub use run::{run, run_args};
 
 /// One process of a section; see [`lpf_core::Context`]. Without `L` it is that of a program, on any backend that is built
 /// in. A library that works on every backend is generic over `L: Lpf`.

@@ -103,7 +103,7 @@ impl Member {
     /// # Errors
     /// As [`new`](Self::new), and *misuse* if this process was not started in a job.
     pub fn launched() -> Result<Self> {
-        Self::new(crate::job::meeting()?)
+        Self::new(crate::meeting::meeting()?)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The batches of one side in one round: a few that warm up, then those that count.
 
-use lpf::measure::conduct::repetitions;
+use lpf::measure::batch::repetitions;
 
 use crate::interrupt;
 

@@ -4,7 +4,8 @@
 use std::time::Instant;
 
 use lpf::AnyEngine;
-use lpf::measure::conduct::{Batch, Leader, Timed, conduct};
+use lpf::measure::batch::{Batch, Timed};
+use lpf::measure::conduct::{Leader, conduct};
 use lpf::measure::superstep::{Areas, Pattern, Timing, nanoseconds};
 use lpf::measure::task::{Task, Watch, unwatched};
 use lpf::messages::Traffic;

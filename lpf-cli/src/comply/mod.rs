@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use lpf::host::Host;
 use lpf::machine::{Parameters, Row};
-use lpf::measure::conduct::{Batch, Leader, Timed, conduct};
+use lpf::measure::batch::{Batch, Timed};
+use lpf::measure::conduct::{Leader, conduct};
 use lpf::measure::schedule::Schedule;
 use lpf::measure::stats::Samples;
 use lpf::measure::superstep::{Pattern, Timing};

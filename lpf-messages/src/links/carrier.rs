@@ -1,9 +1,9 @@
 //! The links of a process as the runtime sees them.
 
-use super::super::meeting::nonsense;
 use super::super::transport::Transport;
 use super::super::watch::{OnNetwork, Stop};
-use super::{OnNet, Rings};
+use super::super::wire::nonsense;
+use super::rings::{OnNet, Rings};
 use lpf_core::arrivals::Queued;
 use lpf_core::error::{Cause, Error};
 use lpf_core::runtime::links::{LinkTable, OpenLink};

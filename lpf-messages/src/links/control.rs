@@ -1,12 +1,10 @@
-//! Control words about links: a few words each, in order, on a channel of their own for each pair of processes.
+//! What control words do: grants, credits, offers and closings of links.
 
-use super::super::meeting::nonsense;
-use super::super::memory::Memory;
 use super::super::tags;
-use super::super::transport::{Ticket, Transport};
+use super::super::transport::Transport;
 use super::super::watch::Stop;
-use super::super::wire::Reader;
-use super::{Closed, End, OnNet, Rings};
+use super::postbox::{Kind, Word};
+use super::rings::{Closed, End, OnNet, Rings};
 use lpf_core::Pid;
 use lpf_core::arrivals::never_awaited;
 use lpf_core::error::Error;
@@ -14,116 +12,24 @@ use lpf_core::runtime::LocalState;
 use lpf_core::runtime::links::{LinkTable, OpenLink};
 use lpf_core::waits::{Status, Stream};
 
-const BYTES: usize = 24;
-
-/// A control word. All but `Closed` are about a stream on which the receiver of the word sends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Word {
-    /// The receiver of the word has the ring now. The offset of the ring in shared memory, plus one; zero if only the
-    /// network reaches it.
-    Granted,
-    /// The number of messages released. In shared memory the ring itself has it.
-    Released,
-    /// An offer of this number of bytes for a landing.
-    Offered,
-    /// The sender has closed its link, on whose stream it has made this number of messages.
-    Closed,
-}
-
-impl Word {
-    const ALL: [Word; 4] = [Word::Granted, Word::Released, Word::Offered, Word::Closed];
-}
-
-/// Words to a link that is not open yet: a grant, and the offers of at most a window.
-#[derive(Debug)]
-pub(super) struct Early {
-    stream: Stream,
-    opening: u32,
-    kind: Word,
-    number: u64,
-}
-
-fn take_word(link: &mut OpenLink, end: &mut End, kind: Word, number: u64) {
-    match kind {
-        Word::Granted => end.grant = Some(number),
-        Word::Released => link.outgoing.released = link.outgoing.released.max(number),
-        Word::Offered => end.peer_offers.push_back(number as usize),
-        Word::Closed => {}
-    }
-}
-
-/// Receives for control words: one for every process, posted again when it is complete. Words that arrive meanwhile wait
-/// in the network: at most two windows and two words for each link.
-#[derive(Debug)]
-pub(super) struct Postbox {
-    memory: Option<Memory>,
-    posted: Vec<Option<Ticket>>,
-}
-
-impl Postbox {
-    pub(super) fn new(processes: usize) -> Self {
-        Postbox { memory: None, posted: (0..processes).map(|_| None).collect() }
-    }
-
-    /// Reserves its memory, before the first inbox is active.
-    ///
-    /// # Errors
-    /// The bytes that were refused.
-    pub(super) fn prepare(&mut self) -> Result<(), usize> {
-        if self.memory.is_none() {
-            self.memory = Some(Memory::new(self.posted.len() * BYTES)?);
-        }
-        Ok(())
-    }
-
-    pub(super) fn close<T: Transport>(&mut self, net: &mut T) -> bool {
-        let tickets = self.posted.iter_mut().filter_map(Option::take);
-        tickets.fold(true, |quiet, ticket| net.cancel(ticket) & quiet)
-    }
-
-    pub(super) fn keep(&mut self) {
-        lpf_core::leaked::leak(self.memory.take());
+fn take_word(link: &mut OpenLink, end: &mut End, word: &Word) {
+    let number = word.number;
+    match word.kind {
+        Kind::Granted => end.grant = Some(number),
+        Kind::Released => link.outgoing.released = link.outgoing.released.max(number),
+        Kind::Offered => end.peer_offers.push_back(number as usize),
+        Kind::Closed => {}
     }
 }
 
 impl<T: Transport> OnNet<'_, T> {
     /// Receives the control words that have arrived.
     pub(super) fn hear_all(&mut self, table: &mut LinkTable) -> Result<(), Stop> {
-        let net = &mut *self.net;
-        for from in 0..self.rings.members.len() {
-            loop {
-                let Rings { members, context, postbox, is_last, .. } = &mut *self.rings;
-                let Some(memory) = &postbox.memory else { return Ok(()) };
-                let place = from * BYTES..(from + 1) * BYTES;
-                let Some(ticket) = &postbox.posted[from] else {
-                    let (rank, tag) = (members[from], tags::link_control(*context));
-                    // SAFETY: the memory lives until the links are closed; this part of it is read only after the receive is
-                    // finished.
-                    match unsafe { net.receive(rank, tag, &[memory.piece(place)]) } {
-                        Ok(ticket) => postbox.posted[from] = Some(ticket),
-                        Err(_) if *is_last => break,
-                        Err(broken) => return Err(broken.into()),
-                    }
-                    continue;
-                };
-                match net.test(ticket) {
-                    Ok(Some(_)) => {}
-                    Ok(None) => break,
-                    Err(_) if *is_last => break,
-                    Err(broken) => return Err(broken.into()),
-                }
-                postbox.posted[from] = None;
-                // SAFETY: its receive is finished.
-                let mut reader = Reader(unsafe { memory.bytes(place) });
-                let mut word = || {
-                    let kind = Word::ALL.get(reader.u32()? as usize).copied()?;
-                    let (inbox, ring) = (reader.u32()? as usize, reader.u32()? as usize);
-                    Some((kind, inbox, ring, reader.u32()?, reader.u64()?))
-                };
-                let Some((kind, inbox, ring, opening, number)) = word() else {
-                    return Err(Stop::Fatal(nonsense(from)));
-                };
-                self.rings.take_word(table, from, kind, inbox, ring, opening, number);
+        let OnNet { rings, net } = self;
+        for from in 0..rings.members.len() {
+            let rank = rings.members[from];
+            while let Some(word) = rings.postbox.next(*net, from, rank)? {
+                rings.take_word(table, word);
             }
         }
         Ok(())
@@ -131,34 +37,21 @@ impl<T: Transport> OnNet<'_, T> {
 }
 
 impl Rings {
-    /// Handles a word about link number `opening` of its stream. A word about an earlier link has no effect.
-    #[allow(clippy::too_many_arguments)]
-    fn take_word(
-        &mut self,
-        table: &mut LinkTable,
-        from: Pid,
-        kind: Word,
-        inbox: usize,
-        ring: usize,
-        opening: u32,
-        number: u64,
-    ) {
-        if kind == Word::Closed {
-            let closed = Closed { opening: u64::from(opening), made: number };
-            self.closed.insert(Stream { from, to: self.pid, inbox, ring }, closed);
+    /// A word about a link that is closed has no effect.
+    fn take_word(&mut self, table: &mut LinkTable, word: Word) {
+        let Word { kind, stream, opening, number } = word;
+        if kind == Kind::Closed {
+            self.closed.insert(stream, Closed { opening: u64::from(opening), made: number });
             return;
         }
-        let stream = Stream { from: self.pid, to: from, inbox, ring };
         let opened = table.known.on(stream).sent.opened;
         // The open link that is number `opening` of the links on the stream.
         let is_meant = |link: &&mut OpenLink| {
             link.to_peer(self.pid) == stream && link.sent_before.opened as u32 == opening
         };
         match table.iter_mut().find(is_meant) {
-            Some(link) => take_word(link, self.ends.of_mut(link), kind, number),
-            None if u64::from(opening) > opened => {
-                self.early.push(Early { stream, opening, kind, number });
-            }
+            Some(link) => take_word(link, self.ends.of_mut(link), &word),
+            None if u64::from(opening) > opened => self.early.push(word),
             None => {}
         }
     }
@@ -170,7 +63,7 @@ impl Rings {
         self.early.retain(|word| {
             let is_its_own = (word.stream, word.opening) == (stream, opening);
             if is_its_own {
-                take_word(link, end, word.kind, word.number);
+                take_word(link, end, word);
             }
             !is_its_own
         });
@@ -180,21 +73,16 @@ impl Rings {
         &self,
         net: &mut T,
         link: &OpenLink,
-        word: Word,
+        kind: Kind,
         number: u64,
     ) -> Result<(), Stop> {
-        let (ring, opening) = match word {
-            Word::Closed => (link.peer_ring, link.sent_before.opened),
-            _ => (link.ring, link.received_before.opened),
+        let (stream, opening) = match kind {
+            Kind::Closed => (link.to_peer(self.pid), link.sent_before.opened),
+            _ => (link.to_me(self.pid), link.received_before.opened),
         };
-        let words = [word as u32, link.inbox as u32, ring as u32, opening as u32];
-        let mut bytes = [0; BYTES];
-        for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
-            place.copy_from_slice(&word.to_le_bytes());
-        }
-        bytes[16..].copy_from_slice(&number.to_le_bytes());
+        let word = Word { kind, stream, opening: opening as u32, number };
         let rank = self.members[link.peer];
-        Ok(net.send_copy(rank, tags::link_control(self.context), &bytes)?)
+        Ok(net.send_copy(rank, tags::link_control(self.context), &word.bytes())?)
     }
 
     /// Gives the ring of a link to its peer, when its last sender has closed. That sender's messages must all have been
@@ -223,11 +111,11 @@ impl Rings {
         let sender = self.members[link.peer];
         let Some((ring, place)) = inbox.and_then(|inbox| inbox.near(net, link.ring, sender)) else {
             self.post_cells(net, link)?;
-            return self.tell(net, link, Word::Granted, 0);
+            return self.tell(net, link, Kind::Granted, 0);
         };
         ring.clear();
         self.ends.of_mut(link).here = Some(ring);
-        self.tell(net, link, Word::Granted, place + 1)
+        self.tell(net, link, Kind::Granted, place + 1)
     }
 
     /// The process that still has the ring of a link that is not granted, and the number of its opening.
@@ -287,7 +175,7 @@ impl Rings {
             return Ok(());
         }
         self.post_cells(net, link)?;
-        self.tell(net, link, Word::Released, link.incoming.released)
+        self.tell(net, link, Kind::Released, link.incoming.released)
     }
 
     pub(super) fn tell_offer<T: Transport>(
@@ -296,7 +184,7 @@ impl Rings {
         link: &OpenLink,
         bytes: usize,
     ) -> Result<(), Stop> {
-        self.tell(net, link, Word::Offered, bytes as u64)
+        self.tell(net, link, Kind::Offered, bytes as u64)
     }
 
     pub(super) fn tell_closed<T: Transport>(
@@ -304,6 +192,6 @@ impl Rings {
         net: &mut T,
         link: &OpenLink,
     ) -> Result<(), Stop> {
-        self.tell(net, link, Word::Closed, link.sent_before.made + link.outgoing.made)
+        self.tell(net, link, Kind::Closed, link.sent_before.made + link.outgoing.made)
     }
 }

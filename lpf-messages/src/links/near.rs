@@ -14,7 +14,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::super::transport::Piece;
-use super::inboxes::{HEAD, Layout};
+use super::layout::{HEAD, Layout};
 use lpf_core::copy::copy;
 
 /// Looks at a cell before the network is asked: a look takes a nanosecond, the network a hundred.

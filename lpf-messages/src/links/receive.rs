@@ -1,11 +1,11 @@
 //! The receiver's side: arrivals, releases and landings.
 
-use super::super::meeting::nonsense;
 use super::super::tags;
 use super::super::transport::{Piece, Transport};
 use super::super::watch::Stop;
+use super::super::wire::nonsense;
+use super::rings::{Arrived, Offer, OnNet, Rings};
 use super::send::LANDED;
-use super::{Arrived, Offer, OnNet, Rings};
 use lpf_core::arrivals::Arrival;
 use lpf_core::runtime::Head;
 use lpf_core::runtime::links::OpenLink;

@@ -8,7 +8,7 @@
 
 use super::super::transport::Transport;
 use super::super::watch::Stop;
-use super::{Links, OnNet, Rings};
+use super::rings::{Links, OnNet, Rings};
 use lpf_core::runtime::Carrier;
 use lpf_core::{Call, Pid};
 

@@ -24,132 +24,20 @@ use std::ops::Range;
 
 use super::super::control::Control;
 use super::super::memory::Memory;
-use super::super::superstep::InMeeting;
 use super::super::tags;
 use super::super::transport::{Broken, Piece, Rank, Ticket, Transport};
 use super::super::watch::{Stop, Watch};
-use super::super::wire::{Head, Reader, Summary, write_pid};
+use super::super::wire::{Head, Reader, Summary, nonsense};
+use super::chunks::{CHUNK, CHUNK_HEAD, Chunk, Due, Transit};
+use super::room::{Allowed, COPIED, Refused, Room};
 use super::unread::find_unread;
-use super::{Allowed, COPIED, Refused, Room, nonsense};
+use super::waiting::InMeeting;
 use lpf_core::Pid;
 use lpf_core::error::{Cause, Error, Result};
 use lpf_core::runtime::Waiting;
 
 /// First parts of messages.
 const EAGER: usize = 4 << 10;
-/// The longest chunk.
-const CHUNK: usize = 480;
-/// Its head: destination, intermediate process, origin and length; its offset in the units of its origin, and their
-/// length.
-const CHUNK_HEAD: usize = 32;
-/// Length of the whole message, and of its chunks.
-const MESSAGE_HEAD: usize = 16 + Summary::BYTES;
-
-/// Chunks in transit through this process.
-#[derive(Debug, Default)]
-pub(super) struct Transit {
-    here: Vec<u8>,
-    /// The message of the current step.
-    out: Vec<u8>,
-    /// The second part of the message that arrives.
-    rest: Memory,
-    /// The longest message.
-    limit: usize,
-}
-
-impl Transit {
-    /// Room for `units` bytes of this process's units.
-    ///
-    /// # Errors
-    /// The bytes that were refused.
-    pub(super) fn new(nprocs: usize, units: usize) -> std::result::Result<Self, usize> {
-        let heads = (units / CHUNK).saturating_add(2 * nprocs).saturating_mul(CHUNK_HEAD + 8);
-        let limit = units.saturating_add(heads).saturating_add(nprocs * Due::BYTES + MESSAGE_HEAD);
-        let room = limit.saturating_mul(2);
-        let (mut here, mut out) = (Vec::new(), Vec::new());
-        here.try_reserve_exact(room).map_err(|_| room)?;
-        out.try_reserve_exact(limit).map_err(|_| room)?;
-        Ok(Transit { here, out, rest: Memory::new(limit)?, limit })
-    }
-}
-
-/// What is in transit to one process.
-#[derive(Clone, Copy, Debug, Default)]
-struct Due {
-    bytes: u64,
-    requests: u32,
-    /// The process that made the most of them, and how many it made.
-    origin: Pid,
-    most: u32,
-}
-
-impl Due {
-    const BYTES: usize = 20;
-
-    fn add(&mut self, other: Due) {
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.requests = self.requests.saturating_add(other.requests);
-        if other.most > self.most {
-            (self.most, self.origin) = (other.most, other.origin);
-        }
-    }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.bytes.to_le_bytes());
-        out.extend_from_slice(&self.requests.to_le_bytes());
-        write_pid(out, self.origin);
-        out.extend_from_slice(&self.most.to_le_bytes());
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        let bytes = from.u64()?;
-        let (requests, origin, most) = (from.u32()?, from.pid()?, from.u32()?);
-        Some(Due { bytes, requests, origin, most })
-    }
-}
-
-/// A chunk of a message.
-#[derive(Clone, Copy)]
-struct Chunk<'a> {
-    /// Head and bytes, padded.
-    whole: &'a [u8],
-    to: Pid,
-    via: Pid,
-    origin: Pid,
-    offset: u64,
-    total: u64,
-    bytes: &'a [u8],
-}
-
-impl<'a> Chunk<'a> {
-    /// The first chunk of `from`, and the bytes after it.
-    fn split(from: &'a [u8]) -> Option<(Self, &'a [u8])> {
-        let mut reader = Reader(from);
-        let (to, via, origin, length) =
-            (reader.pid()?, reader.pid()?, reader.pid()?, reader.u32()?);
-        let (offset, total) = (reader.u64()?, reader.u64()?);
-        let length = length as usize;
-        let end = CHUNK_HEAD + length.next_multiple_of(8);
-        if length > CHUNK || from.len() < end {
-            return None;
-        }
-        let (whole, rest) = from.split_at(end);
-        let bytes = &whole[CHUNK_HEAD..CHUNK_HEAD + length];
-        Some((Chunk { whole, to, via, origin, offset, total, bytes }, rest))
-    }
-
-    fn write(out: &mut Vec<u8>, head: [Pid; 3], offset: u64, total: u64, bytes: &[u8]) {
-        for pid in head {
-            write_pid(out, pid);
-        }
-        out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-        out.extend_from_slice(&offset.to_le_bytes());
-        out.extend_from_slice(&total.to_le_bytes());
-        out.extend_from_slice(bytes);
-        out.resize(out.len() + bytes.len().wrapping_neg() % 8, 0);
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// To a process chosen at random.

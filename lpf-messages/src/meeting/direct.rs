@@ -10,15 +10,15 @@ use std::ops::Range;
 
 use super::super::control::Control;
 use super::super::memory::Memory;
-use super::super::superstep::InMeeting;
 use super::super::tags;
 use super::super::tickets::Tickets;
 use super::super::transport::{Broken, Piece, Rank, Ticket, Transport};
 use super::super::turns::Turns;
 use super::super::watch::{Stop, Watch};
-use super::super::wire::{Head, News, Opening, Reader, Summary};
+use super::super::wire::{Head, News, Opening, Reader, Summary, nonsense};
+use super::room::{Allowed, COPIED, Refused, Room};
 use super::unread::find_unread;
-use super::{Allowed, COPIED, Refused, Room, nonsense};
+use super::waiting::InMeeting;
 use lpf_core::Pid;
 use lpf_core::error::{Error, Result};
 use lpf_core::runtime::Waiting;

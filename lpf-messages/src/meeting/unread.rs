@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::superstep::InMeeting;
 use super::super::transport::Transport;
 use super::super::watch::Watch;
+use super::waiting::InMeeting;
 use lpf_core::error::Result;
 use lpf_core::{Call, Pid};
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use super::super::memory::Memory;
 use super::super::tickets::Tickets;
-use super::super::transport::{Rank, Ticket, Transport};
+use super::super::transport::{Piece, Rank, Tag, Ticket, Transport};
 use super::super::watch::Stop;
 use super::super::wire::SHORT;
 use lpf_core::Pid;
@@ -69,7 +69,7 @@ impl Answers {
         net: &mut T,
         from: Pid,
         rank: Rank,
-        tag: super::super::transport::Tag,
+        tag: Tag,
         bytes: usize,
     ) -> Result<(), Stop> {
         let range = self.at..self.at + bytes;
@@ -88,7 +88,7 @@ impl Answers {
         net: &mut T,
         to: Pid,
         rank: Rank,
-        tag: super::super::transport::Tag,
+        tag: Tag,
         range: Range<usize>,
     ) -> Result<(), Stop> {
         let bytes = &self.out[range];
@@ -97,7 +97,7 @@ impl Answers {
             return Ok(net.send_copy(rank, tag, bytes)?);
         }
         // SAFETY: `out` is not written before `have_left` has found the send complete.
-        let ticket = unsafe { net.send(rank, tag, &[super::Piece::of(bytes)]) }?;
+        let ticket = unsafe { net.send(rank, tag, &[Piece::of(bytes)]) }?;
         self.sending.push(to, ticket);
         Ok(())
     }

@@ -1,26 +1,17 @@
 //! Checked mode between processes: every process receives the lists of requests and registrations of all others before
 //! data moves. It is for finding mistakes, so it allocates and is slow.
 
-use serde::{Deserialize, Serialize};
-
 use super::super::blob::{Bad, Incoming, Outgoing};
 use super::super::control::Control;
-use super::super::meeting::nonsense;
-use super::super::process::Protocol;
+use super::super::meeting::InMeeting;
+use super::super::protocol::Protocol;
 use super::super::tags;
 use super::super::transport::Transport;
 use super::super::watch::Stop;
-use super::InMeeting;
-use lpf_core::check::{Registration, Tracked};
+use super::super::wire::nonsense;
+use super::scratch::Told;
 use lpf_core::error::Result;
 use lpf_core::runtime::{Purpose, Tables};
-
-/// The lists of one process.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Told {
-    pub(super) requests: Vec<Tracked>,
-    calls: Vec<Registration>,
-}
 
 impl Protocol {
     /// Finds reads and writes of the same bytes, and registrations that differ. Called after the barrier, when no process

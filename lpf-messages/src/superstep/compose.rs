@@ -1,9 +1,9 @@
 //! Phase 1: requests become units, grouped by target.
 
-use super::super::process::Protocol;
+use super::super::protocol::Protocol;
 use super::super::wire::{Opening, SHORT, flags_of, unit, words_of, write_words};
-use super::Lists;
 use super::runs::{self, Places};
+use super::scratch::Lists;
 use lpf_core::request::{List, Request, Run, Way};
 use lpf_core::runtime::{LocalState, Purpose};
 

@@ -12,16 +12,13 @@ use lpf_messages::network::Slab;
 use super::frame::{HEADER, given_up, has_end};
 use super::matching::{Operation, Stage};
 use super::socket::Socket;
-use super::vectors::Vectors;
+use super::vectors::{Vectors, ZEROS};
 
 /// Writes in a row to one connection, before others have their turn.
 const WRITES: usize = 4;
 
 /// Memory for copies that is kept when all of them are out.
 const KEPT: usize = 1 << 20;
-
-/// What is sent in place of a message that its sender has cancelled, and in a record that holds nothing.
-pub(super) static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// A stretch of the stream.
 enum Part {

@@ -30,9 +30,8 @@ use std::io::{self, Read, Write};
 use lpf_control::connection::seal::{self, HEAD, LONGEST, MOST, SHORT, Seal};
 use mio::net::TcpStream;
 
-use super::outgoing::ZEROS;
 use super::system::unless_blocked;
-use super::vectors::{Vectors, Walk};
+use super::vectors::{Vectors, Walk, ZEROS};
 
 /// Records that are sealed before the first of them is written.
 const AT_ONCE: usize = 4;

@@ -9,6 +9,9 @@ const MOST: usize = 1024;
 /// that other connections have their turn.
 const MOST_BYTES: usize = 8 << 20;
 
+/// Sent in place of a message that its sender has cancelled, and in an empty record.
+pub(super) static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+
 /// The pieces of one call.
 pub(super) struct Vectors {
     list: Vec<libc::iovec>,

@@ -28,6 +28,7 @@
 //!
 //! `lpf probe`, `lpf comply` and `LPF_PROBE` all use this.
 
+pub mod batch;
 pub mod conduct;
 pub mod exchange;
 pub mod memcpy;

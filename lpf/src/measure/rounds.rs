@@ -6,7 +6,8 @@ use lpf_core::Pid;
 use lpf_core::machine::Row;
 use serde::{Deserialize, Serialize};
 
-use super::conduct::{Batch, Leader, Timed};
+use super::batch::{Batch, Timed};
+use super::conduct::Leader;
 use super::exchange::TotalExchange;
 use super::plan::{Plan, Word};
 use super::schedule::{Schedule, cost};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::conduct::{Batch, Timed};
+use super::batch::{Batch, Timed};
 use super::random::Random;
 use super::stats::Samples;
 

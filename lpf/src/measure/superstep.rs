@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use lpf_core::{Area, Context, Lpf, Memory, Result};
 
-use super::conduct::Batch;
+use super::batch::Batch;
 
 /// The memory that patterns move words between, alike at every process.
 #[derive(Debug)]

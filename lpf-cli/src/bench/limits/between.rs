@@ -8,7 +8,8 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::time::Instant;
 
-use lpf::measure::conduct::{Batch, Leader, Orders, Timed};
+use lpf::measure::batch::{Batch, Timed};
+use lpf::measure::conduct::{Leader, Orders};
 use lpf::measure::superstep::nanoseconds;
 use lpf::{Context, Lpf, Pid};
 use serde::{Deserialize, Serialize};
