@@ -236,6 +236,30 @@ case! {
     }
 }
 
+/// Operators of a program.
+struct First;
+struct Second;
+
+impl Operator<u64> for First {
+    fn identity(&self) -> u64 {
+        0
+    }
+
+    fn combine(&self, left: u64, _right: u64) -> u64 {
+        left
+    }
+}
+
+impl Operator<u64> for Second {
+    fn identity(&self) -> u64 {
+        0
+    }
+
+    fn combine(&self, _left: u64, right: u64) -> u64 {
+        right
+    }
+}
+
 case! {
     /// One value differs: the error names the call of a member with its values, and the value of the other one.
     pub fn the_value_that_differs_is_named_at_both timed [2, 3] |ctx| {
@@ -271,9 +295,26 @@ case! {
                     _ => c.allreduce_value(inner, &Sum, 1u64).map(|_| ()),
                 }
             });
-            let own = if text.contains("Max") { "operator Max of u64" } else { "operator Sum of u64" };
-            said(text, [own, "with another length, operator"]);
+            said(text, ["operator Max of u64", "operator Sum of u64"]);
         }
+        // Elements of another type, and an operator that is in a pair.
+        let text = differ(ctx, |inner, c| match c.me() {
+            1 => c.allreduce_value(inner, &Sum, 1.0f32).map(|_| ()),
+            _ => c.allreduce_value(inner, &Sum, 1u64).map(|_| ()),
+        });
+        said(text, ["operator Sum of f32", "operator Sum of u64"]);
+        let text = differ(ctx, |inner, c| match c.me() {
+            1 => c.allreduce_value(inner, &(Sum, Min), Pair(1.0, 2)).map(|_| ()),
+            _ => c.allreduce_value(inner, &(Sum, Max), Pair(1.0, 2)).map(|_| ()),
+        });
+        said(text, ["operator (Sum, Min) of Pair<f64, i32>", "operator (Sum, Max) of Pair<f64, i32>"]);
+        // A program's own operator is named at its own member only.
+        let text = differ(ctx, |inner, c| match c.me() {
+            1 => c.allreduce_value(inner, &First, 1u64).map(|_| ()),
+            _ => c.allreduce_value(inner, &Second, 1u64).map(|_| ()),
+        });
+        let own = if text.contains("First") { "operator First of u64" } else { "operator Second of u64" };
+        said(text, [own, "with another length, operator"]);
     }
 }
 
