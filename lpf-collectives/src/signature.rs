@@ -105,7 +105,7 @@ impl Signature {
     }
 
     /// The number of its name.
-    fn named(&self) -> u32 {
+    pub(crate) fn named(&self) -> u32 {
         // Of an ordinary call nothing is known but what it is.
         match (self.kind, self.pattern | self.site) {
             (kind, _) if self.has_counts => WITH_COUNTS + (kind as u32 - Collective::Gather as u32),
@@ -127,6 +127,14 @@ impl Signature {
     /// The digest of the same call with the operator whose name has this hash.
     pub(crate) fn digest_with(&self, operator: u64) -> u64 {
         self.hash(operator) & !KIND | u64::from(self.named())
+    }
+
+    /// What the messages of the memory check before this call carry, if those of another such allreduce carry `check`.
+    /// Members whose calls on slices differ in kind, root or size are found by it. To make it takes a few operations.
+    pub(crate) fn memory_check(&self, check: u32) -> u32 {
+        let small = u64::from(check) | u64::from(self.named()) << 32;
+        let hash = [self.root as u64, self.size as u64].into_iter().fold(small, mixed);
+        ((hash ^ hash >> 32) & !KIND) as u32 | MEMORY_CHECK
     }
 
     fn hash(&self, operator: u64) -> u64 {

@@ -3,16 +3,19 @@
 //! Messages carry the hash of these values, and no value. The receiver finds the sender's value with its own ones: it
 //! changes one of them at a time until the hash is the sender's.
 
+mod memory_check;
 mod operators;
 
 use lpf_core::CallValues;
 
-use crate::kinds::Collective;
+use crate::kinds::{Collective, MEMORY_CHECK};
 use crate::preferences::Mode;
 use crate::signature::{OperatorName, Signature, stamp};
+pub(crate) use memory_check::MemoryCheck;
 use operators::Other;
 
-/// Lengths up to this number of elements are tried, and lengths that differ from this member's by at most a sixteenth.
+/// Lengths up to this number of elements are tried, lengths that differ from this member's by at most a sixteenth, and
+/// round ones.
 /// Each further length makes it more probable that another difference has its hash: with 100 000 lengths about 1 in 1000.
 const ELEMENTS: usize = 1 << 14;
 
@@ -70,7 +73,9 @@ impl Values<'_> {
         let far =
             [len / self.members, len.saturating_mul(self.members), len / 2, len.saturating_mul(2)];
         let powers = (0..40).map(|power| 1 << power);
-        let all = (0..ELEMENTS).chain(near).chain(far).chain(powers);
+        let round =
+            (0..9).flat_map(|power| (1..100).map(move |digits| digits * 10_usize.pow(power)));
+        let all = (0..ELEMENTS).chain(near).chain(far).chain(powers).chain(round);
         all.map(move |len: usize| len.saturating_mul(element)).filter(move |&other| other != size)
     }
 }
@@ -113,6 +118,14 @@ impl CallValues for Values<'_> {
     }
 
     fn of_sender(&self, theirs: u32) -> Option<String> {
+        let &Values { what, mode, members, .. } = self;
+        match theirs & lpf_core::Call::KIND {
+            kind if kind == what.named() => {}
+            MEMORY_CHECK => {
+                return MemoryCheck { next: what, mode, members }.of_other_length(theirs);
+            }
+            _ => return None,
+        }
         let own = Signature { algorithm: self.algorithm, ..*self.what };
         let operator = own.operator.hash();
         let is_it = |what: Signature, mode| stamp(what.digest_with(operator), mode) == theirs;

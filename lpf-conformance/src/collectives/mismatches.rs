@@ -236,6 +236,64 @@ case! {
     }
 }
 
+case! {
+    /// Members pass slices of other lengths, short or long ones, to one call. A memory check comes before a call on long
+    /// ones, so that the two may be in different calls. The error names both lengths.
+    pub fn slices_of_other_lengths_are_named_at_both timed [2, 3] |ctx| {
+        // In elements of 8 bytes for each member. More than 1024 elements in all are long.
+        let lens = [(10, 9000), (1000, 9000), (9000, 10), (9000, 9500), (9000, 90_000)];
+        let p = ctx.nprocs();
+        for (one, other) in lens {
+            let own = |c: &Collectives<'_>| vec![1u64; c.len() * if c.me() == 1 { other } else { one }];
+            let said = |text: String, name: &str, blocks: bool| {
+                let lens = [one, other].map(|len| if blocks { len } else { len * p });
+                let of = if blocks { "of blocks of" } else { "of" };
+                let called = lens.map(|len| format!("{name} {of} {} bytes", 8 * len));
+                assert!(called.iter().all(|call| text.contains(call)), "{text} does not name {called:?}");
+                assert!(text.contains("mismatches.rs:"), "{text} does not say where");
+                assert!(!text.contains("another collective"), "{text}");
+            };
+            let text = differ(ctx, |inner, c| c.allreduce_vec(inner, &Sum, &own(c)).map(|_| ()));
+            said(text, "allreduce", false);
+            let text = differ(ctx, |inner, c| c.reduce_vec(inner, 0, &Sum, &own(c)).map(|_| ()));
+            said(text, "reduce", false);
+            let text = differ(ctx, |inner, c| c.alltoall_vec(inner, &own(c)).map(|_| ()));
+            said(text, "alltoall", true);
+            let text = differ(ctx, |inner, c| c.reduce_scatter_vec(inner, &Max, &own(c)).map(|_| ()));
+            said(text, "reduce-scatter", true);
+        }
+    }
+}
+
+case! {
+    /// Long slices in different calls: both are named, or the text says that the calls may be different.
+    pub fn calls_on_long_slices_that_differ_are_named timed [2, 3] |ctx| {
+        let said = |text: String, words: [&str; 2]| {
+            assert!(words.iter().all(|word| text.contains(word)), "{text} does not name {words:?}");
+        };
+        let x = &vec![1u64; 6000];
+        let text = differ(ctx, |inner, c| {
+            c.reduce_vec(inner, usize::from(c.me() == 1), &Sum, x).map(|_| ())
+        });
+        said(text, ["memory check before reduce of 48000 bytes, root ", "memory check before reduce of 48000 bytes)"]);
+        let text = differ(ctx, |inner, c| match c.me() {
+            1 => c.alltoall_vec(inner, x).map(|_| ()),
+            _ => c.allreduce_vec(inner, &Sum, x).map(|_| ()),
+        });
+        said(text, ["before alltoall of blocks of ", "before allreduce of 48000 bytes"]);
+        let text = differ(ctx, |inner, c| match c.me() {
+            1 => c.allgather_value(inner, 1u64).map(|_| ()),
+            _ => c.allreduce_vec(inner, &Sum, x).map(|_| ()),
+        });
+        said(text, ["memory check", "the two pass different lengths, or make different calls"]);
+        let text = differ(ctx, |inner, c| {
+            if c.me() == 1 { c.exchange(inner, &vec![x; c.len()]).map(|_| ()) }
+            else { c.allreduce_vec(inner, &Sum, x).map(|_| ()) }
+        });
+        said(text, ["alltoall", "before allreduce of 48000 bytes"]);
+    }
+}
+
 /// Operators of a program.
 struct First;
 struct Second;
