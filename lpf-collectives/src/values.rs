@@ -36,6 +36,10 @@ fn has_root(kind: Collective) -> bool {
     matches!(kind, Broadcast | Reduce | Gather | Scatter)
 }
 
+fn root(what: &Signature) -> Option<String> {
+    has_root(what.kind).then(|| format!("root {}", what.root))
+}
+
 /// "of 8 bytes", or "of blocks of 8 bytes".
 fn length(what: &Signature) -> String {
     use Collective::{Allreduce, Broadcast, Exscan, Reduce, Scan};
@@ -107,13 +111,11 @@ impl Values<'_> {
 
 impl CallValues for Values<'_> {
     fn own(&self) -> String {
-        let Signature { kind, root, operator, .. } = *self.what;
-        let root = has_root(kind).then(|| format!("root {root}"));
-        let operator = operator.text().map(|operator| format!("operator {operator}"));
+        let operator = self.what.operator.text().map(|operator| format!("operator {operator}"));
         let algorithm =
             self.algorithms().get(self.algorithm).map(|name| format!("algorithm {name}"));
         let mode = (self.mode == Mode::Full).then(|| ending(self.mode).into());
-        let all = [Some(length(self.what)), root, operator, algorithm, mode];
+        let all = [Some(length(self.what)), root(self.what), operator, algorithm, mode];
         all.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 

@@ -5,7 +5,7 @@ use std::any::type_name;
 
 use lpf_core::CallValues;
 
-use super::{Values, has_root, length};
+use super::{Values, has_root, length, root};
 use crate::kinds::{Collective, MEMORY_CHECK, NAMES};
 use crate::operators::{At, MinAt};
 use crate::preferences::Mode;
@@ -21,7 +21,7 @@ pub(crate) struct MemoryCheck<'a> {
     pub(crate) members: usize,
 }
 
-/// "before allreduce of 8 bytes"
+/// "before reduce of 8 bytes, root 0"
 fn before(next: &Signature, values: &str) -> String {
     format!("before {} {values}", NAMES[next.named() as usize])
 }
@@ -37,7 +37,10 @@ impl MemoryCheck<'_> {
             .map(|algorithm| stamp(Signature { algorithm, ..check }.digest(), self.mode))
             .collect::<Vec<_>>();
         let is_it = |next: &Signature| stamps.iter().any(|&own| next.memory_check(own) == theirs);
-        calls.find(is_it).map(|next| before(&next, &length(&next)))
+        calls.find(is_it).map(|next| {
+            let values = [Some(length(&next)), root(&next)];
+            before(&next, &values.into_iter().flatten().collect::<Vec<_>>().join(", "))
+        })
     }
 
     /// The same call with another length.

@@ -255,7 +255,7 @@ case! {
             };
             let text = differ(ctx, |inner, c| c.allreduce_vec(inner, &Sum, &own(c)).map(|_| ()));
             said(text, "allreduce", false);
-            let text = differ(ctx, |inner, c| c.reduce_vec(inner, 0, &Sum, &own(c)).map(|_| ()));
+            let text = differ(ctx, |inner, c| c.reduce_vec(inner, 1, &Sum, &own(c)).map(|_| ()));
             said(text, "reduce", false);
             let text = differ(ctx, |inner, c| c.alltoall_vec(inner, &own(c)).map(|_| ()));
             said(text, "alltoall", true);
@@ -275,7 +275,7 @@ case! {
         let text = differ(ctx, |inner, c| {
             c.reduce_vec(inner, usize::from(c.me() == 1), &Sum, x).map(|_| ())
         });
-        said(text, ["memory check before reduce of 48000 bytes, root ", "memory check before reduce of 48000 bytes)"]);
+        said(text, ["before reduce of 48000 bytes, root 0", "before reduce of 48000 bytes, root 1"]);
         let text = differ(ctx, |inner, c| match c.me() {
             1 => c.alltoall_vec(inner, x).map(|_| ()),
             _ => c.allreduce_vec(inner, &Sum, x).map(|_| ()),
@@ -290,7 +290,7 @@ case! {
             if c.me() == 1 { c.exchange(inner, &vec![x; c.len()]).map(|_| ()) }
             else { c.allreduce_vec(inner, &Sum, x).map(|_| ()) }
         });
-        said(text, ["alltoall", "before allreduce of 48000 bytes"]);
+        said(text, ["alltoall", "memory check"]);
     }
 }
 
@@ -338,6 +338,13 @@ case! {
             c.broadcast(inner, usize::from(c.me() != 1), &mut x)
         });
         said(text, ["broadcast of 48 bytes, root 0, algorithm direct", "root 1"]);
+        // In full supersteps all members are compared, also those that receive nothing.
+        let text = differ(ctx, |inner, c| {
+            c.preferences_mut().mode = Some(Mode::Full);
+            let mut x = inner.local::<u64>(6)?;
+            c.broadcast(inner, usize::from(c.me() == 1), &mut x)
+        });
+        said(text, ["broadcast of 48 bytes, root ", "with root "]);
         let text = differ(ctx, |inner, c| {
             let way = if c.me() == 1 { Allreduce::Ring } else { Allreduce::Doubling };
             c.preferences_mut().allreduce = Some(way);

@@ -175,6 +175,22 @@ mod tests {
     }
 
     #[test]
+    fn a_memory_check_is_told_as_part_of_a_call_on_slices() {
+        static NAMES: [&str; Call::KIND as usize + 1] = {
+            let mut names = [""; Call::KIND as usize + 1];
+            (names[0], names[1]) = ("reduce", Call::MEMORY_CHECK);
+            names
+        };
+        let call = |stamp| Call { number: 7, stamp, names: Some(&NAMES), ..Call::default() };
+        let said = |own, peer| call(own).differs(0, 1, call(peer).word(), None);
+        let either = "so the two pass different lengths, or make different calls";
+        for text in [said(0, 1), said(1, 0), said(1, 33)] {
+            assert!(text.ends_with(either), "{text}");
+        }
+        assert!(said(0, 1).contains("but process 1 in call 7 (memory check); "), "{}", said(0, 1));
+    }
+
+    #[test]
     fn a_member_that_predicts_a_common_arrival_is_told_so() {
         static NAMES: [&str; Call::KIND as usize + 1] = {
             let mut names = [""; Call::KIND as usize + 1];
