@@ -45,6 +45,7 @@ pub(crate) static NAMES: [&str; lpf_core::Call::KIND as usize + 1] = {
         "scatter_v",
         "allgather_v",
         "alltoall_v",
+        lpf_core::Call::MEMORY_CHECK,
     ];
     let (mut names, mut nth) = ([""; lpf_core::Call::KIND as usize + 1], 0);
     while nth < named.len() {
@@ -60,6 +61,8 @@ pub(crate) const REDUCE_AS_THEY_COME: u32 = 14;
 pub(crate) const REDUCE_BY_PAIRING: u32 = 15;
 /// The forms with counts, in the order of their collectives, from gather on.
 pub(crate) const WITH_COUNTS: u32 = 16;
+/// Of whether all members have the memory for a call on slices.
+pub(crate) const MEMORY_CHECK: u32 = 20;
 
 /// An algorithm of a collective, and its supersteps.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -7,16 +7,20 @@ use crate::preferences::Mode;
 /// What tells an operator from others: its name and its elements', as the compiler has them. Two are the same
 /// here where their text lies in one place, which is soon compared; else where it has the same hash.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OperatorName(pub(crate) &'static str);
+pub(crate) struct OperatorName<'a>(pub(crate) &'a str);
 
-impl OperatorName {
+impl<'a> OperatorName<'a> {
     /// Nothing is combined.
     pub(crate) const NONE: Self = OperatorName("");
 
-    /// "Sum of u64", of the type of a function from the operator to its elements; other names as they are.
+    /// The names of the operator and its elements, of the type of a function from the one to the other.
+    pub(crate) fn parts(self) -> Option<(&'a str, &'a str)> {
+        self.0.strip_prefix("fn(")?.rsplit_once(") -> ")
+    }
+
+    /// "Sum of u64", if it has parts; other names as they are.
     pub(crate) fn text(self) -> Option<String> {
-        let typed = self.0.strip_prefix("fn(").and_then(|text| text.rsplit_once(") -> "));
-        match typed {
+        match self.parts() {
             Some((operator, element)) => {
                 Some(format!("{} of {}", without_paths(operator), without_paths(element)))
             }
@@ -25,7 +29,7 @@ impl OperatorName {
     }
 
     /// Of its text.
-    fn hash(self) -> u64 {
+    pub(crate) fn hash(self) -> u64 {
         let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
         self.0.as_bytes().chunks(8).fold(0, |hash, bytes| mixed(hash, word(bytes)))
     }
@@ -38,14 +42,14 @@ fn without_paths(types: &str) -> String {
     parts.map(|part| part.rsplit_once("::").map_or(part, |(_, name)| name)).collect()
 }
 
-impl PartialEq for OperatorName {
+impl PartialEq for OperatorName<'_> {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self.0, other.0)
     }
 }
 
-impl Eq for OperatorName {}
+impl Eq for OperatorName<'_> {}
 
 /// The bits of a stamp that say what a call is called.
 const KIND: u64 = lpf_core::Call::KIND as u64;
@@ -72,7 +76,7 @@ pub(crate) struct Signature {
     /// Whether operands may change places.
     pub(crate) commutes: bool,
     /// What combines them.
-    pub(crate) operator: OperatorName,
+    pub(crate) operator: OperatorName<'static>,
     /// Whether its schedule depends on counts, which are not here.
     pub(crate) has_counts: bool,
     /// Of when members arrive, a hash; 0 where that is nothing to the call.
@@ -101,7 +105,7 @@ impl Signature {
     }
 
     /// The number of its name.
-    fn named(&self) -> u32 {
+    pub(crate) fn named(&self) -> u32 {
         // Of an ordinary call nothing is known but what it is.
         match (self.kind, self.pattern | self.site) {
             (kind, _) if self.has_counts => WITH_COUNTS + (kind as u32 - Collective::Gather as u32),
@@ -117,25 +121,26 @@ impl Signature {
     /// What tells it from other calls, the number of its name in the lowest bits. To make it takes as long as a short
     /// message.
     pub(crate) fn digest(&self) -> u64 {
-        self.hash() & !KIND | u64::from(self.named())
+        self.digest_with(self.operator.hash())
     }
 
-    fn hash(&self) -> u64 {
-        let Signature {
-            kind,
-            algorithm,
-            root,
-            size,
-            element,
-            commutes,
-            operator,
-            pattern,
-            site,
-            ..
-        } = *self;
+    /// The digest of the same call with the operator whose name has this hash.
+    pub(crate) fn digest_with(&self, operator: u64) -> u64 {
+        self.hash(operator) & !KIND | u64::from(self.named())
+    }
+
+    /// What the messages of the memory check before this call carry, if those of another such allreduce carry `check`.
+    /// Members whose calls on slices differ in kind, root or size are found by it. To make it takes a few operations.
+    pub(crate) fn memory_check(&self, check: u32) -> u32 {
+        let small = u64::from(check) | u64::from(self.named()) << 32;
+        let hash = [self.root as u64, self.size as u64].into_iter().fold(small, mixed);
+        ((hash ^ hash >> 32) & !KIND) as u32 | MEMORY_CHECK
+    }
+
+    fn hash(&self, operator: u64) -> u64 {
+        let Signature { kind, algorithm, root, size, element, commutes, pattern, site, .. } = *self;
         let small = kind as u64 | (algorithm as u64) << 8 | u64::from(commutes) << 16;
-        let numbers =
-            [small ^ pattern ^ site, root as u64, size as u64, element as u64, operator.hash()];
+        let numbers = [small ^ pattern ^ site, root as u64, size as u64, element as u64, operator];
         numbers.into_iter().fold(0, mixed)
     }
 }

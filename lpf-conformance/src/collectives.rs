@@ -159,6 +159,8 @@ macro_rules! collectives {
                 two_roots_are_fatal_and_both_are_named,
                 two_lengths_are_fatal_and_both_are_named,
                 the_value_that_differs_is_named_at_both,
+                slices_of_other_lengths_are_named_at_both,
+                calls_on_long_slices_that_differ_are_named,
                 two_collectives_are_fatal_and_both_are_named,
                 two_operators_are_fatal_and_both_are_named,
                 two_algorithms_are_fatal_and_both_are_named,

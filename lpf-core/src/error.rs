@@ -312,17 +312,31 @@ pub fn counted(count: u64, thing: &str) -> String {
 
 /// Counts tell something only where they differ, and so do lengths.
 fn differently([a, b]: [Pid; 2], counts: [u64; 2], areas: [u64; 2]) -> String {
-    let another = "in another order, or areas of another length";
-    let how = match (counts[0] == counts[1], areas[0] == areas[1]) {
-        (true, true) => another.into(),
-        (true, false) => {
-            let [of_a, of_b] = areas.map(|bytes| counted(bytes, "byte"));
-            format!("{another}: the last area has {of_a} at process {a} and {of_b} at process {b}")
-        }
-        (false, _) => format!("{} and {}", counts[0], counted(counts[1], "call")),
+    let lengths = areas.map(|bytes| counted(bytes, "byte"));
+    let at_equal_counts = match lengths {
+        [of_a, of_b] if of_a != of_b => format!(
+            ", or areas of another length: the last area has {of_a} at process {a} and {of_b} at process {b}"
+        ),
+        _ => ", or areas of another length".into(),
+    };
+    let what = "global slots (by ctx.alloc, ctx.area or a library such as the collectives)";
+    registered_differently(what, [a, b], counts, &at_equal_counts)
+}
+
+/// That two processes have registered `what` differently. If they made equally many calls, these were in another order
+/// `or_else` something else is different.
+pub(crate) fn registered_differently(
+    what: &str,
+    [a, b]: [Pid; 2],
+    counts: [u64; 2],
+    or_else: &str,
+) -> String {
+    let how = match counts[0] == counts[1] {
+        true => format!("in another order{or_else}"),
+        false => format!("{} and {}", counts[0], counted(counts[1], "call")),
     };
     format!(
-        "process {a} and process {b} registered or deregistered global slots differently since the last sync ({how}); all processes make the same calls in the same order"
+        "process {a} and process {b} registered or deregistered {what} differently since the last sync ({how}); all processes make the same calls in the same order"
     )
 }
 

@@ -15,7 +15,7 @@ use crate::schedule_cache::Terms;
 use crate::scratch::Scratch;
 use crate::shared::Shared;
 use crate::signature::{Signature, stamp};
-use crate::values::Values;
+use crate::values::{MemoryCheck, Values};
 use crate::workspace::Workspace;
 
 /// Runs what uses the operator, which may panic: then the section ends before any process reads memory that others may be
@@ -55,7 +55,7 @@ fn most(scratch: Scratch, mode: Mode, shared: &Shared, members: usize) -> usize 
     }
 }
 
-/// Carries out the schedule of a part.
+/// Carries out the schedule of a part. If a call `next` is given, this one is its memory check.
 ///
 /// # Safety
 /// The buffers are registered memory of this process, as long as the schedule's regions reach, which no other code
@@ -65,13 +65,24 @@ fn most(scratch: Scratch, mode: Mode, shared: &Shared, members: usize) -> usize 
 unsafe fn carry_out_part<L: Lpf>(
     ctx: &mut Context<'_, L>,
     (group, shared): (&mut Group, &mut Shared),
-    (what, terms, schedule): (&Signature, Terms, &Schedule),
+    (what, terms, schedule, next): (&Signature, Terms, &Schedule, Option<&Signature>),
     buffers: &Buffers,
     combine: Combine<'_>,
 ) -> Result<()> {
     let Terms { mode, algorithm, stamp, part, lends, at_front } = terms;
     let members = group.members().len();
-    let values: Option<&dyn CallValues> = Some(&Values { what, algorithm, mode, members });
+    let (own, of_check);
+    let (stamp, values): (u32, &dyn CallValues) = match next {
+        None => {
+            own = Values { what, algorithm, mode, members };
+            (stamp, &own)
+        }
+        Some(next) => {
+            of_check = MemoryCheck { next, mode, members };
+            (next.memory_check(stamp), &of_check)
+        }
+    };
+    let values = Some(values);
     let mut raw = ctx.raw();
     let which = group.enter(&mut raw, stamp);
     let mut call =
@@ -97,12 +108,28 @@ impl<'s> Collectives<'s> {
     pub(super) unsafe fn carry_out<L: Lpf>(
         &mut self,
         ctx: &mut Context<'s, L>,
+        call: RawCall<'_>,
+    ) -> Result<()> {
+        // SAFETY: as this function's caller promises it.
+        unsafe { self.carry_out_before(ctx, call, None) }
+    }
+
+    /// Carries out a call, as the memory check of call `next` if there is one.
+    ///
+    /// # Safety
+    /// As [`carry_out`](Self::carry_out).
+    #[inline(always)]
+    #[track_caller]
+    pub(super) unsafe fn carry_out_before<L: Lpf>(
+        &mut self,
+        ctx: &mut Context<'s, L>,
         mut call: RawCall<'_>,
+        next: Option<&Signature>,
     ) -> Result<()> {
         let Collectives { group, shared, schedules, .. } = self;
         let Some((terms, schedule)) = schedules.find(&call.what) else {
             // SAFETY: as this function's caller promises it.
-            return unsafe { self.carry_out_parts(ctx, &mut call) };
+            return unsafe { self.carry_out_parts(ctx, &mut call, next) };
         };
         let common = (group, &mut *shared.borrow_mut());
         let combine: Combine<'_> = match call.combine {
@@ -111,7 +138,10 @@ impl<'s> Collectives<'s> {
         };
         // SAFETY: this schedule was made for a call of the same kind and size, whose one part fitted scratch; its regions
         // lie in the vectors or blocks, which are as this function's caller promises them.
-        unsafe { carry_out_part(ctx, common, (&call.what, terms, schedule), &call.memory, combine) }
+        unsafe {
+            let what = (&call.what, terms, schedule, next);
+            carry_out_part(ctx, common, what, &call.memory, combine)
+        }
     }
 
     /// Carries out a call that has no schedule yet.
@@ -124,6 +154,7 @@ impl<'s> Collectives<'s> {
         &mut self,
         ctx: &mut Context<'s, L>,
         call: &mut RawCall<'_>,
+        next: Option<&Signature>,
     ) -> Result<()> {
         let (what, members) = (call.what, self.len());
         if call.combine.is_some() {
@@ -164,7 +195,8 @@ impl<'s> Collectives<'s> {
             // SAFETY: parts lie in the vectors or blocks, which are as this function's caller promises them, and are so
             // short that what is kept and what waits fits scratch.
             unsafe {
-                carry_out_part(ctx, common, (&what, terms, schedule), &buffers, &mut *combine)?
+                let what = (&what, terms, &*schedule, next);
+                carry_out_part(ctx, common, what, &buffers, &mut *combine)?
             };
             if len == all {
                 schedules.store(what, terms, schedule);

@@ -29,8 +29,13 @@ pub struct RawOperator<'a> {
 impl<'a> RawOperator<'a> {
     /// Of a typed operator, for which `combine` is made of it.
     pub(super) fn of<T: Pod, O: Operator<T>>(operator: &O, combine: Combine<'a>) -> Self {
-        let name = std::any::type_name::<fn(O) -> T>();
+        let OperatorName(name) = Self::name_of::<T, O>();
         RawOperator { element: size_of::<T>(), commutes: operator.commutes(), name, combine }
+    }
+
+    /// The name of a typed operator with that of its elements.
+    pub(super) fn name_of<T, O>() -> OperatorName<'static> {
+        OperatorName(std::any::type_name::<fn(O) -> T>())
     }
 }
 

@@ -5,11 +5,15 @@ use bytemuck::Pod;
 use lpf_core::error::counted;
 use lpf_core::{Cause, Context, Element, Error, Lpf, Pid, Result};
 
+use super::combining;
 use super::lens::total;
+use super::raw::{RawCall, RawOperator};
 use crate::collectives::Collectives;
+use crate::kinds::Collective;
 use crate::misuse::misuse;
 use crate::operators::{At, MinAt, Operator};
 use crate::shared::LINE;
+use crate::signature::Signature;
 use crate::staging::Part;
 
 /// What a call works on, and the vectors for its result.
@@ -32,6 +36,28 @@ fn with_room<T>(lens: &[usize]) -> Option<Vec<Vec<T>>> {
     Some(vectors)
 }
 
+/// A call that moves blocks, or vectors, of `len` elements of `T`.
+fn moves<T>(kind: Collective, root: usize, len: usize) -> Signature {
+    let element = size_of::<T>();
+    Signature { root, ..Signature::new(kind, len.saturating_mul(element), element) }
+}
+
+/// A call that moves blocks of different lengths, for which no member has more than `most` elements.
+fn moves_parts<T>(kind: Collective, root: usize, most: usize) -> Signature {
+    Signature { has_counts: true, ..moves::<T>(kind, root, most) }
+}
+
+/// A call that combines blocks, or vectors, of `len` elements of `T`.
+fn combines<T: Pod, O: Operator<T>>(
+    kind: Collective,
+    root: usize,
+    operator: &O,
+    len: usize,
+) -> Signature {
+    let (commutes, operator) = (operator.commutes(), RawOperator::name_of::<T, O>());
+    Signature { commutes, operator, ..moves::<T>(kind, root, len) }
+}
+
 fn refused<L: Lpf>(ctx: &Context<'_, L>, process: Pid, bytes: usize) -> Error {
     let cause = Cause::OutOfMemory { what: "the vectors of a collective".into(), bytes };
     Error::mitigable(process, ctx.superstep(), cause)
@@ -39,15 +65,15 @@ fn refused<L: Lpf>(ctx: &Context<'_, L>, process: Pid, bytes: usize) -> Error {
 
 impl<'s> Collectives<'s> {
     /// Copies `parts`, consecutively, to where a call reads its `x`, and makes room for a `y` and vectors of `lens`
-    /// elements. No member has more than `most` elements in `x` and `y`: all members pass the same number. If it is
-    /// large, an allreduce finds out whether all members have the memory, so that all of them or none go on.
+    /// elements, for a call `next`. No member has more than `most` elements in `x` and `y`: all members pass the same
+    /// number. If it is large, an allreduce finds out whether all members have the memory, so that all of them or none go on.
     #[track_caller]
     fn stage<'a, L: Lpf, T: Pod>(
         &mut self,
         ctx: &mut Context<'s, L>,
         parts: &[impl AsRef<[T]>],
         lens: &'a [usize],
-        most: usize,
+        (most, next): (usize, &dyn Fn() -> Signature),
     ) -> Result<Staged<'a, T>> {
         let (element, apart) = (size_of::<T>(), LINE.max(align_of::<T>()));
         let x = parts.iter().map(|part| part.as_ref().len()).fold(0, usize::saturating_add);
@@ -66,7 +92,7 @@ impl<'s> Collectives<'s> {
         let vectors = if is_small {
             vectors.ok_or_else(|| refused(ctx, ctx.pid(), bytes))?
         } else {
-            self.at_all_or_none(ctx, vectors, bytes)?
+            self.at_all_or_none(ctx, vectors, bytes, &next())?
         };
         let mut staging = self.staging.borrow_mut();
         let staged = Staged { x: staging.part(0, x), y: staging.part(front, y), lens, vectors };
@@ -86,16 +112,27 @@ impl<'s> Collectives<'s> {
         self.vectors(ctx, staged).pop().unwrap_or_default()
     }
 
-    /// What every member got from its system: the same error at all members if one was refused its `bytes`.
+    /// What every member got from its system for call `next`: the same error at all members if one was refused its `bytes`.
     #[track_caller]
     fn at_all_or_none<L: Lpf, R>(
         &mut self,
         ctx: &mut Context<'s, L>,
         got: Option<R>,
         bytes: usize,
+        next: &Signature,
     ) -> Result<R> {
         let lacks = if got.is_some() { usize::MAX } else { ctx.pid() };
-        let first = self.allreduce_value(ctx, &MinAt, At::new(lacks, bytes))?;
+        let (x, _) = self.value_views::<L, At<usize>>(ctx)?;
+        let (place, value) = (x.place, x.place.data.cast::<At<usize>>());
+        let combine = &mut combining::<At<usize>, _>(&MinAt);
+        let operator = RawOperator::of::<At<usize>, _>(&MinAt, combine);
+        let call = RawCall::combining(Collective::Allreduce, 0, operator, (place, place, 1));
+        // SAFETY: the view is aligned to a cache line, registered, long enough, and this object's. The call writes it.
+        let first = unsafe {
+            value.write(At::new(lacks, bytes));
+            self.carry_out_before(ctx, call, Some(next))?;
+            value.read()
+        };
         match got {
             Some(got) if first.value == usize::MAX => Ok(got),
             _ => Err(refused(ctx, first.value, first.position)),
@@ -130,7 +167,8 @@ impl<'s> Collectives<'s> {
         value: T,
     ) -> Result<Vec<T>> {
         let members = [self.len()];
-        let staged = self.stage(ctx, &[[value]], &members, members[0] + 1)?;
+        let next = || moves::<T>(Collective::Allgather, 0, 1);
+        let staged = self.stage(ctx, &[[value]], &members, (members[0] + 1, &next))?;
         self.allgather(ctx, staged.x, staged.y)?;
         Ok(self.vector(ctx, staged))
     }
@@ -161,7 +199,8 @@ impl<'s> Collectives<'s> {
         len: usize,
     ) -> Result<Vec<T>> {
         let lens = [len];
-        let staged = self.stage::<_, T>(ctx, &[[]; 0], &lens, len)?;
+        let next = || moves::<T>(Collective::Broadcast, root, len);
+        let staged = self.stage::<_, T>(ctx, &[[]; 0], &lens, (len, &next))?;
         if self.me() == root {
             self.staging.borrow_mut().write(ctx, staged.y, &[x]);
         }
@@ -182,7 +221,8 @@ impl<'s> Collectives<'s> {
         x: &[T],
     ) -> Result<Vec<T>> {
         let lens = [if self.me() == self.root(ctx, root)? { x.len() } else { 0 }];
-        let staged = self.stage(ctx, &[x], &lens, x.len().saturating_mul(2))?;
+        let next = || combines(Collective::Reduce, root, operator, x.len());
+        let staged = self.stage(ctx, &[x], &lens, (x.len().saturating_mul(2), &next))?;
         self.reduce(ctx, root, operator, staged.x, staged.y)?;
         Ok(self.vector(ctx, staged))
     }
@@ -199,7 +239,8 @@ impl<'s> Collectives<'s> {
         x: &[T],
     ) -> Result<Vec<T>> {
         let lens = [x.len()];
-        let staged = self.stage(ctx, &[x], &lens, x.len().saturating_mul(2))?;
+        let next = || combines(Collective::Allreduce, 0, operator, x.len());
+        let staged = self.stage(ctx, &[x], &lens, (x.len().saturating_mul(2), &next))?;
         self.allreduce(ctx, operator, staged.x, staged.y)?;
         Ok(self.vector(ctx, staged))
     }
@@ -216,7 +257,8 @@ impl<'s> Collectives<'s> {
         x: &[T],
     ) -> Result<Vec<T>> {
         let lens = [self.block(ctx, x.len())?];
-        let staged = self.stage(ctx, &[x], &lens, x.len().saturating_mul(2))?;
+        let next = || combines(Collective::ReduceScatter, 0, operator, lens[0]);
+        let staged = self.stage(ctx, &[x], &lens, (x.len().saturating_mul(2), &next))?;
         self.reduce_scatter(ctx, operator, staged.x, staged.y)?;
         Ok(self.vector(ctx, staged))
     }
@@ -234,7 +276,9 @@ impl<'s> Collectives<'s> {
     ) -> Result<Vec<T>> {
         let counts = self.allgather_value(ctx, x.len())?;
         let lens = [total(&counts)];
-        let staged = self.stage(ctx, &[x], &lens, lens[0].saturating_mul(2))?;
+        let most = lens[0].saturating_mul(2);
+        let next = || moves_parts::<T>(Collective::Allgather, 0, most);
+        let staged = self.stage(ctx, &[x], &lens, (most, &next))?;
         self.allgather_v(ctx, staged.x, &counts, staged.y)?;
         Ok(self.vector(ctx, staged))
     }
@@ -255,7 +299,9 @@ impl<'s> Collectives<'s> {
         let counts = self.allgather_value(ctx, x.len())?;
         let all = total(&counts);
         let lens = [if self.me() == root { all } else { 0 }];
-        let staged = self.stage(ctx, &[x], &lens, all.saturating_mul(2))?;
+        let most = all.saturating_mul(2);
+        let next = || moves_parts::<T>(Collective::Gather, root, most);
+        let staged = self.stage(ctx, &[x], &lens, (most, &next))?;
         self.gather_v(ctx, root, staged.x, &counts, staged.y)?;
         Ok(self.vector(ctx, staged))
     }
@@ -276,7 +322,9 @@ impl<'s> Collectives<'s> {
         let counts = if self.me() == root { self.lens(ctx, parts)? } else { Vec::new() };
         let counts = self.broadcast_known(ctx, root, &counts, self.len())?;
         let (all, lens) = (total(&counts), [counts[self.me()]]);
-        let staged = self.stage(ctx, parts, &lens, all.saturating_mul(2))?;
+        let most = all.saturating_mul(2);
+        let next = || moves_parts::<T>(Collective::Scatter, root, most);
+        let staged = self.stage(ctx, parts, &lens, (most, &next))?;
         self.scatter_v(ctx, root, staged.x, &counts, staged.y)?;
         Ok(self.vector(ctx, staged))
     }
@@ -292,9 +340,10 @@ impl<'s> Collectives<'s> {
         ctx: &mut Context<'s, L>,
         x: &[T],
     ) -> Result<Vec<T>> {
-        self.block(ctx, x.len())?;
+        let block = self.block(ctx, x.len())?;
         let lens = [x.len()];
-        let staged = self.stage(ctx, &[x], &lens, x.len().saturating_mul(2))?;
+        let next = || moves::<T>(Collective::Alltoall, 0, block);
+        let staged = self.stage(ctx, &[x], &lens, (x.len().saturating_mul(2), &next))?;
         self.alltoall(ctx, staged.x, staged.y)?;
         Ok(self.vector(ctx, staged))
     }
@@ -328,7 +377,8 @@ impl<'s> Collectives<'s> {
     ) -> Result<Vec<Vec<T>>> {
         let sends = self.lens(ctx, parts)?;
         let receives = self.alltoall_vec(ctx, &sends)?;
-        let staged = self.stage(ctx, parts, &receives, usize::MAX)?;
+        let next = || moves_parts::<T>(Collective::Alltoall, 0, usize::MAX);
+        let staged = self.stage(ctx, parts, &receives, (usize::MAX, &next))?;
         self.alltoall_v(ctx, staged.x, &sends, staged.y, &receives)?;
         Ok(self.vectors(ctx, staged))
     }
@@ -347,7 +397,9 @@ mod tests {
             for refused in 0..ctx.nprocs() {
                 let got = (ctx.pid() != refused).then_some(());
                 let bytes = 100 + ctx.pid();
-                let error = all.at_all_or_none(ctx, got, bytes).expect_err("one was refused");
+                let next = moves::<u8>(Collective::Allgather, 0, 1);
+                let error = all.at_all_or_none(ctx, got, bytes, &next);
+                let error = error.expect_err("one was refused");
                 assert_eq!((error.kind(), error.process()), (Kind::Mitigable, Some(refused)));
                 let bytes = 100 + refused;
                 let what = "the vectors of a collective".into();

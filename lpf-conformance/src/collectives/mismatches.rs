@@ -237,6 +237,88 @@ case! {
 }
 
 case! {
+    /// Members pass slices of other lengths, short or long ones, to one call. A memory check comes before a call on long
+    /// ones, so that the two may be in different calls. The error names both lengths.
+    pub fn slices_of_other_lengths_are_named_at_both timed [2, 3] |ctx| {
+        // In elements of 8 bytes for each member. More than 1024 elements in all are long.
+        let lens = [(10, 9000), (1000, 9000), (9000, 10), (9000, 9500), (9000, 90_000)];
+        let p = ctx.nprocs();
+        for (one, other) in lens {
+            let own = |c: &Collectives<'_>| vec![1u64; c.len() * if c.me() == 1 { other } else { one }];
+            let said = |text: String, name: &str, blocks: bool| {
+                let lens = [one, other].map(|len| if blocks { len } else { len * p });
+                let of = if blocks { "of blocks of" } else { "of" };
+                let called = lens.map(|len| format!("{name} {of} {} bytes", 8 * len));
+                assert!(called.iter().all(|call| text.contains(call)), "{text} does not name {called:?}");
+                assert!(text.contains("mismatches.rs:"), "{text} does not say where");
+                assert!(!text.contains("another collective"), "{text}");
+            };
+            let text = differ(ctx, |inner, c| c.allreduce_vec(inner, &Sum, &own(c)).map(|_| ()));
+            said(text, "allreduce", false);
+            let text = differ(ctx, |inner, c| c.reduce_vec(inner, 1, &Sum, &own(c)).map(|_| ()));
+            said(text, "reduce", false);
+            let text = differ(ctx, |inner, c| c.alltoall_vec(inner, &own(c)).map(|_| ()));
+            said(text, "alltoall", true);
+            let text = differ(ctx, |inner, c| c.reduce_scatter_vec(inner, &Max, &own(c)).map(|_| ()));
+            said(text, "reduce-scatter", true);
+        }
+    }
+}
+
+case! {
+    /// Long slices in different calls: both are named, or the text says that the calls may be different.
+    pub fn calls_on_long_slices_that_differ_are_named timed [2, 3] |ctx| {
+        let said = |text: String, words: [&str; 2]| {
+            assert!(words.iter().all(|word| text.contains(word)), "{text} does not name {words:?}");
+        };
+        let x = &vec![1u64; 6000];
+        let text = differ(ctx, |inner, c| {
+            c.reduce_vec(inner, usize::from(c.me() == 1), &Sum, x).map(|_| ())
+        });
+        said(text, ["before reduce of 48000 bytes, root 0", "before reduce of 48000 bytes, root 1"]);
+        let text = differ(ctx, |inner, c| match c.me() {
+            1 => c.alltoall_vec(inner, x).map(|_| ()),
+            _ => c.allreduce_vec(inner, &Sum, x).map(|_| ()),
+        });
+        said(text, ["before alltoall of blocks of ", "before allreduce of 48000 bytes"]);
+        let text = differ(ctx, |inner, c| match c.me() {
+            1 => c.allgather_value(inner, 1u64).map(|_| ()),
+            _ => c.allreduce_vec(inner, &Sum, x).map(|_| ()),
+        });
+        said(text, ["memory check", "the two pass different lengths, or make different calls"]);
+        let text = differ(ctx, |inner, c| {
+            if c.me() == 1 { c.exchange(inner, &vec![x; c.len()]).map(|_| ()) }
+            else { c.allreduce_vec(inner, &Sum, x).map(|_| ()) }
+        });
+        said(text, ["alltoall", "memory check"]);
+    }
+}
+
+/// Operators of a program.
+struct First;
+struct Second;
+
+impl Operator<u64> for First {
+    fn identity(&self) -> u64 {
+        0
+    }
+
+    fn combine(&self, left: u64, _right: u64) -> u64 {
+        left
+    }
+}
+
+impl Operator<u64> for Second {
+    fn identity(&self) -> u64 {
+        0
+    }
+
+    fn combine(&self, _left: u64, right: u64) -> u64 {
+        right
+    }
+}
+
+case! {
     /// One value differs: the error names the call of a member with its values, and the value of the other one.
     pub fn the_value_that_differs_is_named_at_both timed [2, 3] |ctx| {
         let said = |text: String, words: [&str; 2]| {
@@ -256,6 +338,13 @@ case! {
             c.broadcast(inner, usize::from(c.me() != 1), &mut x)
         });
         said(text, ["broadcast of 48 bytes, root 0, algorithm direct", "root 1"]);
+        // In full supersteps all members are compared, also those that receive nothing.
+        let text = differ(ctx, |inner, c| {
+            c.preferences_mut().mode = Some(Mode::Full);
+            let mut x = inner.local::<u64>(6)?;
+            c.broadcast(inner, usize::from(c.me() == 1), &mut x)
+        });
+        said(text, ["broadcast of 48 bytes, root ", "with root "]);
         let text = differ(ctx, |inner, c| {
             let way = if c.me() == 1 { Allreduce::Ring } else { Allreduce::Doubling };
             c.preferences_mut().allreduce = Some(way);
@@ -271,9 +360,26 @@ case! {
                     _ => c.allreduce_value(inner, &Sum, 1u64).map(|_| ()),
                 }
             });
-            let own = if text.contains("Max") { "operator Max of u64" } else { "operator Sum of u64" };
-            said(text, [own, "with another length, operator"]);
+            said(text, ["operator Max of u64", "operator Sum of u64"]);
         }
+        // Elements of another type, and an operator that is in a pair.
+        let text = differ(ctx, |inner, c| match c.me() {
+            1 => c.allreduce_value(inner, &Sum, 1.0f32).map(|_| ()),
+            _ => c.allreduce_value(inner, &Sum, 1u64).map(|_| ()),
+        });
+        said(text, ["operator Sum of f32", "operator Sum of u64"]);
+        let text = differ(ctx, |inner, c| match c.me() {
+            1 => c.allreduce_value(inner, &(Sum, Min), Pair(1.0, 2)).map(|_| ()),
+            _ => c.allreduce_value(inner, &(Sum, Max), Pair(1.0, 2)).map(|_| ()),
+        });
+        said(text, ["operator (Sum, Min) of Pair<f64, i32>", "operator (Sum, Max) of Pair<f64, i32>"]);
+        // A program's own operator is named at its own member only.
+        let text = differ(ctx, |inner, c| match c.me() {
+            1 => c.allreduce_value(inner, &First, 1u64).map(|_| ()),
+            _ => c.allreduce_value(inner, &Second, 1u64).map(|_| ()),
+        });
+        let own = if text.contains("First") { "operator First of u64" } else { "operator Second of u64" };
+        said(text, [own, "with another length, operator"]);
     }
 }
 

@@ -112,12 +112,14 @@ case! {
 }
 
 case! {
-    /// Lengths that differ are fatal in the call, at every process.
+    /// Lengths that differ are fatal in the call, at every process. The text names the call, and in checked mode its line.
     pub fn alloc_of_different_lengths_is_fatal everywhere [2, 3] |ctx| {
         let (error, _) = failing_rehook(ctx, |inner| {
             let made: Result<_> = inner.alloc::<usize, _>(5 + inner.pid().min(1));
             Ok(refused!(made, Fatal, RegistrationsDiffer { .. } | Cause::Checked(_)))
         });
-        assert!(error.expect("every process sees it").is_fatal());
+        let error = error.expect("every process sees it");
+        let (text, is_checked) = (error.to_string(), matches!(error.cause(), Cause::Checked(_)));
+        assert!(text.contains(if is_checked { "alloc.rs:" } else { "ctx.alloc" }), "{text}");
     }
 }

@@ -225,7 +225,7 @@ case! {
             Ok(true)
         });
         let text = "fatal: process 1, superstep 2: process 0 and process 1 registered or deregistered global slots \
-             differently since the last sync (2 and 3 calls); all processes make the same calls in the same \
+             (by ctx.alloc, ctx.area or a library such as the collectives) differently since the last sync (2 and 3 calls); all processes make the same calls in the same \
              order (run with LPF_CHECK=1 to see where)";
         fails(ctx, text, |inner, _, slot| {
             if inner.pid() == 1 {
@@ -234,14 +234,14 @@ case! {
             Ok(true)
         });
         let text = "fatal: process 1, superstep 2: process 0 and process 1 registered or deregistered global slots \
-             differently since the last sync (in another order, or areas of another length); all processes \
+             (by ctx.alloc, ctx.area or a library such as the collectives) differently since the last sync (in another order, or areas of another length); all processes \
              make the same calls in the same order (run with LPF_CHECK=1 to see where)";
         fails(ctx, text, |inner, _, _| {
             inner.inbox(InboxShape { rings: 1 + inner.pid(), window: 1, cell_bytes: 8 })?;
             Ok(true)
         });
         let text = "fatal: process 1, superstep 2: process 0 and process 1 registered or deregistered global slots \
-             differently since the last sync (in another order, or areas of another length: the last area has 12 \
+             (by ctx.alloc, ctx.area or a library such as the collectives) differently since the last sync (in another order, or areas of another length: the last area has 12 \
              bytes at process 0 and 16 bytes at process 1); all processes make the same calls in the same order (run \
              with LPF_CHECK=1 to see where)";
         fails(ctx, text, |inner, _, _| {

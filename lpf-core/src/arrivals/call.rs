@@ -16,7 +16,8 @@ pub trait CallValues: fmt::Debug {
     /// The values of this process, as they follow the name of the call: "of 8 bytes, root 2".
     fn own(&self) -> String;
 
-    /// The value of the sender, if its stamp shows in which one value it differs: "of 16 bytes".
+    /// The value of the sender, if its stamp shows in which one value it differs: "of 16 bytes". It follows the name of
+    /// the sender's call.
     fn of_sender(&self, stamp: u32) -> Option<String>;
 }
 
@@ -41,6 +42,9 @@ pub struct Call {
 impl Call {
     /// The bits of a stamp that are the kind's number.
     pub const KIND: u32 = 31;
+
+    /// The name of a call that a library makes before a call on long slices: it checks that all members have the memory.
+    pub const MEMORY_CHECK: &'static str = "memory check";
 
     /// What makes two calls of one kind different, for the error.
     pub(crate) const DIFFERENCES: &'static str =
@@ -90,6 +94,10 @@ impl Call {
         is(one, two) || is(two, one)
     }
 
+    fn is_memory_check(&self) -> bool {
+        self.names.is_some_and(|names| names[self.kind() as usize] == Self::MEMORY_CHECK)
+    }
+
     /// The sentence for process `own`, which is in this call with these values, and `peer`, whose message carries another
     /// `word`.
     pub fn differs(
@@ -100,11 +108,18 @@ impl Call {
         values: Option<&dyn CallValues>,
     ) -> String {
         let theirs = Call { names: self.names, ..Call::of_word(word) };
-        let is_alike = self.number == theirs.number && self.kind() == theirs.kind();
-        let found = values.filter(|_| is_alike).and_then(|values| values.of_sender(theirs.stamp));
+        let is_same_number = self.number == theirs.number;
+        let is_alike = is_same_number && self.kind() == theirs.kind();
+        let found =
+            values.filter(|_| is_same_number).and_then(|values| values.of_sender(theirs.stamp));
         let differences = values.map_or(Self::DIFFERENCES, |_| Self::OTHER_DIFFERENCES);
-        let why = match self.number == theirs.number {
-            true if found.is_some() => "; all members must pass the same values".into(),
+        let why = match is_same_number {
+            true if found.is_some() => "; all members must make the same call with the same values".into(),
+            true if self.is_memory_check() || theirs.is_memory_check() => {
+                "; a memory check comes before a call on long slices, so the two pass different lengths, or make different \
+                 calls"
+                    .into()
+            }
             true if is_alike => {
                 format!(", with {differences}: compare what the two call there")
             }
@@ -157,6 +172,22 @@ mod tests {
         let differences = "another length, operator, element type, arbiter, counts or estimates of arrivals, or \
                            with several differences";
         assert!(said.contains(differences), "{said}");
+    }
+
+    #[test]
+    fn a_memory_check_is_told_as_part_of_a_call_on_slices() {
+        static NAMES: [&str; Call::KIND as usize + 1] = {
+            let mut names = [""; Call::KIND as usize + 1];
+            (names[0], names[1]) = ("reduce", Call::MEMORY_CHECK);
+            names
+        };
+        let call = |stamp| Call { number: 7, stamp, names: Some(&NAMES), ..Call::default() };
+        let said = |own, peer| call(own).differs(0, 1, call(peer).word(), None);
+        let either = "so the two pass different lengths, or make different calls";
+        for text in [said(0, 1), said(1, 0), said(1, 33)] {
+            assert!(text.ends_with(either), "{text}");
+        }
+        assert!(said(0, 1).contains("but process 1 in call 7 (memory check); "), "{}", said(0, 1));
     }
 
     #[test]

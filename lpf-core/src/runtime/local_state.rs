@@ -6,7 +6,7 @@ use crate::Pid;
 use crate::check::{
     Checker, Checks, Place, Registration, SharedChecks, Tracked, difference, report, report_lost,
 };
-use crate::error::{AtCaller, Cause, Error, Result, counted};
+use crate::error::{AtCaller, Cause, Error, Result, registered_differently};
 use crate::lpf::Leaving;
 use crate::request::{Asked, Capacities, Changes, Recent, Refusal, Requests, Reserved, Way};
 use crate::slot::{Entry, GlobalSlot, LocalSlot, Registrant, Slot, SlotTable};
@@ -314,24 +314,13 @@ impl LocalState {
             return Ok(());
         }
         let (a, b) = if a.pid < b.pid { (a, b) } else { (b, a) };
-        let cause = match self.is_checked() {
-            false => Cause::RegistrationsDiffer {
-                a: a.pid,
-                b: b.pid,
-                counts: [a.calls, b.calls],
-                areas: [a.area, b.area],
-            },
+        let (processes, counts) = ([a.pid, b.pid], [a.calls, b.calls]);
+        let cause = if self.is_checked() {
             // The slots and their places were compared before.
-            true => {
-                let how = match a.calls == b.calls {
-                    true => "in another order".into(),
-                    false => format!("{} and {}", a.calls, counted(b.calls, "call")),
-                };
-                Cause::Checked(format!(
-                    "process {} and process {} registered or deregistered inboxes (of collectives or links) differently since the last sync ({how}); all processes make the same calls in the same order",
-                    a.pid, b.pid
-                ))
-            }
+            let what = "inboxes (of collectives or links)";
+            Cause::Checked(registered_differently(what, processes, counts, ""))
+        } else {
+            Cause::RegistrationsDiffer { a: a.pid, b: b.pid, counts, areas: [a.area, b.area] }
         };
         Err(Error::fatal(b.pid, self.superstep, cause))
     }
