@@ -214,7 +214,7 @@ fn of_file(path: &Path, named: Option<&str>, p: Pid) -> Result<Source> {
 fn of_table(table: Table, place: &str, p: Pid) -> Source {
     let Table { backend, quick, parameters, .. } = table;
     let caveat =
-        caveat(&parameters.rows).map_or(String::new(), |text| format!(", although {text}"));
+        caveat(&parameters.rows).map_or(String::new(), |text| format!(". In this table {text}"));
     let measured = processes(parameters.p);
     let machine = Machine::new(p, p, p, Arc::new(parameters));
     let by = if quick { " by a quick probe" } else { "" };

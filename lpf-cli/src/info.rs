@@ -271,7 +271,7 @@ fn print(out: &mut dyn Write, shown: &Shown) -> io::Result<()> {
         (Some(path), None) => writeln!(out, "tables in {path}:")?,
         (Some(path), Some(problem)) => writeln!(
             out,
-            "tables: {path} is not used: {problem}; g and l are a guess until {probe} replaces it"
+            "tables: {path} is not used: {problem}; g and l are a guess until {probe} replaces it, or LPF_TABLE names another folder"
         )?,
         (None, problem) => writeln!(out, "tables: none ({})", problem.as_deref().unwrap_or(""))?,
     }

@@ -409,7 +409,7 @@ fn info_says_what_does_not_fit_in_a_job() {
     #[cfg(not(feature = "mpi"))]
     {
         let output = place.command(&["info"]).env("LPF_BACKEND", "mpi").output().unwrap();
-        assert!(stdout(&output).contains("build it with --features mpi"), "{}", stdout(&output));
+        assert!(stdout(&output).contains("is built with --features mpi"), "{}", stdout(&output));
     }
 }
 
@@ -917,7 +917,7 @@ fn wrong_arguments_and_settings_give_one_sentence_and_status_2() {
     for command in ["probe", "comply", "bench"] {
         let output = place.run(&[command, "--backend", "mpi"]);
         check_refused(&output, "not built into this program", command);
-        check_refused(&output, "build it with --features mpi", command);
+        check_refused(&output, "is built with --features mpi", command);
     }
     let settings = [
         ("LPF_PIN", "sideways", "none, compact, scatter or auto"),

@@ -333,7 +333,10 @@ pub(crate) fn registered_differently(
 ) -> String {
     let how = match counts[0] == counts[1] {
         true => format!("in another order{or_else}"),
-        false => format!("{} and {}", counts[0], counted(counts[1], "call")),
+        false => {
+            let calls = counted(counts[1], "call");
+            format!("{} and {calls} since the section began", counts[0])
+        }
     };
     format!(
         "process {a} and process {b} registered or deregistered {what} differently since the last sync ({how}); all processes make the same calls in the same order"
@@ -728,7 +731,11 @@ mod tests {
     fn registrations_that_differ_are_told_with_what_differs() {
         let said =
             |counts, areas| Cause::RegistrationsDiffer { a: 0, b: 2, counts, areas }.to_string();
-        assert!(said([2, 3], [8, 16]).contains("(2 and 3 calls);"), "{}", said([2, 3], [8, 16]));
+        assert!(
+            said([2, 3], [8, 16]).contains("(2 and 3 calls since the section began);"),
+            "{}",
+            said([2, 3], [8, 16])
+        );
         assert!(said([2, 2], [8, 8]).contains("(in another order, or areas of another length);"));
         let lengths =
             "of another length: the last area has 8 bytes at process 0 and 1 byte at process 2);";

@@ -38,7 +38,11 @@ pub fn backend(name: &str) -> Result<&'static str> {
 /// That this program was built without a backend, and what to do: in the same words wherever it is found.
 fn not_built_in(name: &str) -> String {
     let built_in = BACKENDS.join(", ");
-    let how = if name == "mpi" { ": build it with --features mpi" } else { "" };
+    let how = if name == "mpi" {
+        ": in its Cargo.toml, the dependency lpf needs features = [\"mpi\"]; the command lpf is built with --features mpi"
+    } else {
+        ""
+    };
     format!(
         "backend \"{name}\" (LPF_BACKEND, --backend) is not built into this program, which has {built_in}{how}"
     )
@@ -88,6 +92,6 @@ mod tests {
     fn without_mpi_it_is_said_how_to_build_it() {
         let text = backend("mpi").unwrap_err().to_string();
         assert!(text.contains("is not built into this program, which has"), "{text}");
-        assert!(text.ends_with("build it with --features mpi"), "{text}");
+        assert!(text.ends_with("is built with --features mpi"), "{text}");
     }
 }

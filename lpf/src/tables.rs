@@ -388,7 +388,7 @@ pub fn table(backend: &str, p: Pid) -> Option<Table> {
             if !SAID.swap(true, Ordering::Relaxed) {
                 let path = store.path().display();
                 say(&format!(
-                    "the machine table {path} is not used: {reason}; g and l are a guess until lpf probe (in LPF's folder: cargo run --release -- probe) replaces it"
+                    "the machine table {path} is not used: {reason}; g and l are a guess until lpf probe (in LPF's folder: cargo run --release -- probe) replaces it, or LPF_TABLE names another folder"
                 ));
             }
             None

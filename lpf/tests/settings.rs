@@ -300,7 +300,7 @@ fn under_a_launcher_whose_backend_is_not_built_in_exec_says_the_same_as_run() {
         let exec = said("exec: ").unwrap_or_else(|| panic!("{launched:?}: {out}{err}"));
         let text = "misuse: MPI's or Slurm's launcher started 4 processes: backend \"mpi\"";
         assert!(exec.starts_with(text), "{launched:?}: {exec}");
-        assert!(exec.contains("build it with --features mpi"), "{launched:?}: {exec}");
+        assert!(exec.contains("is built with --features mpi"), "{launched:?}: {exec}");
         assert_eq!(said("run: "), Some(exec), "{launched:?}");
     }
 }

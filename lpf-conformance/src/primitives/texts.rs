@@ -225,7 +225,7 @@ case! {
             Ok(true)
         });
         let text = "fatal: process 1, superstep 2: process 0 and process 1 registered or deregistered global slots \
-             (by ctx.alloc, ctx.area or a library such as the collectives) differently since the last sync (2 and 3 calls); all processes make the same calls in the same \
+             (by ctx.alloc, ctx.area or a library such as the collectives) differently since the last sync (2 and 3 calls since the section began); all processes make the same calls in the same \
              order (run with LPF_CHECK=1 to see where)";
         fails(ctx, text, |inner, _, slot| {
             if inner.pid() == 1 {

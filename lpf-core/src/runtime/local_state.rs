@@ -598,7 +598,7 @@ mod tests {
         let differ = one.compare_registrations(none.registrations(), one.registrations());
         let text = differ.unwrap_err().to_string();
         let told = "process 0 and process 1 registered or deregistered inboxes (of collectives or links) differently \
-                    since the last sync (1 and 0 calls)";
+                    since the last sync (1 and 0 calls since the section began)";
         assert!(text.contains(told), "{text}");
     }
 }
