@@ -23,16 +23,18 @@ struct TooLarge;
 
 type Fits<T> = std::result::Result<T, TooLarge>;
 
-/// The words of a line.
-struct Words {
-    words: [u64; PAYLOAD],
+/// The line of this process, whose words before `at` hold puts. They are written there and nowhere else before: a copy of
+/// words that were just stored one by one would wait for them.
+struct Written<'a> {
+    line: &'a Line,
     at: usize,
 }
 
-impl Words {
-    /// All puts of a process that has no gets, if they fit.
-    fn of(local: &mut LocalState) -> Fits<Self> {
-        let mut words = Words { words: [0; PAYLOAD], at: 1 };
+impl Written<'_> {
+    /// Writes all puts of a process that has no gets, if they fit.
+    #[inline]
+    fn all(&mut self, local: &mut LocalState) -> Fits<()> {
+        let mut puts = 0;
         for place in 0..local.queue.places() {
             let Some((way, to)) = local.queue.list_at(place) else { continue };
             debug_assert_eq!(way, Way::Put);
@@ -43,51 +45,47 @@ impl Words {
             unsafe {
                 list.for_each(|put| {
                     moved += 1;
-                    words.append(to, put)
+                    self.append(to, put)
                 })
             }?;
             // Puts that move nothing count at their target too.
             for _ in moved..requests {
                 let address = std::ptr::dangling_mut();
-                words.append(to, Request { address, bytes: 0, slot: 0, offset: 0 })?;
+                self.append(to, Request { address, bytes: 0, slot: 0, offset: 0 })?;
             }
-            words.words[0] += u64::from(requests);
+            puts += u64::from(requests);
         }
-        Ok(words)
-    }
-
-    fn append(&mut self, to: Pid, put: Request) -> Fits<()> {
-        let Request { address, bytes, slot, offset } = put;
-        if bytes > size_of_val(&self.words) || slot >= 1 << 24 || offset >= 1 << 40 {
-            return Err(TooLarge);
-        }
-        let [head, place] = self.take(HEAD)? else { return Err(TooLarge) };
-        *head = (to as u64) << 32 | bytes as u64;
-        *place = offset as u64 | (slot as u64) << 40;
-        let room = self.take(words_for(bytes))?;
-        // SAFETY: the source was checked when the put was queued and stays valid and unchanged until the sync returns; a put
-        // that moves nothing reads nothing. The words have room for these bytes, and are this function's own.
-        unsafe { copy(address, room.as_mut_ptr().cast(), bytes) };
+        self.line.payload[0].store(puts, Relaxed);
         Ok(())
     }
 
-    /// The next words.
-    fn take(&mut self, words: usize) -> Fits<&mut [u64]> {
-        let taken = self.words.get_mut(self.at..self.at + words).ok_or(TooLarge)?;
+    #[inline]
+    fn append(&mut self, to: Pid, put: Request) -> Fits<()> {
+        let Request { address, bytes, slot, offset } = put;
+        if bytes > size_of_val(&self.line.payload) || slot >= 1 << 24 || offset >= 1 << 40 {
+            return Err(TooLarge);
+        }
+        let words = HEAD + words_for(bytes);
+        let Some([head, place, room @ ..]) = self.line.payload.get(self.at..self.at + words) else {
+            return Err(TooLarge);
+        };
+        head.store((to as u64) << 32 | bytes as u64, Relaxed);
+        place.store(offset as u64 | (slot as u64) << 40, Relaxed);
         self.at += words;
-        Ok(taken)
+        // SAFETY: the source was checked when the put was queued and stays valid and unchanged until the sync returns; a put
+        // that moves nothing reads nothing. The words have room for these bytes, and no other process reads them before this
+        // one has arrived.
+        unsafe { copy(address, room.as_ptr().cast_mut().cast(), bytes) };
+        Ok(())
     }
 }
 
 impl ThreadEngine {
-    /// Writes all puts into this process's line, if they are small enough.
+    /// Writes all puts into this process's line, if they are small enough. If not, the line has some of them, and its bits
+    /// tell no process to look there.
     pub(super) fn write_puts(&self, local: &mut LocalState) -> bool {
-        let Ok(words) = Words::of(local) else { return false };
         let line = self.comm.barrier.line(local.pid, self.epoch.wrapping_add(1));
-        for (place, &word) in line.payload.iter().zip(&words.words[..words.at]) {
-            place.store(word, Relaxed);
-        }
-        true
+        Written { line, at: 1 }.all(local).is_ok()
     }
 
     /// Executes the puts in lines that are aimed at this process.
