@@ -222,6 +222,11 @@ impl Requests {
         })
     }
 
+    /// The process whose requests these are, and the number of all.
+    pub fn process(&self) -> (Pid, Pid) {
+        (self.owner, self.processes)
+    }
+
     /// The chunks for `requests` requests, of which `levels` callers have suspended some. A list has one chunk
     /// that is not full, and every caller has lists of its own.
     fn chunks_for(&self, requests: usize, levels: usize) -> usize {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
+use lpf_core::request::Requests;
 use lpf_core::runtime::{LocalState, check_processes};
 use lpf_core::settings::Pin;
 use lpf_core::{Args, Pid, Result};
@@ -34,14 +35,18 @@ pub(crate) fn exec<R>(
     let began = Instant::now();
     let pin = pin_choice::resolve(&environment.pin, procs, nested);
     let comm = Comm::new(procs, environment, &pin)?;
-    let mut processes = Vec::with_capacity(procs);
+    // What may be refused. Each thread makes the rest of its process, which is large and would be moved often.
+    let mut queues = Vec::with_capacity(procs);
     for pid in 0..procs {
-        // Even shares of the free processors, the remainder to low numbers.
-        let share = free / procs + Pid::from(pid < free % procs);
-        processes.push(Mutex::new(Some(threads::process(comm.clone(), pid, share.max(1))?)));
+        queues.push(Mutex::new(Some(Requests::new(pid, procs)?)));
     }
     let symbols = args.symbols;
-    let take = |pid: usize| processes[pid].lock().take().map(Threads::enter);
+    let take = |pid: usize| {
+        // Even shares of the free processors, the remainder to low numbers.
+        let share = free / procs + Pid::from(pid < free % procs);
+        let queue = queues[pid].lock().take()?;
+        Some(threads::process_with(queue, comm.clone(), share.max(1)).enter())
+    };
     // Before this thread is pinned: the machine is read as the program may use it.
     let pins = pin::plan(&pin, procs, environment.cores);
     let member = |pid: usize| {

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use lpf_core::request::Requests;
 use lpf_core::runtime::links::Ends;
 use lpf_core::runtime::{LocalState, Process};
 use lpf_core::{Cause, Error, Pid, Result};
@@ -42,9 +43,15 @@ pub(crate) struct Prepared {
 
 /// Process `pid` of the section behind `comm`, with `free` processors for its own exec.
 pub(crate) fn process(comm: Arc<Comm>, pid: Pid, free: Pid) -> Result<Threads> {
-    let nprocs = comm.processes();
-    let checks = comm.peers[pid].checks.clone();
-    Process::new(pid, nprocs, checks, ThreadEngine::new(comm, pid, free))
+    let queue = Requests::new(pid, comm.processes())?;
+    Ok(process_with(queue, comm, free))
+}
+
+/// As [`process`], with its requests, for which alone memory may be refused.
+pub(crate) fn process_with(queue: Requests, comm: Arc<Comm>, free: Pid) -> Threads {
+    let (pid, _) = queue.process();
+    let local = LocalState::of(queue, comm.peers[pid].checks.clone());
+    Process::of(local, ThreadEngine::new(comm, pid, free))
 }
 
 impl ThreadEngine {

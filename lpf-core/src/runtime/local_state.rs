@@ -80,11 +80,17 @@ impl LocalState {
     /// # Errors
     /// *Mitigable* if memory is refused.
     pub fn new(pid: Pid, nprocs: Pid, checks: Option<SharedChecks>) -> Result<Self> {
-        Ok(LocalState {
+        Ok(Self::of(Requests::new(pid, nprocs)?, checks))
+    }
+
+    /// The process that `queue` was made for, as [`new`](Self::new) gives it. Gets no memory.
+    pub fn of(queue: Requests, checks: Option<SharedChecks>) -> Self {
+        let (pid, nprocs) = queue.process();
+        LocalState {
             pid,
             nprocs,
             superstep: 0,
-            queue: Requests::new(pid, nprocs)?,
+            queue,
             recent: Recent::NONE,
             slots: SlotTable::new(pid),
             libraries: Capacities::default(),
@@ -93,7 +99,7 @@ impl LocalState {
             inbox_calls: 0,
             inbox_hash: 0,
             checks,
-        })
+        }
     }
 
     /// Whether checked mode is on.

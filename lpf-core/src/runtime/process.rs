@@ -14,7 +14,6 @@ use super::tables::Tables;
 use super::{LocalState, Purpose, Summary};
 use crate::arrivals::{Arrival, Call, CallValues, Expect, InboxShape, InboxSlot, Link, Travel};
 use crate::attr::SyncAttr;
-use crate::check::SharedChecks;
 use crate::context::Context;
 use crate::error::{AtCaller, Cause, Error, Result};
 use crate::lpf::{Awaited, Leaving, Links, Lpf, Runtime};
@@ -38,16 +37,7 @@ pub struct Process<E: Engine> {
 }
 
 impl<E: Engine> Process<E> {
-    /// Process `pid` of `nprocs`, which has not [entered](Self::enter) its section; with `checks` in checked mode.
-    ///
-    /// # Errors
-    /// *Mitigable* if memory is refused.
-    pub fn new(pid: Pid, nprocs: Pid, checks: Option<SharedChecks>, engine: E) -> Result<Self> {
-        let local = LocalState::new(pid, nprocs, checks)?;
-        Ok(Self::of(local, engine))
-    }
-
-    /// As [`new`](Self::new), with tables that exist.
+    /// The process that `local` belongs to, which has not [entered](Self::enter) its section.
     pub fn of(local: LocalState, engine: E) -> Self {
         let links = LinkTable::new(local.pid);
         Process { tables: Tables { local, links }, engine, dead: None, is_outside: true }
