@@ -23,6 +23,8 @@ use crate::{futex, memory};
 const STACK_BYTES: usize = 8 << 20;
 const EMPTY: u32 = 0;
 const FULL: u32 = 1;
+/// Empty, and the worker sleeps or is about to. Only then it is woken, because that is a system call.
+const ASLEEP: u32 = 2;
 
 /// How long a worker looks for its next section before it sleeps: about what the sequential part
 /// between two sections of a loop takes.
@@ -146,7 +148,14 @@ impl Worker {
         while self.mail.load(Ordering::Acquire) != FULL {
             if waiter.pause(now).is_some() {
                 pool.awake.fetch_sub(1, Ordering::Relaxed);
-                futex::sleep(&self.mail, EMPTY, Duration::from_secs(3600));
+                // Unless it is full by now.
+                let _ = self.mail.compare_exchange(
+                    EMPTY,
+                    ASLEEP,
+                    Ordering::Relaxed,
+                    Ordering::Relaxed,
+                );
+                futex::sleep(&self.mail, ASLEEP, Duration::from_secs(3600));
                 pool.awake.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -154,10 +163,11 @@ impl Worker {
     }
 
     fn give(&self, job: Job) {
-        // SAFETY: the worker is not in the idle list and its mail is EMPTY: it does not look.
+        // SAFETY: the worker is not in the idle list and its mail is not FULL: it does not look.
         unsafe { *self.job.get() = Some(job) };
-        self.mail.store(FULL, Ordering::Release);
-        futex::wake(&self.mail);
+        if self.mail.swap(FULL, Ordering::Release) == ASLEEP {
+            futex::wake(&self.mail);
+        }
     }
 }
 
