@@ -51,6 +51,9 @@ struct Job {
     latch: Arc<Latch>,
 }
 
+/// Set in the word of a latch if the thread that waits sleeps, or is about to.
+const AWAITED: u32 = 1 << 31;
+
 #[derive(Debug)]
 struct Latch {
     running: AtomicU32,
@@ -58,7 +61,7 @@ struct Latch {
 
 impl Latch {
     fn done(&self) {
-        if self.running.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if self.running.fetch_sub(1, Ordering::AcqRel) == AWAITED | 1 {
             futex::wake(&self.running);
         }
     }
@@ -67,11 +70,12 @@ impl Latch {
         let mut waiter = Waiter::new(patience);
         loop {
             let running = self.running.load(Ordering::Acquire);
-            if running == 0 {
+            if running & !AWAITED == 0 {
                 return;
             }
             if let Some(time) = waiter.pause(now) {
-                futex::sleep(&self.running, running, time);
+                self.running.fetch_or(AWAITED, Ordering::Relaxed);
+                futex::sleep(&self.running, running | AWAITED, time);
             }
         }
     }
@@ -149,12 +153,8 @@ impl Worker {
             if waiter.pause(now).is_some() {
                 pool.awake.fetch_sub(1, Ordering::Relaxed);
                 // Unless it is full by now.
-                let _ = self.mail.compare_exchange(
-                    EMPTY,
-                    ASLEEP,
-                    Ordering::Relaxed,
-                    Ordering::Relaxed,
-                );
+                let _ =
+                    self.mail.compare_exchange(EMPTY, ASLEEP, Ordering::Relaxed, Ordering::Relaxed);
                 futex::sleep(&self.mail, ASLEEP, Duration::from_secs(3600));
                 pool.awake.fetch_add(1, Ordering::Relaxed);
             }
