@@ -145,8 +145,7 @@ impl<'a> Destination<'a> {
     ) -> Result<()> {
         let LocalState { pid, nprocs, .. } = *self.local;
         // Each begins with another source, so that not all read from the same.
-        for step in 0..nprocs {
-            let from = (pid + step) % nprocs;
+        for from in (pid..nprocs).chain(0..pid) {
             let Aimed { puts, gets } = aimed(self.local, from);
             if from != pid {
                 self.count(from, puts.requests + gets);

@@ -71,11 +71,13 @@ impl Releases {
         self.0.links.set(self.0.links.get() - 1);
     }
 
+    #[inline]
     pub(crate) fn pop(&self) -> Option<(Link, u64)> {
         self.0.list.borrow_mut().pop()
     }
 
     /// A link that a library gave up.
+    #[inline]
     pub(crate) fn pop_closing(&self) -> Option<Link> {
         self.0.closings.borrow_mut().pop()
     }

@@ -59,7 +59,7 @@ impl Written<'_> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn append(&mut self, to: Pid, put: Request) -> Fits<()> {
         let Request { address, bytes, slot, offset } = put;
         if bytes > size_of_val(&self.line.payload) || slot >= 1 << 24 || offset >= 1 << 40 {
