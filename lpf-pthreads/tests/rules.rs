@@ -145,6 +145,23 @@ fn a_failure_ends_a_section_of_many_processes() {
     assert!(begin.elapsed() < bound, "{:?}", begin.elapsed());
 }
 
+/// Between sections a worker spins a moment, and then sleeps.
+#[test]
+fn a_worker_that_sleeps_is_woken_for_the_next_section() {
+    let (ended, all_ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for _ in 0..3 {
+            ended.send(Config::new().exec(2, Args::none(), |ctx, _args| ctx.sync())).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+    });
+    for nth in 0..3 {
+        let bound = lpf_conformance::allowed(std::time::Duration::from_secs(5));
+        let ended = all_ended.recv_timeout(bound);
+        ended.unwrap_or_else(|_| panic!("section {nth} has not ended")).unwrap();
+    }
+}
+
 /// The standard library aborts the program if a thread gets no mapping for its second stack.
 #[test]
 #[cfg(target_os = "linux")]
