@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The conformance suite and that of the collectives on every backend: on threads, between processes over TCP, on a
-# network in memory, and on the toy engine of the book. Several of them at once: a suite computes for a third of its
+# network in memory, on the toy engine of the book, and on nodes: of threads, and of processes that TCP connects. Several of them at once: a suite computes for a third of its
 # time, and what waits for a process that has no core computes, too.
 #
 # BRIEF=1 leaves out variants: on threads the barriers of a larger machine, level by level, and of processes that share
@@ -39,10 +39,13 @@ if [ "${BRIEF:-0}" = 1 ]; then
     beside suite lpf-pthreads conformance
     beside suite lpf-pthreads collectives
     beside suite lpf-tcp conformance -- direct:: serve
+    beside suite lpf-hybrid threads -- two_by_four::
 else
     beside suites lpf-pthreads:{conformance,collectives,conformance:LPF_TOPOLOGY=2x2x2,conformance:LPF_PIN=compact}
     beside suites lpf-tcp:{collectives,conformance}
     beside in_memory lpf-messages messages
     beside in_memory lpf-conformance toy
+    beside in_memory lpf-hybrid threads
+    beside suite lpf-hybrid tcp -- two_by_four:: serve
 fi
 all_well

@@ -9,7 +9,7 @@ for test in lpf*/tests/*; do
     # A folder without a program holds what tests read.
     [[ -f $test || -f $test/main.rs ]] || continue
     case "$test" in
-        */conformance | */collectives | */messages | */toy | */faults) ;;
+        */conformance | */collectives | */messages | */toy | */faults | lpf-hybrid/*) ;;
         # These need the feature mpi.
         lpf-mpi/tests/deaths | lpf-mpi/tests/stories) ;;
         */compile_fail.rs) [ "${BRIEF:-0}" = 1 ] || others+=(--test "$name") ;;

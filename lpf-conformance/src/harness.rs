@@ -97,6 +97,11 @@ pub trait Harness: Sync {
         true
     }
 
+    /// Whether sections are spread over nodes, which give their processors to the processes there.
+    fn spreads_over_nodes(&self) -> bool {
+        false
+    }
+
     /// What runs the sections.
     fn pace(&self) -> Pace {
         Pace::Threads

@@ -28,7 +28,7 @@ impl Control for NoControl {
     fn declare(&self, _: SectionId, error: Error) -> Error {
         error
     }
-    fn publish(&self, _: SectionId, _: Status) {}
+    fn publish(&self, _: SectionId, _: Pid, _: Status) {}
     fn statuses(&self, _: SectionId) -> Vec<Option<Status>> {
         Vec::new()
     }

@@ -68,6 +68,11 @@ impl<T: Transport<Control = ControlPlane>> Job<T> {
         self.network.with(|net| net.size())
     }
 
+    /// The processes of this host, and the cores that they share.
+    pub fn host(&self) -> Host {
+        self.host
+    }
+
     /// Whether this process has joined the job, and was not forked from the one that has.
     pub fn is_here(&self) -> bool {
         self.network.maker().is_here()

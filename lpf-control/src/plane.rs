@@ -87,7 +87,7 @@ use mio::{Poll, Token, Waker};
 use crate::connection::wire::Wire;
 use helper::{Helper, WAKE};
 use member::End;
-use rules::fault_of;
+use rules::fault_of_order;
 use shared::Shared;
 use state::State;
 use words::{LONGEST_ORDER, Up, reportable};
@@ -285,7 +285,7 @@ impl Control for ControlPlane {
     }
 
     fn declare(&self, section: SectionId, error: Error) -> Error {
-        let pid = self.shared().look(|state| Some(state.member.section(section)?.pid));
+        let pid = self.shared().look(|state| Some(state.member.section(section)?.pids.start));
         // A section that it is not in has nobody else to tell.
         let Some(pid) = pid else { return error };
         let error = reportable(error, pid);
@@ -315,8 +315,8 @@ impl Control for ControlPlane {
         }
     }
 
-    fn publish(&self, section: SectionId, status: Status) {
-        self.shared().look(|state| state.member.publish(section, status, Instant::now()));
+    fn publish(&self, section: SectionId, pid: Pid, status: Status) {
+        self.shared().look(|state| state.member.publish(section, pid, status, Instant::now()));
     }
 
     fn statuses(&self, section: SectionId) -> Vec<Option<Status>> {
@@ -347,7 +347,7 @@ impl Control for ControlPlane {
         if order.members.first() != Some(&self.rank()) {
             return Err(refuse("the process that orders a section must be its process 0".into()));
         }
-        if let Some(fault) = fault_of(&order.members, self.rank(), self.size()) {
+        if let Some(fault) = fault_of_order(&order.members, self.rank(), self.size()) {
             return Err(refuse(format!("a section is ordered {fault}")));
         }
         self.shared().change(|state| {

@@ -90,6 +90,8 @@ pub struct Settings {
     pub probe: Setting<Option<Duration>>,
     /// `LPF_BACKEND`: which backend runs programs.
     pub backend: Setting<String>,
+    /// `LPF_HYBRID`: the threads of this node; `None`: its share of the cores.
+    pub hybrid: Setting<Option<Pid>>,
     /// `LPF_TABLE`: the folder of machine tables.
     pub table: Setting<Option<String>>,
     /// `LPF_EXCHANGE`: how processes exchange what they have for each other; `None`: the cheaper algorithm.
@@ -105,9 +107,10 @@ pub struct Settings {
 
 /// Every variable that a part of LPF reads: those of [`Settings`], and behind them those by which
 /// processes that a launcher started find each other.
-pub const NAMES: [&str; 18] = [
+pub const NAMES: [&str; 19] = [
     "LPF_PROCS",
     "LPF_BACKEND",
+    "LPF_HYBRID",
     "LPF_PIN",
     "LPF_TOPOLOGY",
     "LPF_CHECK",
@@ -281,7 +284,14 @@ impl Settings {
                 "LPF_BACKEND",
                 "threads".into(),
                 |text| (!text.is_empty()).then(|| text.into()),
-                "threads, tcp or mpi",
+                "threads, tcp, mpi, hybrid, hybrid:tcp or hybrid:mpi",
+            ),
+            hybrid: noted(
+                &mut wrong,
+                "LPF_HYBRID",
+                None,
+                |text| text.parse().ok().filter(|&n| n > 0 && n <= MAX_PROCS).map(Some),
+                "a number of threads from 1 to 65536",
             ),
             table: noted(
                 &mut wrong,

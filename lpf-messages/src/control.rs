@@ -43,7 +43,8 @@ pub trait Control: Clone + Send + Sync + 'static {
     type Board: Board;
 
     /// Takes part in a section from now on: reports and records of it are kept. Not collective, and
-    /// does not wait for others. Earlier reports and records arrive soon.
+    /// does not wait for others. Earlier reports and records arrive soon. `members` has the member of the job where each
+    /// process of the section is; the processes of a node are at the same one, and consecutive.
     fn enter(&self, section: SectionId, members: &[Rank]);
 
     /// The counter of this process's supersteps in a section that it is in: looked at from time to time, so
@@ -64,10 +65,10 @@ pub trait Control: Clone + Send + Sync + 'static {
     /// most a second.
     fn declare(&self, section: SectionId, error: Error) -> Error;
 
-    /// Publishes the state of this process in a section; called again when its wait has changed. While it is
+    /// Publishes the state of a process here in a section; called again when its wait has changed. While it is
     /// [waiting](lpf_core::waits::Doing::Waiting), the helper thread asks the processes that it waits for, every
     /// [`ASK_AFTER`](lpf_core::waits::ASK_AFTER), and declares a fault that it finds.
-    fn publish(&self, section: SectionId, status: Status);
+    fn publish(&self, section: SectionId, pid: Pid, status: Status);
 
     /// The published states of the processes of a section, by process; `None` for one that did not answer. Takes at
     /// most a second, and a message to each of them: for a wait that is given up.

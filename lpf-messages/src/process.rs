@@ -70,8 +70,7 @@ pub(super) fn enter<T: Transport>(
     let nprocs = members.len();
     let mut network = network.take();
     let shared = network.get();
-    let patience = Patience::for_processes(host.processes, host.cores);
-    let patience = [patience, patience.for_all()].map(|each| shared.net.patience(each));
+    let patience = patience_of(&shared.net, host.processes, host.cores);
     let watch = Watch::new(section, members, pid, patience, environment.timeout);
     let way = environment.exchange.unwrap_or(exchange_for(nprocs));
     // First: the others learn of a refusal, too.
@@ -88,7 +87,7 @@ pub(super) fn enter<T: Transport>(
         }
     };
     let protocol = Protocol {
-        rings: Rings::new(pid, context, watch.members.clone()),
+        rings: Rings::new(context, watch.members.clone()),
         watch,
         meeting,
         scratch,
@@ -108,6 +107,12 @@ pub(super) fn enter<T: Transport>(
         quiet: true,
     };
     Ok(Process::of(local, engine).enter())
+}
+
+/// How long waits spin among `processes` on `cores`: for one process, and for all.
+fn patience_of<T: Transport>(net: &T, processes: usize, cores: usize) -> [Patience; 2] {
+    let patience = Patience::for_processes(processes, cores);
+    [patience, patience.for_all()].map(|each| net.patience(each))
 }
 
 impl<T: Transport> Messages<T> {
@@ -166,6 +171,16 @@ unsafe impl<T: Transport> Engine for Messages<T> {
 
     fn memory_is_quiet(&self) -> bool {
         self.quiet
+    }
+
+    fn stand_for(&mut self, local: &LocalState) {
+        let Some(residents) = &local.residents else { return };
+        let Protocol { watch, rings, .. } = &mut self.protocol;
+        rings.nodes = Some(residents.nodes().clone());
+        let (net, Host { processes, cores, .. }) = (self.network.net(), self.host);
+        // The other members of this host are taken to be nodes like this one.
+        let patience = patience_of(net, processes.saturating_mul(residents.processes()), cores);
+        watch.stand_for(net.control(), residents, patience);
     }
 
     fn room(&mut self) -> impl Room + '_ {
@@ -252,7 +267,7 @@ unsafe impl<T: Transport> Engine for Messages<T> {
         let net = self.network.net();
         net.forget(self.protocol.context);
         if !self.keeps_report {
-            net.control().leave(self.protocol.watch.section);
+            self.protocol.watch.sections().for_each(|section| net.control().leave(section));
         }
     }
 

@@ -212,7 +212,7 @@ fn agree<T: Transport>(
         out.give_up(net);
         return sent.map(|()| agreed);
     }
-    let bad = || nonsense(0);
+    let bad = || nonsense(0, 0);
     let mut coming = match Incoming::post(net, members[0], tag) {
         Err(stop) => return Err(watch.stopped(net.control(), 0, stop)),
         Ok(coming) => coming,

@@ -1,15 +1,17 @@
 //! Waiting for the network: look, spin, yield, sleep; and see to it that every wait has an end.
 
-use std::sync::Arc;
+use std::ops::Range;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use super::control::{Control, SectionId};
 use super::transport::{Broken, Rank, Transport};
+use super::wire::nonsense;
 use lpf_core::Pid;
 use lpf_core::error::{Cause, Error, Result};
 use lpf_core::process::PerProcess;
-use lpf_core::runtime::{Medium, Waiting, wait};
+use lpf_core::runtime::{Medium, Nodes, Residents, Statuses, Waiting, wait};
 use lpf_core::wait::{Patience, Step};
 use lpf_core::waits::Status;
 
@@ -19,12 +21,25 @@ pub fn now() -> Duration {
     BEGAN.get().elapsed()
 }
 
+/// The processes that a member stands for.
+#[derive(Debug)]
+struct AtNode {
+    /// The section of the members.
+    alone: SectionId,
+    nodes: Nodes,
+    pids: Range<Pid>,
+    /// What they have published, once they have begun.
+    statuses: Arc<OnceLock<Weak<dyn Statuses>>>,
+}
+
 /// The section as its waits see it.
 #[derive(Debug)]
 pub(super) struct Watch {
     pub(super) section: SectionId,
     pub(super) members: Box<[Rank]>,
     pub(super) pid: Pid,
+    /// The processes that the members stand for, if they stand for nodes.
+    node: Option<AtNode>,
     /// For a wait for one process, and for one for all.
     patience: Patience,
     patience_for_all: Patience,
@@ -47,6 +62,7 @@ impl Watch {
             section,
             members,
             pid,
+            node: None,
             patience,
             patience_for_all,
             timeout,
@@ -55,10 +71,39 @@ impl Watch {
         }
     }
 
+    /// From now on the members stand for nodes. The control plane knows the section by its processes, under another name.
+    pub(super) fn stand_for<C: Control>(
+        &mut self,
+        control: &C,
+        residents: &Residents,
+        patience: [Patience; 2],
+    ) {
+        [self.patience, self.patience_for_all] = patience;
+        let nodes = residents.nodes().clone();
+        let members = (0..nodes.processes()).map(|pid| self.members[nodes.of(pid)]);
+        let section = self.section.child(0, None);
+        control.enter(section, &members.collect::<Vec<_>>());
+        control.track(section, self.supersteps.clone());
+        let statuses = residents.statuses.clone();
+        self.node = Some(AtNode { alone: self.section, nodes, pids: residents.pids(), statuses });
+        (self.section, self.seen) = (section, u64::MAX);
+    }
+
+    /// The sections that the control plane knows this one by.
+    pub(super) fn sections(&self) -> impl Iterator<Item = SectionId> + use<> {
+        let alone = self.node.as_ref().map(|node| node.alone);
+        std::iter::once(self.section).chain(alone)
+    }
+
+    /// A process by the number of its member: the first one of a node.
+    pub(super) fn known_as(&self, member: Pid) -> Pid {
+        self.node.as_ref().map_or(member, |node| node.nodes.node(member).first)
+    }
+
     /// The process of the section that has this rank.
-    pub(super) fn pid_of(&self, rank: Rank) -> Pid {
+    fn pid_of(&self, rank: Rank) -> Pid {
         let at = self.members.iter().position(|&member| member == rank);
-        at.unwrap_or(self.pid)
+        self.known_as(at.unwrap_or(self.pid))
     }
 
     /// The report that ends the section, if there is one. One load if nothing has happened.
@@ -78,9 +123,15 @@ impl Watch {
     /// Makes a broken connection the section's failure; the control plane may know better why.
     #[cold]
     pub(super) fn broken<C: Control>(&self, control: &C, superstep: u64, broken: Broken) -> Error {
-        let pid = broken.peer.map_or(self.pid, |rank| self.pid_of(rank));
+        let pid = broken.peer.map_or(self.known_as(self.pid), |rank| self.pid_of(rank));
         let error = Error::fatal(pid, superstep, Cause::Died { reason: broken.reason });
         control.declare(self.section, error)
+    }
+
+    /// Makes an invalid message of a member the section's failure.
+    #[cold]
+    pub(super) fn invalid<C: Control>(&self, control: &C, superstep: u64, from: Pid) -> Error {
+        control.declare(self.section, nonsense(self.known_as(from), superstep))
     }
 
     /// What ends a call that cannot go on.
@@ -89,6 +140,7 @@ impl Watch {
         match stop {
             Stop::Fatal(error) => control.declare(self.section, error),
             Stop::Broken(broken) => self.broken(control, superstep, broken),
+            Stop::Invalid(from) => self.invalid(control, superstep, from),
         }
     }
 
@@ -192,8 +244,19 @@ impl<T: Transport, R> Medium for OnNetwork<'_, T, R> {
         self.watch.failure(self.net.control())
     }
 
+    fn is_node(&self) -> bool {
+        self.watch.node.is_some()
+    }
+
+    /// A node publishes what its processes have published.
     fn publish(&mut self, status: Status) {
-        self.net.control().publish(self.watch.section, status);
+        let (control, section) = (self.net.control(), self.watch.section);
+        let Some(node) = &self.watch.node else {
+            return control.publish(section, self.watch.pid, status);
+        };
+        if let Some(statuses) = node.statuses.get().and_then(Weak::upgrade) {
+            node.pids.clone().for_each(|pid| control.publish(section, pid, statuses.status(pid)));
+        }
     }
 
     fn statuses(&self) -> impl FnMut(Pid) -> Option<Status> {
@@ -216,7 +279,9 @@ impl<T: Transport, R> Medium for OnNetwork<'_, T, R> {
 #[derive(Debug)]
 pub(super) enum Stop {
     Broken(Broken),
-    /// Of everybody.
+    /// This member has sent an invalid message.
+    Invalid(Pid),
+    /// An error of the whole section.
     Fatal(Error),
 }
 

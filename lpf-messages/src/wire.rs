@@ -51,11 +51,11 @@ pub(super) mod flags {
     pub(crate) const CONFLICTS: u32 = Announced::ENGINE << 2;
 }
 
-/// A message that the protocol never sends.
+/// Process `from` has sent a message that the protocol never sends.
 #[cold]
-pub(super) fn nonsense(from: Pid) -> Error {
+pub(super) fn nonsense(from: Pid, superstep: u64) -> Error {
     let text = format!("process {from} sent an invalid message");
-    Error::fatal(from, 0, Cause::Protocol(text))
+    Error::fatal(from, superstep, Cause::Protocol(text))
 }
 
 /// Writes the number of a process.
@@ -142,9 +142,9 @@ pub(super) struct Head {
 pub(super) struct News {
     requests: u64,
     context: u32,
-    hash: u64,
-    calls: u64,
-    area: u64,
+    lowest: Registrations,
+    /// The same, unless the processes of a node differ.
+    highest: Registrations,
     abandoned: u64,
 }
 
@@ -152,9 +152,8 @@ impl News {
     /// Of a summary that is not combined yet.
     pub(super) fn of(summary: &Summary) -> Self {
         let Summary { common: all, context } = summary;
-        let Registrations { hash, calls, area, .. } = all.lowest;
-        let (requests, abandoned) = (all.requests, all.abandoned[0]);
-        News { requests, context: *context, hash, calls, area, abandoned }
+        let (requests, lowest, highest) = (all.requests, all.lowest, all.highest);
+        News { requests, context: *context, lowest, highest, abandoned: all.abandoned[0] }
     }
 }
 
@@ -162,8 +161,9 @@ impl News {
 /// receiver knows, and a head.
 ///
 /// ```text
-/// kind (8 bits) | flags (16) | NEWS, LONG   requests of the head u32
-/// with NEWS: requests u64, hash u64, calls u64, context u32, 0 u32, abandoned u64, area u64
+/// kind (8 bits) | flags (16) | DIFFERS, NEWS, LONG   requests of the head u32
+/// with NEWS: requests u64, hash u64, calls u64, context u32, pid u32, abandoned u64, area u64
+/// with DIFFERS: hash u64, calls u64, pid u64, area u64
 /// with LONG: bytes of the units u64; else they are all that follows
 /// ```
 ///
@@ -175,8 +175,9 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    pub(super) const LONGEST: usize = 8 + 48 + 8;
+    pub(super) const LONGEST: usize = 8 + 48 + 32 + 8;
 
+    const DIFFERS: u32 = 1 << 29;
     const NEWS: u32 = 1 << 30;
     const LONG: u32 = 1 << 31;
 
@@ -189,14 +190,21 @@ impl Opening {
         let mut opening = Opening { bytes: [0; Self::LONGEST], len: 8 };
         opening.bytes[..4].copy_from_slice(&mark.to_le_bytes());
         let Some(news) = news else { return opening };
-        for (at, word) in [(8, news.requests), (16, news.hash), (24, news.calls)] {
-            opening.bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        let News { requests, context, lowest, highest, abandoned } = news;
+        let context = u64::from(*context) | (lowest.pid as u64) << 32;
+        let words = [*requests, lowest.hash, lowest.calls, context, *abandoned, lowest.area];
+        words.into_iter().for_each(|word| opening.push(word));
+        if highest != lowest {
+            opening.bytes[..4].copy_from_slice(&(mark | Self::DIFFERS).to_le_bytes());
+            let Registrations { hash, calls, pid, area } = *highest;
+            [hash, calls, pid as u64, area].into_iter().for_each(|word| opening.push(word));
         }
-        opening.bytes[32..36].copy_from_slice(&news.context.to_le_bytes());
-        opening.bytes[40..48].copy_from_slice(&news.abandoned.to_le_bytes());
-        opening.bytes[48..56].copy_from_slice(&news.area.to_le_bytes());
-        opening.len = 56;
         opening
+    }
+
+    fn push(&mut self, word: u64) {
+        self.bytes[self.len..self.len + 8].copy_from_slice(&word.to_le_bytes());
+        self.len += 8;
     }
 
     /// Its length before so many bytes of units, which are the rest of the message where all of it fits
@@ -229,19 +237,26 @@ impl Opening {
         let (mark, requests) = (bytes.u32()?, bytes.u32()?);
         if mark & Self::NEWS != 0 {
             let (requests, hash, calls) = (bytes.u64()?, bytes.u64()?, bytes.u64()?);
-            let (context, abandoned, area) = (bytes.u64()? as u32, bytes.u64()?, bytes.u64()?);
-            *heard = Some(News { requests, hash, calls, area, context, abandoned });
+            let (context, abandoned, area) = (bytes.u64()?, bytes.u64()?, bytes.u64()?);
+            let lowest = Registrations { hash, calls, pid: (context >> 32) as Pid, area };
+            let mut highest = lowest;
+            if mark & Self::DIFFERS != 0 {
+                let (hash, calls) = (bytes.u64()?, bytes.u64()?);
+                highest =
+                    Registrations { hash, calls, pid: bytes.u64()? as Pid, area: bytes.u64()? };
+            }
+            let context = context as u32;
+            *heard = Some(News { requests, context, lowest, highest, abandoned });
         }
         let news = heard.as_ref()?;
-        let own = Registrations { hash: news.hash, calls: news.calls, pid: from, area: news.area };
         let mut arrived = [lpf_core::runtime::Summary::NO_PROCESS; 4];
         *arrived.get_mut((mark & 0xff) as usize)? = from;
         let one = lpf_core::runtime::Summary {
             arrived,
             kinds: Announced(mark >> 8 & 0xffff),
             requests: news.requests,
-            lowest: own,
-            highest: own,
+            lowest: news.lowest,
+            highest: news.highest,
             abandoned: [news.abandoned; 2],
         };
         all.merge(&Summary { common: one, context: news.context });

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use lpf_core::runtime::{LocalState, Purpose, Registrations, Room, Summary};
+use lpf_core::runtime::{LocalState, Purpose, Room, Summary};
 use lpf_core::{Error, Pid, Result};
 
 use crate::bits;
@@ -24,10 +24,7 @@ impl ThreadEngine {
             bits |= bits::RESIZED;
         }
         if local.changes.registered {
-            let Registrations { calls, hash, area, .. } = local.registrations();
-            peer.registrations.store(calls, Relaxed);
-            peer.registration_hash.store(hash, Relaxed);
-            peer.registered_area.store(area, Relaxed);
+            *peer.registrations.lock() = local.registrations();
             bits |= bits::REGISTERED;
         }
         bits
@@ -37,7 +34,7 @@ impl ThreadEngine {
     /// in which any process shows another word.
     #[cold]
     pub(crate) fn announce_abandoned(&self, local: &mut LocalState) -> u32 {
-        self.peer(local).abandoned.store(local.slots.abandoned(), Relaxed);
+        self.peer(local).abandoned.store(local.abandoned(), Relaxed);
         local.slots.announced();
         bits::SECOND | bits::ABANDONED
     }
@@ -48,23 +45,24 @@ impl Comm {
     #[cold]
     pub(crate) fn agreed(&self, local: &LocalState) -> Summary {
         let shown = |(pid, peer): (Pid, &Padded<Peer>)| {
-            let registrations = Registrations {
-                hash: peer.registration_hash.load(Relaxed),
-                calls: peer.registrations.load(Relaxed),
-                pid,
-                area: peer.registered_area.load(Relaxed),
-            };
+            let mut registrations = *peer.registrations.lock();
+            if local.residents.is_none() {
+                // One that has not registered yet has shown no number.
+                registrations.iter_mut().for_each(|one| one.pid = pid);
+            }
+            let [lowest, highest] = registrations;
             Summary {
                 requests: peer.wanted_requests.load(Relaxed) as u64,
-                lowest: registrations,
-                highest: registrations,
+                lowest,
+                highest,
                 abandoned: [peer.abandoned.load(Relaxed); 2],
                 ..Summary::of(local, Purpose::Sync)
             }
         };
-        let mut all = shown((0, &self.peers[0]));
-        (0..).zip(&self.peers).map(shown).for_each(|one| all.merge(&one));
-        if local.slots.abandoned() == 0 {
+        let pids = self.node.pids();
+        let mut all = shown((pids.start, &self.peers[0]));
+        pids.zip(&self.peers).map(shown).for_each(|one| all.merge(&one));
+        if local.abandoned() == 0 {
             // A library works in this process: requests that it suspended may name the slots.
             all.abandoned = [0; 2];
         }
@@ -88,10 +86,11 @@ impl Larger<'_> {
         each: usize,
     ) -> Result<()> {
         let reserved = &self.comm.reserved;
-        let all = each.saturating_mul(local.nprocs);
+        let processes = self.comm.node.processes;
+        let all = each.saturating_mul(processes);
         // Some have it already, and so it is no longer available.
         let missing = all.saturating_sub(reserved.load(Relaxed));
-        let room = || format!("room for {count} {what} at each of {} processes", local.nprocs);
+        let room = || format!("room for {count} {what} at each of {processes} processes");
         memory::check(missing, room)
             .map_err(|error| Error::mitigable(local.pid, local.superstep, error.cause().clone()))?;
         // Not before: others that ask at the same time would take what is refused here for memory that is had.
@@ -111,7 +110,7 @@ impl Room for Larger<'_> {
         let reserved = reserve(local);
         // The table may have moved, even where more was refused. Nobody looks into it now: this
         // process is not inside a sync.
-        self.comm.peers[local.pid].show_table(local.slots.global_place());
+        self.comm.peer(local.pid).show_table(local.slots.global_place());
         reserved
     }
 
@@ -121,14 +120,14 @@ impl Room for Larger<'_> {
         requests: usize,
         reserve: impl FnOnce(&mut LocalState) -> Result<()>,
     ) -> Result<()> {
-        let processes = local.nprocs;
+        let processes = self.comm.node.processes;
         let rows = Rows::bytes_for(processes, requests);
         let each = local.queue.bytes_for(requests).saturating_add(rows);
         self.check_memory(local, "requests", requests, each)?;
         let moved = self.rows.reserve(processes, requests);
         if moved.map_err(|bytes| local.refused("request lists", bytes))? {
             // As the table of slots: nobody looks into them now.
-            self.comm.peers[local.pid].show_rows(self.rows);
+            self.comm.peer(local.pid).show_rows(self.rows);
         }
         reserve(local)
     }

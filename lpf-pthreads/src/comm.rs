@@ -1,14 +1,15 @@
 //! What the processes of a section share.
 
 use std::cell::UnsafeCell;
-use std::sync::Arc;
+use std::fmt::{self, Debug, Formatter};
 use std::sync::atomic::{AtomicPtr, AtomicUsize};
+use std::sync::{Arc, Weak};
 
 use lpf_core::board::Registers;
 use lpf_core::check::SharedChecks;
 use lpf_core::process::Maker;
 use lpf_core::request::{List, Record};
-use lpf_core::runtime::{Aimed, LocalState};
+use lpf_core::runtime::{Aimed, GlobalSlots, LocalState, Node, Registrations, Residents, Statuses};
 use lpf_core::settings::Pin;
 use lpf_core::slot::Entry;
 use lpf_core::wait::Patience;
@@ -16,7 +17,7 @@ use lpf_core::waits::Status;
 use lpf_core::{Cause, Error, Pid};
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::barrier::Barrier;
+use crate::barrier::{Barrier, Line};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::links::ring::InboxMemory;
@@ -162,12 +163,13 @@ pub(crate) const ROWS_IN_LINE: usize = crate::barrier::PAYLOAD / 2;
 #[derive(Debug)]
 pub(crate) struct Peer {
     rows: ShownRows,
+    /// The processes that it stands for, if it is a node.
+    residents: AtomicPtr<Residents>,
     table: AtomicPtr<Entry>,
     table_len: AtomicUsize,
     pub(crate) wanted_requests: AtomicUsize,
-    pub(crate) registrations: AtomicU64,
-    pub(crate) registration_hash: AtomicU64,
-    pub(crate) registered_area: AtomicU64,
+    /// As [`LocalState::registrations`](lpf_core::runtime::LocalState::registrations) has them.
+    pub(crate) registrations: Mutex<[Registrations; 2]>,
     /// Stands for the slots that this process has abandoned.
     pub(crate) abandoned: AtomicU64,
     /// Rung for a process that sleeps in an expected wait.
@@ -192,12 +194,11 @@ impl Peer {
                 cells: AtomicPtr::new(std::ptr::null_mut()),
                 places: AtomicUsize::new(0),
             },
+            residents: AtomicPtr::new(std::ptr::null_mut()),
             table: AtomicPtr::new(std::ptr::null_mut()),
             table_len: AtomicUsize::new(0),
             wanted_requests: AtomicUsize::new(0),
-            registrations: AtomicU64::new(0),
-            registration_hash: AtomicU64::new(0),
-            registered_area: AtomicU64::new(0),
+            registrations: Mutex::default(),
             abandoned: AtomicU64::new(0),
             bell: Padded(Bell::default()),
             inboxes: Mutex::new(Vec::new()),
@@ -227,18 +228,47 @@ impl Peer {
         self.table_len.store(len, Ordering::Relaxed);
     }
 
+    /// The processes that this one stands for, if it is a node.
+    pub(crate) fn residents(&self) -> Option<&Residents> {
+        // SAFETY: what the process has shown lies in its tables, for as long as it is in the section.
+        unsafe { self.residents.load(Ordering::Relaxed).as_ref() }
+    }
+
+    /// Shows the processes that this one stands for.
+    pub(crate) fn show_residents(&self, residents: &Residents) {
+        self.residents.store(std::ptr::from_ref(residents).cast_mut(), Ordering::Relaxed);
+    }
+
+    /// Nothing is shown any more.
+    pub(crate) fn hide_residents(&self) {
+        self.residents.store(std::ptr::null_mut(), Ordering::Relaxed);
+    }
+
     /// The global slots of this process.
     ///
     /// # Safety
     /// Called between the first and the second meeting of a sync; not used after.
-    pub(crate) unsafe fn table(&self) -> &[Entry] {
+    pub(crate) unsafe fn slots(&self) -> GlobalSlots<'_> {
+        if let Some(residents) = self.residents() {
+            return GlobalSlots::OfNode(residents);
+        }
         let len = self.table_len.load(Ordering::Relaxed);
         if len == 0 {
-            return &[];
+            return GlobalSlots::Own(&[]);
         }
         // SAFETY: the process showed its table before the first meeting and does not change it
         // before the second.
-        unsafe { std::slice::from_raw_parts(self.table.load(Ordering::Relaxed), len) }
+        GlobalSlots::Own(unsafe {
+            std::slice::from_raw_parts(self.table.load(Ordering::Relaxed), len)
+        })
+    }
+
+    /// What checked mode keeps of this process, or of each that it stands for.
+    pub(crate) fn all_checks(&self) -> &[SharedChecks] {
+        match self.residents() {
+            Some(residents) => &residents.checks,
+            None => self.checks.as_slice(),
+        }
     }
 
     pub(crate) fn lock_status(&self) -> MutexGuard<'_, Status> {
@@ -279,6 +309,10 @@ impl Peer {
 /// The shared state of one context's processes.
 #[derive(Debug)]
 pub(crate) struct Comm {
+    /// Its processes.
+    pub(crate) node: Node,
+    /// The other nodes, if there are any.
+    pub(crate) others: Option<Others>,
     pub(crate) barrier: Barrier,
     pub(crate) failure: Failure,
     pub(crate) peers: Vec<Padded<Peer>>,
@@ -296,6 +330,56 @@ pub(crate) struct Comm {
     inner: Mutex<[Option<Arc<Comm>>; 2]>,
 }
 
+/// The other nodes of a hybrid section, as the waits of one node see them.
+pub trait Outside: Send + Sync {
+    /// Looks at the network: moves what can move, and returns the failure of the section, if there is one. Called beside
+    /// the sleeps of a wait.
+    fn look(&self) -> Option<Error>;
+
+    /// A thread has published what it does, in its node.
+    fn published(&self);
+}
+
+/// The rest of a hybrid section.
+pub(crate) struct Others {
+    /// The processes of all nodes.
+    pub(crate) processes: Pid,
+    /// The node of the context. It keeps this memory, so it is not kept from here; and each rehook has another one.
+    outside: Mutex<Weak<dyn Outside>>,
+}
+
+impl Others {
+    pub(crate) fn new(processes: Pid, outside: Weak<dyn Outside>) -> Self {
+        Others { processes, outside: Mutex::new(outside) }
+    }
+
+    pub(crate) fn outside(&self) -> Option<Arc<dyn Outside>> {
+        self.outside.lock().upgrade()
+    }
+
+    pub(crate) fn set_outside(&self, outside: Weak<dyn Outside>) {
+        *self.outside.lock() = outside;
+    }
+}
+
+impl Clone for Others {
+    fn clone(&self) -> Self {
+        Others::new(self.processes, self.outside.lock().clone())
+    }
+}
+
+impl Debug for Others {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "other nodes of a section of {} processes", self.processes)
+    }
+}
+
+impl Statuses for Comm {
+    fn status(&self, pid: Pid) -> Status {
+        self.peer(pid).lock_status().clone()
+    }
+}
+
 impl AsRef<Comm> for Comm {
     fn as_ref(&self) -> &Comm {
         self
@@ -304,12 +388,13 @@ impl AsRef<Comm> for Comm {
 
 impl Comm {
     pub(crate) fn new(
-        processes: Pid,
+        (node, others): (Node, Option<Others>),
         environment: &Arc<Environment>,
         pin: &Pin,
     ) -> Result<Arc<Self>, Error> {
         // Asked here, because it may allocate and no superstep does.
         let _ = crate::futex::is_registered();
+        let processes = node.processes;
         let (shape, patience) = tune::barrier(environment, processes, pin);
         let mut peers = Vec::new();
         peers.try_reserve_exact(processes).map_err(|_| {
@@ -318,10 +403,12 @@ impl Comm {
         })?;
         peers.extend((0..processes).map(|_| Padded(Peer::new(environment.check))));
         Ok(Arc::new(Comm {
+            node,
+            others,
             barrier: Barrier::new(processes, &shape, patience),
             failure: Failure::new(),
             peers,
-            board: Registers::new(processes, now),
+            board: Registers::new(now),
             environment: environment.clone(),
             maker: Maker::this(),
             reserved: AtomicUsize::new(0),
@@ -353,18 +440,39 @@ impl Comm {
         self.maker.check(local.pid, local.superstep)
     }
 
+    /// The processes of the section.
+    pub(crate) fn processes(&self) -> Pid {
+        self.others.as_ref().map_or(self.node.processes, |others| others.processes)
+    }
+
+    /// What a process shows.
+    #[inline]
+    pub(crate) fn peer(&self, pid: Pid) -> &Peer {
+        &self.peers[self.node.seat(pid)]
+    }
+
+    /// What the process shows that is, or stands for, process `pid` of the section.
+    pub(crate) fn peer_with(&self, pid: Pid) -> &Peer {
+        match self.peers[0].residents() {
+            None => self.peer(pid),
+            Some(residents) => self.peer(residents.nodes().of(pid)),
+        }
+    }
+
+    /// The line of a process at the barrier of this epoch.
+    #[inline]
+    pub(crate) fn line(&self, pid: Pid, epoch: u32) -> &Line {
+        self.barrier.line(self.node.seat(pid), epoch)
+    }
+
     /// Whether a process has arrived at the barrier of this epoch.
     pub(crate) fn has_arrived(&self, pid: Pid, epoch: u32) -> bool {
-        self.barrier.line(pid, epoch).has_reached(epoch)
+        self.line(pid, epoch).has_reached(epoch)
     }
 
     /// How long a wait of a process spins and yields.
     pub(crate) fn patience(&self) -> Patience {
-        Patience::for_processes(self.processes(), self.environment.cores)
-    }
-
-    pub(crate) fn processes(&self) -> usize {
-        self.peers.len()
+        Patience::for_processes(self.node.processes, self.environment.cores)
     }
 
     pub(crate) fn lock_inner(&self) -> MutexGuard<'_, [Option<Arc<Comm>>; 2]> {

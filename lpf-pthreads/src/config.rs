@@ -1,15 +1,16 @@
 //! How sections of threads are started.
 
 use std::io::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use lpf_core::machine::{Growth, Parameters};
+use lpf_core::runtime::Node;
 use lpf_core::settings::{MAX_PROCS, Pin, Setting, Settings, Source, cores};
 use lpf_core::{Args, Context, Error, MAX_P, Pid, Result, run_section};
 
-use crate::comm::Comm;
+use crate::comm::{Comm, Others, Outside};
 use crate::environment::Environment;
 use crate::hook::Team;
 use crate::section;
@@ -26,6 +27,7 @@ pub struct Config {
     check: bool,
     strict: bool,
     parameters: Arc<Parameters>,
+    cores: usize,
 }
 
 impl Default for Config {
@@ -46,6 +48,7 @@ impl Config {
             check: false,
             strict: false,
             parameters: Arc::new(Parameters::guess(Growth::SharedMemory)),
+            cores: cores(),
         }
     }
 
@@ -84,6 +87,12 @@ impl Config {
             Source::Default if procs != MAX_P => procs,
             _ => procs.min(self.procs.value),
         }
+    }
+
+    /// The cores that its threads have: fewer than those of the machine if other processes of the same program run on it.
+    pub fn cores(mut self, cores: usize) -> Self {
+        self.cores = cores.max(1);
+        self
     }
 
     /// Where threads run.
@@ -128,7 +137,7 @@ impl Config {
         let _ = crate::pin::machine();
         Arc::new(Environment {
             procs: procs.max(self.procs.value),
-            cores: cores(),
+            cores: self.cores,
             pin: self.pin.clone(),
             topology: self.topology.clone(),
             timeout: self.timeout,
@@ -180,7 +189,26 @@ impl Config {
             tell_of_limit(procs, granted);
         }
         let environment = self.environment(granted);
-        section::exec(&environment, granted, environment.procs, false, args, section, own)
+        let node = (Node::of_all(granted), None);
+        section::exec(&environment, node, environment.procs, false, args, section, own)
+    }
+
+    /// As [`exec_processes`](Self::exec_processes), for one node of a hybrid section of `processes` processes. Core and
+    /// the hybrid engine see to the other nodes.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn exec_node<R>(
+        &self,
+        node: Node,
+        (processes, outside): (Pid, Weak<dyn Outside>),
+        args: Args<'_>,
+        section: impl Fn(Threads, Args<'_>) -> Result<()> + Sync,
+        own: impl FnOnce(Threads, Args<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let environment = self.environment(node.processes);
+        let node = (node, Some(Others::new(processes, outside)));
+        section::exec(&environment, node, environment.procs, false, args, section, own)
     }
 
     /// Runs `f` as one process from which the whole machine can be reached by exec: the sequential
@@ -193,7 +221,7 @@ impl Config {
         f: impl for<'s> FnOnce(&mut Context<'s, Threads>) -> Result<R>,
     ) -> Result<R> {
         let environment = self.environment(1);
-        let comm = Comm::new(1, &environment, &Pin::None)?;
+        let comm = Comm::new((Node::of_all(1), None), &environment, &Pin::None)?;
         let root = threads::process(comm, 0, environment.procs)?.enter();
         run_section(root, f)
     }

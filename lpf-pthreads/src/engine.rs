@@ -9,8 +9,8 @@ use lpf_core::board::MemoryBoard;
 use lpf_core::process::Maker;
 use lpf_core::runtime::links::{OpenLink, Opening};
 use lpf_core::runtime::{
-    Announced, Carrier, Engine, LinkCall, LocalState, Purpose, Room, Section, Summary, Tables,
-    guarded,
+    Announced, Carrier, Engine, LinkCall, LocalState, Node, Purpose, Room, Section, Summary,
+    Tables, guarded,
 };
 use lpf_core::{Args, Error, Machine, Pid, Result, SyncAttr};
 
@@ -50,7 +50,13 @@ unsafe impl Engine for ThreadEngine {
     }
 
     fn board(&self, local: &LocalState) -> MemoryBoard {
-        self.comm.board.board(local.pid)
+        self.comm.board.board(local.pid, local.nprocs)
+    }
+
+    fn stand_for(&mut self, local: &LocalState) {
+        if let Some(residents) = &local.residents {
+            self.peer(local).show_residents(residents);
+        }
     }
 
     fn room(&mut self) -> impl Room + '_ {
@@ -78,7 +84,8 @@ unsafe impl Engine for ThreadEngine {
     }
 
     fn check_superstep(&mut self, tables: &mut Tables) -> Result<()> {
-        tables.local.check_shared(self.comm.peers.iter().flat_map(|peer| &peer.checks))
+        let all = self.comm.peers.iter().flat_map(|peer| peer.all_checks());
+        tables.local.check_shared(all)
     }
 
     fn agreed(&self, local: &LocalState) -> Summary {
@@ -125,7 +132,8 @@ unsafe impl Engine for ThreadEngine {
         own: impl FnOnce(Threads, Args<'_>) -> Result<R>,
     ) -> Result<R> {
         let (procs, nested) = (procs.min(self.free), local.nprocs > 1);
-        section::exec(&self.comm.environment, procs, self.free, nested, args, section, own)
+        let node = (Node::of_all(procs), None);
+        section::exec(&self.comm.environment, node, self.free, nested, args, section, own)
     }
 
     fn prepare_rehook(&mut self, local: &LocalState) -> Result<()> {

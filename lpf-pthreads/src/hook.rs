@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lpf_core::runtime::Node;
 use lpf_core::settings::Pin;
 use lpf_core::{Cause, Context, Error, Lpf, Pid, Result, Runtime};
 use parking_lot::{Condvar, Mutex};
@@ -47,7 +48,7 @@ impl Team {
         if members == 0 {
             return Err(Error::setting("a team needs at least 1 member"));
         }
-        let comm = Comm::new(members, environment, &Pin::None)?;
+        let comm = Comm::new((Node::of_all(members), None), environment, &Pin::None)?;
         let joined = Mutex::new(vec![false; members]);
         Ok(Team(Arc::new(Gate { comm, joined, change: Condvar::new() })))
     }
@@ -67,7 +68,7 @@ impl Team {
     /// As [`join`](Self::join).
     pub fn join_within(&self, pid: Pid, time: Duration) -> Result<Init> {
         let gate = &*self.0;
-        let members = gate.comm.processes();
+        let members = gate.comm.node.processes;
         if pid >= members {
             return Err(Error::misuse(pid, 0, Cause::NoSuchProcess { pid, last: members - 1 }));
         }

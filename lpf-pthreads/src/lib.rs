@@ -46,6 +46,7 @@ mod topology;
 mod tune;
 
 pub use barrier::{Gather, Level, Shape};
+pub use comm::Outside;
 pub use config::{Config, exec};
 pub use hook::{Init, Team};
 pub use pin::unpinned;

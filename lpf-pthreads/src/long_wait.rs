@@ -11,7 +11,7 @@ use lpf_core::waits::Status;
 use lpf_core::{Error, Pid};
 
 use crate::bits;
-use crate::comm::{Bell, Comm};
+use crate::comm::{Bell, Comm, Others};
 use crate::futex;
 use crate::links::Links;
 use crate::links::ring::{self, FREE, process_of};
@@ -56,7 +56,7 @@ impl<C: AsRef<Comm>> OnThread<C> {
     }
 
     fn bell(&self) -> &Bell {
-        &self.comm().peers[self.pid].bell
+        &self.comm().peer(self.pid).bell
     }
 }
 
@@ -64,7 +64,7 @@ impl<C: AsRef<Comm>> Medium for OnThread<C> {
     const ASKS: bool = true;
 
     fn process(&self) -> (Pid, Pid) {
-        (self.pid, self.comm().processes())
+        (self.pid, self.comm().node.pids().end)
     }
 
     fn patience(&self) -> Patience {
@@ -92,37 +92,55 @@ impl<C: AsRef<Comm>> Medium for OnThread<C> {
         if failure.is_set() { failure.report() } else { None }
     }
 
+    fn is_node(&self) -> bool {
+        self.comm().peer(self.pid).residents().is_some()
+    }
+
+    fn status_at_node(&self, pid: Pid) -> Option<Status> {
+        let own = self.comm().peer(self.pid).residents()?;
+        let of = own.nodes().of(pid);
+        self.comm().peer(of).residents()?.status(pid)
+    }
+
     fn publish(&mut self, status: Status) {
         // Models of loom do not look at it.
-        if !cfg!(loom) {
-            *self.comm().peers[self.pid].lock_status() = status;
+        if cfg!(loom) {
+            return;
+        }
+        *self.comm().peer(self.pid).lock_status() = status;
+        if let Some(outside) = self.comm().others.as_ref().and_then(Others::outside) {
+            outside.published();
         }
     }
 
     fn statuses(&self) -> impl FnMut(Pid) -> Option<Status> {
         |of| match &self.arrived {
-            _ if cfg!(loom) => None,
+            _ if self.is_node() => self.status_at_node(of),
+            _ if cfg!(loom) || !self.comm().node.has(of) => None,
             Some((epoch, arrived)) if self.comm().has_arrived(of, *epoch) => Some(arrived.clone()),
-            _ => Some(self.comm().peers[of].lock_status().clone()),
+            _ => Some(self.comm().peer(of).lock_status().clone()),
         }
     }
 
-    /// As the two rings say.
+    /// As the two rings say, if the peer is of this node.
     fn former_senders(&self, link: &OpenLink) -> FormerSenders {
-        let inbox = |owner: Pid| self.comm().peers[owner].inbox(link.inbox);
+        let inbox = |owner: Pid| {
+            let peer = self.comm().node.has(owner).then(|| self.comm().peer(owner));
+            peer.and_then(|peer| peer.inbox(link.inbox))
+        };
         let sender_of = |claim: u64| (claim != FREE).then(|| process_of(claim));
         let here = inbox(self.pid).and_then(|own| {
             let claim = own.sender(link.ring).claim.load(Ordering::Relaxed);
-            let is_peer = claim == ring::end(link.peer, link.received_before.opened);
+            let is_peer = claim == ring::end(link.to_me.from, link.received_before.opened);
             sender_of(claim).filter(|_| !is_peer)
         });
         let there = inbox(link.peer).and_then(|theirs| {
             let claim = theirs.sender(link.peer_ring).claim.load(Ordering::Relaxed);
             let granted = theirs.owner(link.peer_ring).granted.load(Ordering::Relaxed);
-            let is_open = granted == ring::end(self.pid, link.sent_before.opened);
+            let is_open = granted == ring::end(link.to_peer.from, link.sent_before.opened);
             sender_of(claim).filter(|_| is_open)
         });
-        FormerSenders { here, there }
+        FormerSenders { here: here.or(link.former_sender), there }
     }
 
     /// Sleeps until another process rings. The word that asks for it is set before the last look, and a barrier on
@@ -142,7 +160,9 @@ impl<C: AsRef<Comm>> Medium for OnThread<C> {
                 }
                 Some(is_rung) => {
                     let barrier = &self.comm().barrier;
-                    let time = if is_rung { barrier.longest_sleep() } else { time };
+                    // No process rings for what comes from another node.
+                    let is_sure = is_rung && self.comm().others.is_none();
+                    let time = if is_sure { barrier.longest_sleep() } else { time };
                     futex::sleep(&self.bell().rings, self.rings, time);
                 }
             },
@@ -193,11 +213,10 @@ impl<'a> InMeeting<'a> {
     /// What it waits for, and on what.
     fn wait(&self) -> (ForBarrier<'a, impl Fn() -> Option<Pid> + use<'a>>, OnThread<&'a Comm>) {
         let InMeeting { engine, tables, purpose, .. } = *self;
-        let LocalState { pid, nprocs, .. } = tables.local;
-        let is_absent =
-            move |who: &Pid| *who != pid && !engine.comm.has_arrived(*who, engine.epoch);
-        let at = ForBarrier { tables, purpose, missing: move || (0..nprocs).find(is_absent) };
-        let mut medium = OnThread::new(&*engine.comm, pid);
+        let (LocalState { pid, .. }, node) = (&tables.local, engine.comm.node);
+        let is_absent = move |who: &Pid| who != pid && !engine.comm.has_arrived(*who, engine.epoch);
+        let at = ForBarrier { tables, purpose, missing: move || node.pids().find(is_absent) };
+        let mut medium = OnThread::new(&*engine.comm, *pid);
         let arrived = Status { counts: Default::default(), ..at.status(&medium) };
         medium.arrived = Some((engine.epoch, arrived));
         (at, medium)
@@ -209,6 +228,9 @@ impl<'a> InMeeting<'a> {
         let (at, mut medium) = self.wait();
         let looked = self.long.look(&mut medium, &at);
         let ThreadEngine { comm, meeting, epoch, .. } = self.engine;
+        let outside = comm.others.as_ref().and_then(Others::outside);
+        let outside = outside.and_then(|outside| outside.look());
+        let looked = outside.map_or(looked, Err);
         // All take one decision about a meeting that may become complete at this very moment.
         if let Err(late) = looked
             && !comm.failure.is_set()
@@ -216,6 +238,20 @@ impl<'a> InMeeting<'a> {
         {
             self.engine.declare_for(*meeting, late);
         }
+    }
+
+    /// As [`look`](Self::look), while another process of the node waits for all: it looks for what they wait for.
+    #[cold]
+    pub(crate) fn show(&mut self) {
+        let (at, mut medium) = self.wait();
+        self.long.show(&mut medium, &at);
+    }
+
+    /// Shows at once that this process has arrived.
+    #[cold]
+    pub(crate) fn publish(&self) {
+        let (at, mut medium) = self.wait();
+        medium.publish(at.status(&medium));
     }
 
     /// The wait is over. What was published of a process that has left stays: it has left for good.
@@ -231,7 +267,8 @@ impl<'a> InMeeting<'a> {
     #[inline]
     pub(crate) fn was_given_up(&self) -> bool {
         let ThreadEngine { comm, epoch, .. } = self.engine;
-        if comm.environment.timeout.is_none() || comm.failure.decide(*epoch, true) {
+        let may_be = comm.environment.timeout.is_some() || comm.others.is_some();
+        if !may_be || comm.failure.decide(*epoch, true) {
             return false;
         }
         // Who gave it up is about to say why.

@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use lpf_core::request::Requests;
-use lpf_core::runtime::{LocalState, check_processes};
+use lpf_core::runtime::{LocalState, Node, check_processes};
 use lpf_core::settings::Pin;
 use lpf_core::{Args, Pid, Result};
 use parking_lot::Mutex;
 
-use crate::comm::{Comm, Rows};
+use crate::comm::{Comm, Others, Rows};
 use crate::environment::Environment;
 use crate::memory;
 use crate::pin;
@@ -19,39 +19,41 @@ use crate::pool;
 use crate::strays;
 use crate::threads::{self, Prepared, ThreadEngine, Threads};
 
-/// Runs `section` on `procs` of the `free` processors, and `own` as process 0 on this thread; `nested` if this thread is
+/// Runs `section` on the processes of a node, on as many of the `free` processors, and `own` as its first on this thread;
+/// `nested` if this thread is
 /// a process of a section already. Neither may panic, and both leave the section: they end in [`lpf_core::run_section`].
 pub(crate) fn exec<R>(
     environment: &Arc<Environment>,
-    procs: Pid,
+    (node, others): (Node, Option<Others>),
     free: Pid,
     nested: bool,
     args: Args<'_>,
     section: impl Fn(Threads, Args<'_>) -> Result<()> + Sync,
     own: impl FnOnce(Threads, Args<'_>) -> Result<R>,
 ) -> Result<R> {
+    let procs = node.processes;
     check_processes(procs)?;
     memory::check_section(procs)?;
     let began = Instant::now();
     let pin = pin_choice::resolve(&environment.pin, procs, nested);
-    let comm = Comm::new(procs, environment, &pin)?;
+    let comm = Comm::new((node, others), environment, &pin)?;
     // What may be refused. Each thread makes the rest of its process, which is large and would be moved often.
     let mut queues = Vec::with_capacity(procs);
-    for pid in 0..procs {
-        queues.push(Mutex::new(Some(Requests::new(pid, procs)?)));
+    for pid in node.pids() {
+        queues.push(Mutex::new(Some(Requests::new(pid, comm.processes())?)));
     }
     let symbols = args.symbols;
-    let take = |pid: usize| {
+    let take = |seat: usize| {
         // Even shares of the free processors, the remainder to low numbers.
-        let share = free / procs + Pid::from(pid < free % procs);
-        let queue = queues[pid].lock().take()?;
+        let share = free / procs + Pid::from(seat < free % procs);
+        let queue = queues[seat].lock().take()?;
         Some(threads::process_with(queue, comm.clone(), share.max(1)).enter())
     };
     // Before this thread is pinned: the machine is read as the program may use it.
     let pins = pin::plan(&pin, procs, environment.cores);
-    let member = |pid: usize| {
-        pins.settle(pid);
-        if let Some(process) = take(pid) {
+    let member = |seat: usize| {
+        pins.settle(seat);
+        if let Some(process) = take(seat) {
             // What went wrong is in the failure's report.
             let _ = section(process, Args { symbols, ..Args::none() });
         }
@@ -67,7 +69,7 @@ pub(crate) fn exec<R>(
         strays::report(began);
     }
     match comm.failure.report() {
-        None => ended.expect("process 0 has run on this thread"),
+        None => ended.expect("the first process has run on this thread"),
         Some(report) => Err(report),
     }
 }
@@ -75,7 +77,7 @@ pub(crate) fn exec<R>(
 impl ThreadEngine {
     pub(crate) fn prepare_inner(&self, local: &LocalState) -> Result<Prepared> {
         let parity = (self.meeting + 1) as usize % 2;
-        if local.pid == 0 {
+        if local.pid == self.comm.node.first {
             let inner = &mut self.comm.lock_inner()[parity];
             match &*inner {
                 Some(kept) if !kept.failure.is_set() => {
@@ -83,7 +85,11 @@ impl ThreadEngine {
                     kept.reserved.store(0, Relaxed);
                 }
                 _ => {
-                    let made = Comm::new(local.nprocs, &self.comm.environment, &self.comm.pin)?;
+                    let made = Comm::new(
+                        (self.comm.node, self.comm.others.clone()),
+                        &self.comm.environment,
+                        &self.comm.pin,
+                    )?;
                     *inner = Some(made);
                 }
             }
@@ -98,7 +104,7 @@ impl ThreadEngine {
             *prepared.expect("core has prepared the rehook");
         let comm = self.comm.lock_inner()[parity].clone();
         let comm = comm.expect("process 0 made it before the barrier");
-        let own = &comm.peers[local.pid];
+        let own = comm.peer(local.pid);
         own.forget();
         fresh.keep_checks_in(own.checks.clone());
         let engine = ThreadEngine::new(comm, local.pid, self.free);
@@ -111,11 +117,10 @@ impl crate::comm::Peer {
     /// meeting in the new one.
     fn forget(&self) {
         self.show_table((std::ptr::null(), 0));
+        self.hide_residents();
         self.show_rows(&Rows::default());
         self.wanted_requests.store(0, Relaxed);
-        self.registrations.store(0, Relaxed);
-        self.registration_hash.store(0, Relaxed);
-        self.registered_area.store(0, Relaxed);
+        *self.registrations.lock() = Default::default();
         self.clear_inboxes();
         *self.lock_status() = Default::default();
         if let Some(checks) = &self.checks {

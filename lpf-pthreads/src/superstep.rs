@@ -43,11 +43,12 @@ impl ThreadEngine {
     #[inline]
     pub(crate) fn meet_with(&mut self, tables: &Tables, mine: u32) -> Result<u32> {
         self.epoch = self.epoch.wrapping_add(1);
+        self.first_epoch = self.epoch;
         self.meeting += 1;
-        let (comm, pid) = (&*self.comm, tables.local.pid);
+        let (comm, seat) = (&*self.comm, self.comm.node.seat(tables.local.pid));
         let watch = Watch::Meeting(&comm.failure, self.meeting);
         let mut long = InMeeting::new(self, tables, mine);
-        let met = comm.barrier.meet(pid, self.epoch, mine, watch, &mut || long.look());
+        let met = comm.barrier.meet(seat, self.epoch, mine, watch, &mut || long.look());
         match met {
             Ok(all) if !long.was_given_up() => {
                 long.end();
@@ -61,26 +62,59 @@ impl ThreadEngine {
         }
     }
 
+    /// A barrier of a node between the meeting of its processes and what follows it. The process that has carried out the
+    /// exchange between nodes for them arrives last, or declares a failure of this meeting and does not arrive.
+    ///
+    /// # Errors
+    /// *Fatal*: the failure of the section.
+    pub fn meet_within(&mut self, tables: &Tables) -> Result<()> {
+        self.epoch = self.epoch.wrapping_add(1);
+        let (comm, seat) = (&*self.comm, self.comm.node.seat(tables.local.pid));
+        let watch = Watch::Meeting(&comm.failure, self.meeting);
+        let mut long = InMeeting::new(self, tables, self.mine);
+        let met = comm.barrier.meet(seat, self.epoch, 0, watch, &mut || long.show());
+        match met {
+            Ok(_) => {
+                long.end();
+                Ok(())
+            }
+            Err(_) => Err(comm.report(&tables.local)),
+        }
+    }
+
+    /// Shows that this process has arrived at the meeting under way, before it carries out the exchange between nodes.
+    pub fn show_arrival(&self, tables: &Tables) {
+        InMeeting::new(self, tables, self.mine).publish();
+    }
+
+    /// Makes it known in this node that the meeting under way fails.
+    #[cold]
+    pub fn fail_meeting(&self, error: Error) {
+        self.declare_for(self.meeting, error);
+    }
+
     /// The second meeting of a sync. Nobody can be missing: all are inside it.
     fn meet_again(&mut self, local: &LocalState, mine: u32) -> u32 {
-        self.epoch = self.epoch.wrapping_add(1);
-        let (comm, pid) = (&*self.comm, local.pid);
-        let met = comm.barrier.meet(pid, self.epoch, mine, Watch::Bound, &mut || {});
+        // Behind a meeting within: the lines of the first one are still read, and that one's are not.
+        let step = if self.comm.others.is_some() { 2 } else { 1 };
+        self.epoch = self.epoch.wrapping_add(step);
+        let (comm, seat) = (&*self.comm, self.comm.node.seat(local.pid));
+        let met = comm.barrier.meet(seat, self.epoch, mine, Watch::Bound, &mut || {});
         met.unwrap_or(bits::FAILED)
     }
 
     /// Not all processes called the same.
     #[cold]
     fn mismatch(&self, local: &LocalState) -> Error {
-        let kind = |who: Pid| self.comm.barrier.line(who, self.epoch).bits() & bits::KINDS;
-        mismatch(local.superstep, |purpose| {
+        let kind = |who: Pid| self.comm.line(who, self.first_epoch).bits() & bits::KINDS;
+        mismatch(local, |purpose| {
             let bits = match purpose {
                 Purpose::Sync => bits::SYNC,
                 Purpose::Rehook => bits::REHOOK,
                 Purpose::Close => bits::CLOSE,
                 Purpose::Count => return None,
             };
-            (0..local.nprocs).find(|&who| kind(who) == bits)
+            self.comm.node.pids().find(|&who| kind(who) == bits)
         })
     }
 

@@ -1,14 +1,14 @@
 //! One process of a section on threads, and the state of its engine.
 
 use std::io::Write;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use lpf_core::request::Requests;
 use lpf_core::runtime::links::Ends;
-use lpf_core::runtime::{LocalState, Process};
+use lpf_core::runtime::{LocalState, Process, Statuses};
 use lpf_core::{Cause, Error, Pid, Result};
 
-use crate::comm::{Comm, Peer, Rows};
+use crate::comm::{Comm, Outside, Peer, Rows};
 use crate::links::{End, Links, Removed};
 
 /// One process of a section: a thread.
@@ -20,8 +20,9 @@ pub struct ThreadEngine {
     pub(crate) rows: Rows,
     /// Meetings entered, whatever for; first ones only.
     pub(crate) meeting: u64,
-    /// Calls of the barrier.
+    /// Calls of the barrier, and the first of the meeting under way.
     pub(crate) epoch: u32,
+    pub(crate) first_epoch: u32,
     /// What all announced in the meeting under way, and what this process did.
     pub(crate) all: u32,
     pub(crate) mine: u32,
@@ -50,16 +51,30 @@ pub(crate) fn process(comm: Arc<Comm>, pid: Pid, free: Pid) -> Result<Threads> {
 /// As [`process`], with its requests, for which alone memory may be refused.
 pub(crate) fn process_with(queue: Requests, comm: Arc<Comm>, free: Pid) -> Threads {
     let (pid, _) = queue.process();
-    let local = LocalState::of(queue, comm.peers[pid].checks.clone());
+    let local = LocalState::of(queue, comm.peer(pid).checks.clone());
     Process::of(local, ThreadEngine::new(comm, pid, free))
 }
 
 impl ThreadEngine {
+    /// What the threads of its section have published of themselves.
+    pub fn statuses(&self) -> Weak<dyn Statuses> {
+        let comm: Weak<Comm> = Arc::downgrade(&self.comm);
+        comm
+    }
+
+    /// The node of a context that begins: each of its threads gives the same.
+    pub fn see_outside(&self, outside: Weak<dyn Outside>) {
+        if let Some(others) = &self.comm.others {
+            others.set_outside(outside);
+        }
+    }
+
     pub(crate) fn new(comm: Arc<Comm>, pid: Pid, free: Pid) -> Self {
         ThreadEngine {
             rows: Rows::default(),
             meeting: 0,
-            epoch: comm.barrier.epoch(pid),
+            epoch: comm.barrier.epoch(comm.node.seat(pid)),
+            first_epoch: 0,
             all: 0,
             mine: 0,
             ends: Ends::default(),
@@ -73,7 +88,7 @@ impl ThreadEngine {
     /// What this process shows the others.
     #[inline]
     pub(crate) fn peer(&self, local: &LocalState) -> &Peer {
-        &self.comm.peers[local.pid]
+        self.comm.peer(local.pid)
     }
 
     #[inline]

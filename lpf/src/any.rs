@@ -12,6 +12,7 @@ use lpf_core::runtime::{
     Announced, Engine, LinkCall, LocalState, Process, Purpose, Room, Section, Summary, Tables,
 };
 use lpf_core::{Args, Error, Machine, Pid, Result, SyncAttr, run_section};
+use lpf_hybrid::Hybrid;
 use lpf_messages::{Messages, Traffic};
 use lpf_pthreads::ThreadEngine;
 use lpf_tcp::sockets::Sockets;
@@ -36,6 +37,11 @@ pub enum AnyEngine {
     /// Messages over MPI.
     #[cfg(feature = "mpi")]
     Mpi(Box<Messages<lpf_mpi::Mpi<ControlPlane>>>),
+    /// Threads inside a node, messages over TCP between nodes.
+    HybridTcp(Box<Hybrid<Messages<Sockets<ControlPlane>>>>),
+    /// Threads inside a node, messages over MPI between nodes.
+    #[cfg(feature = "mpi")]
+    HybridMpi(Box<Hybrid<Messages<lpf_mpi::Mpi<ControlPlane>>>>),
 }
 
 impl AnyEngine {
@@ -46,6 +52,9 @@ impl AnyEngine {
             AnyEngine::Tcp(engine) => Some(engine.traffic()),
             #[cfg(feature = "mpi")]
             AnyEngine::Mpi(engine) => Some(engine.traffic()),
+            AnyEngine::HybridTcp(engine) => engine.between(Messages::traffic),
+            #[cfg(feature = "mpi")]
+            AnyEngine::HybridMpi(engine) => engine.between(Messages::traffic),
         }
     }
 }
@@ -69,6 +78,19 @@ impl From<Messages<lpf_mpi::Mpi<ControlPlane>>> for AnyEngine {
     }
 }
 
+impl From<Hybrid<Messages<Sockets<ControlPlane>>>> for AnyEngine {
+    fn from(engine: Hybrid<Messages<Sockets<ControlPlane>>>) -> Self {
+        AnyEngine::HybridTcp(Box::new(engine))
+    }
+}
+
+#[cfg(feature = "mpi")]
+impl From<Hybrid<Messages<lpf_mpi::Mpi<ControlPlane>>>> for AnyEngine {
+    fn from(engine: Hybrid<Messages<lpf_mpi::Mpi<ControlPlane>>>) -> Self {
+        AnyEngine::HybridMpi(Box::new(engine))
+    }
+}
+
 /// Runs `f` as one process of a section.
 pub(crate) fn run<E, F, R>(process: Process<E>, f: F) -> Result<R>
 where
@@ -86,6 +108,9 @@ macro_rules! inside {
             AnyEngine::Tcp($engine) => $result,
             #[cfg(feature = "mpi")]
             AnyEngine::Mpi($engine) => $result,
+            AnyEngine::HybridTcp($engine) => $result,
+            #[cfg(feature = "mpi")]
+            AnyEngine::HybridMpi($engine) => $result,
         }
     };
 }
@@ -113,12 +138,7 @@ unsafe impl Engine for AnyEngine {
     }
 
     fn board(&self, local: &LocalState) -> AnyBoard {
-        match self {
-            AnyEngine::Threads(engine) => AnyBoard::Threads(engine.board(local)),
-            AnyEngine::Tcp(engine) => AnyBoard::Control(engine.board(local)),
-            #[cfg(feature = "mpi")]
-            AnyEngine::Mpi(engine) => AnyBoard::Control(engine.board(local)),
-        }
+        inside!(self, engine => engine.board(local).into())
     }
 
     fn memory_is_quiet(&self) -> bool {

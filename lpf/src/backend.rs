@@ -5,12 +5,18 @@ use lpf_core::settings::{Launched, Settings, Source, by_mpi_launcher};
 use lpf_core::{Error, Result};
 
 /// The backends built into this program, by the names that `LPF_BACKEND` takes.
-pub const BACKENDS: &[&str] =
-    if cfg!(feature = "mpi") { &["threads", "tcp", "mpi"] } else { &["threads", "tcp"] };
+pub const BACKENDS: &[&str] = if cfg!(feature = "mpi") {
+    &["threads", "tcp", "mpi", "hybrid:tcp", "hybrid:mpi"]
+} else {
+    &["threads", "tcp", "hybrid:tcp"]
+};
+
+/// The backend `hybrid`: on MPI between nodes if that is built in.
+const HYBRID: &str = if cfg!(feature = "mpi") { "hybrid:mpi" } else { "hybrid:tcp" };
 
 /// All backends that a build can have.
 const KNOWN: &[&str] =
-    &["threads", "tcp", "mpi", "ibverbs", "hybrid", "hybrid:tcp", "hybrid:mpi", "hybrid:ibverbs"];
+    &["threads", "tcp", "mpi", "ibverbs", "hybrid:tcp", "hybrid:mpi", "hybrid:ibverbs"];
 
 /// Checks a backend's name against what is built in.
 ///
@@ -18,6 +24,7 @@ const KNOWN: &[&str] =
 /// *Misuse* for a name that is not that of a backend, or of one that this program was built without. The text lists the
 /// backends.
 pub fn backend(name: &str) -> Result<&'static str> {
+    let name = if name == "hybrid" { HYBRID } else { name };
     if let Some(built_in) = BACKENDS.iter().find(|&&built_in| built_in == name) {
         return Ok(built_in);
     }
@@ -38,7 +45,7 @@ pub fn backend(name: &str) -> Result<&'static str> {
 /// That this program was built without a backend, and what to do: in the same words wherever it is found.
 fn not_built_in(name: &str) -> String {
     let built_in = BACKENDS.join(", ");
-    let how = if name == "mpi" {
+    let how = if name.ends_with("mpi") {
         ": in its Cargo.toml, the dependency lpf needs features = [\"mpi\"]; the command lpf is built with --features mpi"
     } else {
         ""

@@ -65,9 +65,10 @@ where
 }
 
 fn join(backend: &'static str) -> Result<Member> {
-    match backend {
+    let between = backend.strip_prefix("hybrid:");
+    let member = match between.unwrap_or(backend) {
         #[cfg(feature = "mpi")]
-        "mpi" => serve_unless_first(Member::with_mpi()?),
+        "mpi" => Member::with_mpi()?,
         _ => {
             let meeting = Meeting { by: By::Run, ..meeting()? };
             let rank = meeting.rank;
@@ -75,9 +76,10 @@ fn join(backend: &'static str) -> Result<Member> {
             if rank > 0 && joined.as_ref().is_err_and(is_said_by_lpf_run) {
                 std::process::exit(1);
             }
-            serve_unless_first(joined?)
+            joined?
         }
-    }
+    };
+    serve_unless_first(if between.is_some() { member.on_nodes()? } else { member })
 }
 
 /// Whether the last line of `lpf run` has an error, once for all processes that report the same.

@@ -92,7 +92,7 @@ impl Member {
         tell(Report::Meets { rank: meeting.rank });
         let rank = meeting.rank;
         let joined = told(rank, meeting.join().map_err(Error::from))?;
-        Ok(Self::joined(AnyJob::Tcp(lpf_tcp::job(joined)?)))
+        Ok(Self::joined(lpf_tcp::job(joined)?.into()))
     }
 
     /// Joins the other processes of the job that this process was started in, by `lpf run` or with `LPF_MEET` and the
@@ -113,7 +113,6 @@ mod mpi {
     use lpf_core::settings::by_mpi_launcher;
 
     use super::*;
-    use crate::any::AnyJob;
     use crate::claim::claim_of_mpi;
     use crate::launcher::{is_told_to_lpf_run, say_at_once};
     use crate::mpi::{MpiJob, World, join, refused};
@@ -137,7 +136,7 @@ mod mpi {
             if !is_told_to_lpf_run() {
                 say_who_dies(&job);
             }
-            Ok(Self::joined(AnyJob::Mpi(job)))
+            Ok(Self::joined(job.into()))
         }
 
         /// Initialises MPI and takes all its processes, for [`run`](crate::run).
@@ -188,6 +187,13 @@ impl Member {
     fn joined(job: AnyJob) -> Self {
         tell(Report::Joined { rank: job.rank() });
         Member { job: Some(job), known: HashMap::new() }
+    }
+
+    /// From now on this process is a node: see [`AnyJob::become_node`].
+    pub(crate) fn on_nodes(mut self) -> Result<Self> {
+        let threads = Settings::from_environment()?.hybrid.value;
+        self.job_mut().become_node(threads);
+        Ok(self)
     }
 
     fn job(&self) -> &AnyJob {

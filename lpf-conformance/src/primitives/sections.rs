@@ -4,7 +4,7 @@ use lpf_core::{Args, Context, Lpf, MAX_P, Pid, Result, Symbol};
 
 use crate::memory::{Buffer, bury};
 use crate::primitives::errors::fine;
-use crate::runner::{beside_others, expect_success, watched};
+use crate::runner::{beside_others, everywhere, expect_success, watched};
 use crate::verdict::{refused, room};
 use crate::{Harness, Mode};
 
@@ -267,20 +267,43 @@ fn counts<L: Lpf>(ctx: &mut Context<'_, L>, args: Args<'_>) -> Result<()> {
     ctx.sync()
 }
 
-case! {
-    /// Nested execs share the machine evenly, the remainder to low ids, own processor included.
-    pub fn nested_execs_share_the_processors everywhere [1, 2, 3, 5, 8] |ctx| {
-        let machine = ctx.probe();
-        let (p, n) = (machine.p(), ctx.nprocs());
-        let share = p / n + usize::from(ctx.pid() < p % n);
-        assert_eq!(machine.free_p(), share, "probe's free_p at process {}", ctx.pid());
-        for _ in 0..2 {
-            let mut output = [0; COUNT];
-            ctx.exec(MAX_P, Args::in_out(&[], &mut output), counts)?;
-            assert_eq!(Pid::from_le_bytes(output), share, "process {}", ctx.pid());
-        }
-        ctx.exec(1, Args::none(), counts)?;
-        ctx.sync()?;
+/// An exec from here gets the processors that probe says, and together all processes have those of the machine.
+fn shares_of_all<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
+    room(ctx, 2, 2 * ctx.nprocs() + 2)?;
+    let (shares, mut own) = (ctx.area::<usize>(ctx.nprocs())?, ctx.area::<usize>(1)?);
+    ctx.sync()?;
+    let (machine, me) = (ctx.probe(), ctx.pid());
+    let share = machine.free_p();
+    ctx.write(&mut own)[0] = share;
+    for to in 0..ctx.nprocs() {
+        ctx.put(&own, .., to, &shares, me)?;
+    }
+    ctx.sync()?;
+    assert_eq!(ctx.read(&shares).iter().sum::<Pid>(), machine.p(), "{:?}", ctx.read(&shares));
+    for _ in 0..2 {
+        let mut output = [0; COUNT];
+        ctx.exec(MAX_P, Args::in_out(&[], &mut output), counts)?;
+        assert_eq!(Pid::from_le_bytes(output), share, "process {me}");
+    }
+    ctx.exec(1, Args::none(), counts)?;
+    ctx.sync()
+}
+
+/// The shares are even, the remainder goes to low numbers.
+fn shares_are_even<L: Lpf>(ctx: &mut Context<'_, L>, _args: Args<'_>) -> Result<()> {
+    let machine = ctx.probe();
+    let (p, n) = (machine.p(), ctx.nprocs());
+    let share = p / n + usize::from(ctx.pid() < p % n);
+    assert_eq!(machine.free_p(), share, "probe's free_p at process {}", ctx.pid());
+    Ok(())
+}
+
+/// Nested execs share the machine, own processor included: evenly, unless its processors are on nodes.
+pub fn nested_execs_share_the_processors<H: Harness>(harness: &H) {
+    let (case, procs) = ("nested_execs_share_the_processors", [1, 2, 3, 5, 8]);
+    everywhere(harness, case, &procs, shares_of_all);
+    if !harness.spreads_over_nodes() {
+        everywhere(harness, case, &procs, shares_are_even);
     }
 }
 

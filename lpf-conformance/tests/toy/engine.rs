@@ -88,14 +88,14 @@ unsafe impl Engine for Toy {
     }
 
     fn board(&self, local: &LocalState) -> MemoryBoard {
-        self.shared.board.board(local.pid)
+        self.shared.board.board(local.pid, local.nprocs)
     }
     // ANCHOR_END: facts
 
     // ANCHOR: sync
     fn meet(&mut self, tables: &mut Tables, why: Purpose, _: SyncAttr<'_>) -> Result<Announced> {
         self.all = guarded(|| self.announce(tables, why))?;
-        self.all.agree_on_purpose(tables.local.superstep)?;
+        self.all.agree_on_purpose(&tables.local)?;
         Ok(Announced(self.all.announced().0 | self.all.kinds.0 & REQUESTS))
     }
 

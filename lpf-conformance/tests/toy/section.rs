@@ -65,7 +65,7 @@ impl Shared {
         Arc::new(Shared {
             state: Mutex::new(state),
             change: Condvar::new(),
-            board: Registers::new(processes, now),
+            board: Registers::new(now),
             checks: (0..processes).map(|_| SharedChecks::default()).collect(),
             mode,
             maker: Maker::this(),

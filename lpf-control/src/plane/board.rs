@@ -67,8 +67,9 @@ impl Board for ControlBoard {
         self.check(record)?;
         self.plane.shared().change(|state| {
             let known = self.open(state)?;
-            let record = known.write(topic, record).ok_or_else(|| self.no_room(record))?;
-            state.say(Up::Record { section: self.section, topic, record });
+            let record =
+                known.write(self.pid, topic, record).ok_or_else(|| self.no_room(record))?;
+            state.say(Up::Record { section: self.section, from: self.pid, topic, record });
             Ok(())
         })
     }
@@ -124,11 +125,13 @@ impl Board for ControlBoard {
     fn agreed(&self, topic: Topic) -> Result<Option<Vec<u8>>> {
         self.plane.check_process(self.pid)?;
         self.plane.shared().change(|state| {
-            let fetched = self.open(state)?.fetch(topic);
-            if fetched.is_some() {
+            let Some((fetched, is_last)) = self.open(state)?.fetch(self.pid, topic) else {
+                return Ok(None);
+            };
+            if is_last {
                 state.say(Up::Fetched { section: self.section, topic });
             }
-            Ok(fetched)
+            Ok(Some(fetched))
         })
     }
 }

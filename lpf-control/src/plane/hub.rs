@@ -11,7 +11,7 @@ use lpf_core::{Cause, Error};
 use lpf_messages::{Order, Rank, SectionId};
 
 use super::mail::Mail;
-use super::rules::{Garbled, MOST_SECTIONS, fault_of};
+use super::rules::{Garbled, MOST_SECTIONS, fault_of, fault_of_order};
 use super::words::{Decision, Down, LONGEST_ORDER, Up, is_report, longest_record};
 use closing::Closing;
 use section::Section;
@@ -90,12 +90,15 @@ impl Hub {
                 let known = self.section_of(from, section)?;
                 self.kept -= known.fail(section, error, mail);
             }
-            Up::Record { section, topic, record } => {
+            Up::Record { section, from: pid, topic, record } => {
                 let known = self.section_of(from, section)?;
+                if !known.has(from, pid) {
+                    return Err("it wrote for another process".into());
+                }
                 if record.bytes.len() > longest_record(known.members().len()) {
                     return Err(format!("it wrote a record of {} bytes", record.bytes.len()));
                 }
-                let (more, less) = known.write(section, from, topic, record, mail)?;
+                let (more, less) = known.write(section, pid, topic, record, mail)?;
                 self.kept = self.kept + more - less;
                 if self.kept > MOST_KEPT {
                     self.give_up_board(section, from, mail);
@@ -117,12 +120,14 @@ impl Hub {
             Up::Fetched { section, topic } => {
                 self.kept -= self.section_of(from, section)?.fetched(from, topic);
             }
-            Up::Ask { section, of, round } => self.ask(from, section, of, round, mail)?,
-            Up::Answer { section, to, round, status } => {
+            Up::Ask { section, by, of, round } => self.ask(from, section, (by, of), round, mail)?,
+            Up::Answer { section, of, to, round, status } => {
                 if let Some(known) = self.sections.get(&section) {
-                    let of = known.pid_of(from).ok_or("it answered for a section of others")?;
-                    if let Some(to) = known.inside(to) {
-                        mail.down(to, Down::Answered { section, of, round, status });
+                    if !known.has(from, of) {
+                        return Err("it answered for another process".into());
+                    }
+                    if let Some(rank) = known.inside(to) {
+                        mail.down(rank, Down::Answered { section, of, to, round, status });
                     }
                 }
             }
@@ -248,18 +253,20 @@ impl Hub {
         &mut self,
         from: Rank,
         section: SectionId,
-        of: lpf_core::Pid,
+        (by, of): (lpf_core::Pid, lpf_core::Pid),
         round: u64,
         mail: &mut Mail,
     ) -> Result<(), Garbled> {
         let known = self.section_of(from, section)?;
-        let by = known.pid_of(from).ok_or("it asked in a section of others")?;
+        if !known.has(from, by) {
+            return Err("it asked for another process".into());
+        }
         if of >= known.members().len() {
             return Err(format!("it asked for process {of}, which does not exist"));
         }
         match known.inside(of) {
-            Some(rank) => mail.down(rank, Down::Asked { section, by, round }),
-            None => mail.down(from, Down::Answered { section, of, round, status: None }),
+            Some(rank) => mail.down(rank, Down::Asked { section, of, by, round }),
+            None => mail.down(from, Down::Answered { section, of, to: by, round, status: None }),
         }
         Ok(())
     }
@@ -269,6 +276,9 @@ impl Hub {
             return Err("it gave an invalid order".into());
         }
         let section = order.section;
+        if let Some(fault) = fault_of_order(&order.members, from, self.size()) {
+            return Err(format!("it ordered section {}, {fault}", section.0));
+        }
         let is_new = !self.sections.contains_key(&section);
         let others = self.make(from, section, order.members.clone())?.members()[1..].to_vec();
         mail.down_to_all(others.into_iter(), &Down::Order(order));

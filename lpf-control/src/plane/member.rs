@@ -2,6 +2,7 @@
 
 mod section;
 
+use section::Own;
 pub(crate) use section::Section;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use lpf_core::waits::Status;
-use lpf_core::{Cause, Error};
+use lpf_core::{Cause, Error, Pid};
 use lpf_messages::{Order, Rank, SectionId};
 
 use super::questions::{Next, is_readable};
@@ -143,8 +144,7 @@ impl Member {
         if self.sections.contains_key(&section) {
             return None;
         }
-        let pid = members.iter().position(|&member| member == self.rank);
-        let mut known = Section::new(members.to_vec(), pid.unwrap_or(0));
+        let mut known = Section::new(members.to_vec(), self.rank);
         known.failure = self.obstacle(&known);
         known.told = known.failure.is_none();
         let is_told = known.told;
@@ -165,7 +165,7 @@ impl Member {
             None if self.sections.len() < MOST_SECTIONS => return None,
             None => format!("it is in {MOST_SECTIONS} sections and entered one more"),
         };
-        Some(Error::fatal(known.pid, 0, Cause::Protocol(fault)))
+        Some(Error::fatal(known.pids.start, 0, Cause::Protocol(fault)))
     }
 
     /// Leaves a section; what process 0 is to be told, if anything.
@@ -183,22 +183,23 @@ impl Member {
         }
     }
 
-    pub(crate) fn publish(&mut self, section: SectionId, status: Status, now: Instant) {
-        if let Some(known) = self.sections.get_mut(&section) {
-            known.questions.publish(&status.doing, now);
-            known.status = status;
+    pub(crate) fn publish(&mut self, section: SectionId, pid: Pid, status: Status, now: Instant) {
+        let known = self.sections.get_mut(&section);
+        if let Some(own) = known.and_then(|known| known.own(pid)) {
+            own.questions.publish(&status.doing, now);
+            own.status = status;
         }
     }
 
     /// Asks all others of a section for what they have published.
     pub(crate) fn survey(&mut self, section: SectionId) -> Vec<Up> {
         let Some(known) = self.open(section) else { return Vec::new() };
-        let (own, processes) = (known.pid, known.processes());
-        let mut answers = BTreeMap::new();
-        answers.insert(own, Some(known.status.clone()));
-        known.survey = Some(answers);
-        let others = (0..processes).filter(|&of| of != own);
-        others.map(|of| Up::Ask { section, of, round: SURVEY }).collect()
+        let (pids, processes) = (known.pids.clone(), known.processes());
+        let own = known.own.iter().map(|own| Some(own.status.clone()));
+        known.survey = Some(pids.clone().zip(own).collect());
+        let by = pids.start;
+        let others = (0..processes).filter(|of| !pids.contains(of));
+        others.map(|of| Up::Ask { section, by, of, round: SURVEY }).collect()
     }
 
     /// What they have answered, if all have, or the section has failed; or those that have.
@@ -282,9 +283,11 @@ impl Member {
         let mut faults = Vec::new();
         for (&section, known) in &mut self.sections {
             if known.failure.is_none() {
-                let (pid, processes) = (known.pid, known.processes());
-                let next = known.questions.tick(pid, processes, &known.status, now);
-                act(section, known, next, says, &mut faults);
+                let processes = known.processes();
+                for (pid, own) in known.pids.clone().zip(&mut known.own) {
+                    let next = own.questions.tick(pid, processes, &own.status, now);
+                    act((section, pid), own, next, says, &mut faults);
+                }
             }
         }
         says.append(&mut faults);
@@ -318,7 +321,7 @@ impl Member {
                     return Err("it sent an invalid record".into());
                 }
                 // A process's own records are where it writes them.
-                if from != known.pid && !known.keep(from, topic, record) {
+                if !known.pids.contains(&from) && !known.keep(from, topic, record) {
                     return Err("it sent more records than a board may keep".into());
                 }
             }
@@ -333,21 +336,22 @@ impl Member {
                     *wish = Some(decision);
                 }
             }
-            Down::Asked { section, by, round } => {
-                let known = self.sections.get(&section);
-                let status = known.and_then(|known| tellable(&known.status));
-                says.push(Up::Answer { section, to: by, round, status });
+            Down::Asked { section, of, by, round } => {
+                let own = self.sections.get_mut(&section).and_then(|known| known.own(of));
+                let status = own.and_then(|own| tellable(&own.status));
+                says.push(Up::Answer { section, of, to: by, round, status });
             }
-            Down::Answered { section, of, round, status } => {
+            Down::Answered { section, of, to, round, status } => {
                 let Some(known) = self.open(section) else { return Ok(()) };
-                let ends = (known.pid, known.processes());
+                let ends = (to, known.processes());
                 if let Some(answers) = known.survey.as_mut().filter(|_| of < ends.1) {
                     let status = status.clone().filter(is_readable);
                     answers.insert(of, status);
                 }
-                let next = known.questions.answered(ends, &known.status, of, round, status);
+                let Some(own) = known.own(to) else { return Ok(()) };
+                let next = own.questions.answered(ends, &own.status, of, round, status);
                 let mut faults = Vec::new();
-                act(section, known, next, says, &mut faults);
+                act((section, to), own, next, says, &mut faults);
                 says.append(&mut faults);
             }
             Down::Order(order) => return self.take(order, says),
@@ -400,16 +404,22 @@ impl Member {
     }
 }
 
-/// What follows from a round of questions.
-fn act(section: SectionId, known: &Section, next: Next, says: &mut Vec<Up>, faults: &mut Vec<Up>) {
+/// What follows from a round of questions of a process here.
+fn act(
+    (section, by): (SectionId, Pid),
+    own: &Own,
+    next: Next,
+    says: &mut Vec<Up>,
+    faults: &mut Vec<Up>,
+) {
     match next {
         Next::Nothing => {}
         Next::Ask(round, pids) => {
-            says.extend(pids.into_iter().map(|of| Up::Ask { section, of, round }));
+            says.extend(pids.into_iter().map(|of| Up::Ask { section, by, of, round }));
         }
         Next::Declare(fault) => {
-            let error = Error::fatal(fault.process, known.status.superstep, fault.cause);
-            faults.push(Up::Declare { section, error: reportable(error, known.pid) });
+            let error = Error::fatal(fault.process, own.status.superstep, fault.cause);
+            faults.push(Up::Declare { section, error: reportable(error, by) });
         }
     }
 }

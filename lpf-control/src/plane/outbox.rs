@@ -24,9 +24,9 @@ pub(crate) enum Key {
     /// A record: section, sender, topic.
     Record(SectionId, Pid, Topic),
     /// A question of one process to another.
-    Asked(SectionId, Pid),
-    /// The answer.
-    Answered(SectionId, Pid),
+    Asked(SectionId, Pid, Pid),
+    /// The answer of one process to another.
+    Answered(SectionId, Pid, Pid),
 }
 
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Whole jobs without a socket: words are carried by hand.
 
 pub(crate) mod hostile;
+mod nodes;
 mod stories;
 
 use lpf_core::board::{Record, Topic};
@@ -57,8 +58,9 @@ impl Job {
     fn write(&mut self, rank: Rank, topic: u64, bytes: &[u8]) {
         let topic = Topic(topic);
         let known = self.at(rank).member.section(S).expect("it is in the section");
-        let record = known.write(topic, bytes).expect("there is room");
-        self.say(rank, Up::Record { section: S, topic, record });
+        let from = known.pids.start;
+        let record = known.write(from, topic, bytes).expect("there is room");
+        self.say(rank, Up::Record { section: S, from, topic, record });
     }
 
     fn read(&mut self, rank: Rank, from: Pid, topic: u64) -> Option<Record> {

@@ -34,16 +34,16 @@ pub(crate) enum Up {
     Leave(SectionId),
     /// The section failed.
     Declare { section: SectionId, error: Error },
-    /// My latest record.
-    Record { section: SectionId, topic: Topic, record: Record },
+    /// The latest record of a process of mine.
+    Record { section: SectionId, from: Pid, topic: Topic, record: Record },
     /// Close this agreement with these bytes, if it is open; the answer bears the number.
     Agree { section: SectionId, topic: Topic, question: u64, bytes: Vec<u8> },
     /// I have fetched this agreement.
     Fetched { section: SectionId, topic: Topic },
-    /// What is that process doing?
-    Ask { section: SectionId, of: Pid, round: u64 },
-    /// To a question that was handed on: what I am doing, if I am in that section.
-    Answer { section: SectionId, to: Pid, round: u64, status: Option<Status> },
+    /// A process of mine asks: what is that process doing?
+    Ask { section: SectionId, by: Pid, of: Pid, round: u64 },
+    /// To a question that was handed on: what that process of mine is doing, if I am in that section.
+    Answer { section: SectionId, of: Pid, to: Pid, round: u64, status: Option<Status> },
     /// To each member but the first, which is I.
     Order(Order),
     /// I can close my network together with all others, or I cannot.
@@ -80,10 +80,10 @@ pub(crate) enum Down {
     Agreed { section: SectionId, topic: Topic, bytes: Vec<u8> },
     /// The answer to `Agree`.
     Decided { question: u64, decision: Decision },
-    /// Somebody asks what you are doing.
-    Asked { section: SectionId, by: Pid, round: u64 },
+    /// A process asks what that process of yours is doing.
+    Asked { section: SectionId, of: Pid, by: Pid, round: u64 },
     /// The answer to `Ask`.
-    Answered { section: SectionId, of: Pid, round: u64, status: Option<Status> },
+    Answered { section: SectionId, of: Pid, to: Pid, round: u64, status: Option<Status> },
     /// Begin a section.
     Order(Order),
     /// The job is over: no order comes any more.
@@ -101,9 +101,9 @@ impl Up {
     pub(crate) fn key(&self) -> Option<Key> {
         match *self {
             Up::Beat(_) => Some(Key::Beat),
-            Up::Record { section, topic, .. } => Some(Key::Record(section, 0, topic)),
-            Up::Ask { section, of, .. } => Some(Key::Asked(section, of)),
-            Up::Answer { section, to, .. } => Some(Key::Answered(section, to)),
+            Up::Record { section, from, topic, .. } => Some(Key::Record(section, from, topic)),
+            Up::Ask { section, by, of, .. } => Some(Key::Asked(section, by, of)),
+            Up::Answer { section, of, to, .. } => Some(Key::Answered(section, of, to)),
             _ => None,
         }
     }
@@ -115,8 +115,8 @@ impl Down {
         match *self {
             Down::Beat => Some(Key::Beat),
             Down::Record { section, from, topic, .. } => Some(Key::Record(section, from, topic)),
-            Down::Asked { section, by, .. } => Some(Key::Asked(section, by)),
-            Down::Answered { section, of, .. } => Some(Key::Answered(section, of)),
+            Down::Asked { section, by, of, .. } => Some(Key::Asked(section, by, of)),
+            Down::Answered { section, of, to, .. } => Some(Key::Answered(section, of, to)),
             _ => None,
         }
     }

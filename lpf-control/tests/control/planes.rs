@@ -265,8 +265,8 @@ fn waits_for(from: Pid, to: Pid) -> Status {
 fn a_wait_for_one_that_left_is_found_and_told_to_both() {
     let planes = in_section(3);
     let began = Instant::now();
-    planes[2].publish(S, Status { doing: Doing::Left, ..Status::default() });
-    planes[1].publish(S, waits_for(2, 1));
+    planes[2].publish(S, 2, Status { doing: Doing::Left, ..Status::default() });
+    planes[1].publish(S, 1, waits_for(2, 1));
     for plane in &planes {
         let error = wait_for("the verdict", || plane.failure(S)).to_string();
         assert!(error.starts_with("fatal: process 2, superstep 0: process 1 waits"), "{error}");
@@ -278,11 +278,11 @@ fn a_wait_for_one_that_left_is_found_and_told_to_both() {
 #[test]
 fn a_cycle_of_waits_is_found_and_a_wait_for_one_that_computes_is_none() {
     let planes = in_section(3);
-    planes[0].publish(S, waits_for(1, 0));
-    planes[1].publish(S, waits_for(2, 1));
+    planes[0].publish(S, 0, waits_for(1, 0));
+    planes[1].publish(S, 1, waits_for(2, 1));
     thread::sleep(Duration::from_millis(1200));
     assert!(planes.iter().all(|plane| plane.failure(S).is_none()), "process 2 computes");
-    planes[2].publish(S, waits_for(0, 2));
+    planes[2].publish(S, 2, waits_for(0, 2));
     for plane in &planes {
         let error = wait_for("the verdict", || plane.failure(S)).to_string();
         assert!(error.contains("a cycle of waits: process 0 waits for message 1"), "{error}");
@@ -364,7 +364,7 @@ fn a_section_of_one_needs_nobody() {
     board.write(Topic(0), b"note").unwrap();
     assert!(board.agree(Topic(1), b"to oneself").unwrap());
     assert_eq!(board.agreed(Topic(1)).unwrap().unwrap(), b"to oneself");
-    plane.publish(S, waits_for(0, 0));
+    plane.publish(S, 0, waits_for(0, 0));
     let error = wait_for("the verdict", || plane.failure(S)).to_string();
     assert!(error.contains("process 0 waits for message 1 of process 0"), "{error}");
     plane.leave(S);
@@ -375,7 +375,7 @@ fn a_section_of_one_needs_nobody() {
 fn what_is_asked_of_a_section_that_was_not_entered_changes_nothing() {
     let planes = planes(2);
     assert!(planes[1].failure(S).is_none());
-    planes[1].publish(S, Status::default());
+    planes[1].publish(S, 1, Status::default());
     planes[1].leave(S);
     let error = planes[1].declare(S, panicked(1));
     assert_eq!(error.to_string(), panicked(1).to_string());

@@ -13,7 +13,6 @@ use crate::error::{Cause, Error, Result};
 /// The registers of a section in memory, which an engine keeps and all handles share.
 #[derive(Clone, Debug)]
 pub struct Registers {
-    processes: Pid,
     clock: fn() -> Duration,
     state: Arc<Mutex<State>>,
 }
@@ -34,14 +33,14 @@ struct Agreement {
 }
 
 impl Registers {
-    /// Empty ones of `processes` processes, with the engine's clock.
-    pub fn new(processes: Pid, clock: fn() -> Duration) -> Self {
-        Registers { processes, clock, state: Arc::default() }
+    /// Empty ones, with the engine's clock.
+    pub fn new(clock: fn() -> Duration) -> Self {
+        Registers { clock, state: Arc::default() }
     }
 
-    /// The handle of process `pid`.
-    pub fn board(&self, pid: Pid) -> MemoryBoard {
-        MemoryBoard { registers: self.clone(), pid, section: self.lock().section }
+    /// The handle of process `pid` of `processes`.
+    pub fn board(&self, pid: Pid, processes: Pid) -> MemoryBoard {
+        MemoryBoard { registers: self.clone(), pid, processes, section: self.lock().section }
     }
 
     /// The section has failed: every call on a handle returns this report, unless there was an earlier one.
@@ -65,6 +64,7 @@ impl Registers {
 pub struct MemoryBoard {
     registers: Registers,
     pid: Pid,
+    processes: Pid,
     section: u64,
 }
 
@@ -93,7 +93,7 @@ impl MemoryBoard {
 
 impl Board for MemoryBoard {
     fn max_record(&self) -> usize {
-        8 * self.registers.processes + 64
+        8 * self.processes + 64
     }
 
     fn is_in_one_process(&self) -> bool {
@@ -116,8 +116,8 @@ impl Board for MemoryBoard {
     }
 
     fn read(&self, from: Pid, topic: Topic) -> Result<Option<Record>> {
-        if from >= self.registers.processes {
-            let last = self.registers.processes - 1;
+        if from >= self.processes {
+            let last = self.processes - 1;
             return Err(Error::misuse(self.pid, 0, Cause::NoSuchProcess { pid: from, last }));
         }
         Ok(self.lock()?.latest.get(&(from, topic)).cloned())
@@ -125,13 +125,13 @@ impl Board for MemoryBoard {
 
     fn read_all(&self, topic: Topic) -> Result<Vec<Option<Record>>> {
         let state = self.lock()?;
-        let processes = 0..self.registers.processes;
+        let processes = 0..self.processes;
         Ok(processes.map(|from| state.latest.get(&(from, topic)).cloned()).collect())
     }
 
     fn agree(&self, topic: Topic, record: &[u8]) -> Result<bool> {
         self.check_length(record)?;
-        let fetched = vec![false; self.registers.processes];
+        let fetched = vec![false; self.processes];
         let mut state = self.lock()?;
         let is_first = !state.agreements.contains_key(&topic);
         if is_first {

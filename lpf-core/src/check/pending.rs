@@ -16,6 +16,8 @@ pub struct Pending {
     all: Vec<Tracked>,
     /// Where the requests of each library begin, the innermost last.
     begins: Vec<usize>,
+    /// Those of the last superstep: an error of theirs may be known late.
+    last: Vec<Tracked>,
 }
 
 impl Pending {
@@ -34,6 +36,11 @@ impl Pending {
         latest.map(|tracked| tracked.place.clone())
     }
 
+    /// As [`latest`](Self::latest), of the last superstep.
+    pub fn latest_before(&self, is_it: impl Fn(&Tracked) -> bool) -> Option<Place> {
+        self.last.iter().rfind(|tracked| is_it(tracked)).map(|tracked| tracked.place.clone())
+    }
+
     /// Adds a request of this superstep.
     pub fn push(&mut self, request: Tracked) {
         self.all.push(request);
@@ -41,7 +48,7 @@ impl Pending {
 
     /// The requests of this superstep are executed.
     pub fn clear(&mut self) {
-        self.all.truncate(self.begin());
+        self.last = self.all.split_off(self.begin());
     }
 
     /// The pending requests wait until [`restore`](Self::restore).
@@ -51,7 +58,7 @@ impl Pending {
 
     /// The requests suspended last are pending again; later ones are dropped.
     pub fn restore(&mut self) {
-        self.clear();
+        self.all.truncate(self.begin());
         self.begins.pop();
     }
 

@@ -1,5 +1,6 @@
 //! What the processes of a section agree on when they meet, and the errors if they do not.
 
+use super::LocalState;
 use crate::Pid;
 use crate::error::{Cause, Error};
 
@@ -30,11 +31,13 @@ impl Purpose {
     }
 }
 
-/// The processes of a section have arrived at the barrier of `superstep` for different purposes. `first` gives the lowest
-/// process that has arrived for a purpose.
+/// The processes of a section have arrived at a barrier for different purposes. `first` gives the lowest process that has
+/// arrived for a purpose.
 #[cold]
-pub fn mismatch(superstep: u64, first: impl Fn(Purpose) -> Option<Pid>) -> Error {
-    let lowest = |purposes: [Purpose; 2]| purposes.into_iter().filter_map(&first).min();
+pub fn mismatch(local: &LocalState, first: impl Fn(Purpose) -> Option<Pid>) -> Error {
+    let superstep = local.superstep;
+    let first = |purpose| first(purpose).map(|pid| local.known_as(pid));
+    let lowest = |purposes: [Purpose; 2]| purposes.into_iter().filter_map(first).min();
     let stayed = lowest([Purpose::Sync, Purpose::Rehook]);
     let left = lowest([Purpose::Count, Purpose::Close]);
     if let (Some(left), Some(other)) = (left, stayed) {
@@ -52,7 +55,7 @@ pub fn mismatch(superstep: u64, first: impl Fn(Purpose) -> Option<Pid>) -> Error
 }
 
 /// The collective registrations of one process: how many, and their hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Registrations {
     /// Their hash.
     pub hash: u64,

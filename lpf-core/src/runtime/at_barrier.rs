@@ -25,7 +25,8 @@ impl<F: Fn() -> Option<Pid>> Waiting for ForBarrier<'_, F> {
     }
 
     fn missing(&self, _medium: &impl Medium) -> Pid {
-        (self.missing)().unwrap_or(self.tables.local.pid)
+        let local = &self.tables.local;
+        local.known_as((self.missing)().unwrap_or(local.pid))
     }
 
     fn superstep(&self) -> u64 {

@@ -3,9 +3,10 @@
 use super::LocalState;
 use super::links::{LinkTable, OpenLink};
 use super::waiting::Medium;
+use crate::Pid;
 use crate::arrivals::Queued;
 use crate::error::Error;
-use crate::waits::Status;
+use crate::waits::{Status, Stream};
 
 /// The end of a call that cannot go on, of some carrier.
 pub type Stopped<C, R> = std::result::Result<R, <C as Carrier>::Stop>;
@@ -17,6 +18,17 @@ pub struct Head {
     pub stamp: u64,
     /// Whether it went to a landing.
     pub is_landing: bool,
+}
+
+/// The former sender into a ring of this process.
+#[derive(Clone, Copy, Debug)]
+pub enum Former {
+    /// There was none.
+    None,
+    /// It has not closed its link, which was the one of this number.
+    Holds(Pid, u64),
+    /// It has closed its link; so many of its messages were never awaited.
+    Left(Pid, u64),
 }
 
 /// The engine's part of the links of one process: the rings between two processes. Every method returns at once.
@@ -61,6 +73,13 @@ pub trait Carrier {
     ) -> Stopped<Self, ()> {
         let _ = (local, link, known);
         Ok(())
+    }
+
+    /// The former sender into ring `ring` of process `owner`, as far as this carrier has served it; `to_me` is the stream of the ring's next link.
+    /// For an engine that contains two others, whose links take the same rings in turn.
+    fn former_sender(&self, owner: Pid, to_me: Stream, ring: usize, known: &Status) -> Former {
+        let _ = (owner, to_me, ring, known);
+        Former::None
     }
 
     /// Takes the peer's ring if the peer has granted it: the messages of the ring's former sender that were not awaited.

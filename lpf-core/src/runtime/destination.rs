@@ -4,7 +4,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::from_afar::FromAfar;
 use super::local_state::{LocalState, Remote};
+use super::node::Node;
+use super::residents::Residents;
 use crate::Pid;
 use crate::check::{SharedChecks, Tracked};
 use crate::copy::copy;
@@ -24,6 +27,26 @@ pub struct Aimed {
 impl Aimed {
     /// No request.
     pub const EMPTY: Aimed = Aimed { puts: List::EMPTY, gets: 0 };
+}
+
+/// The global slots of a process, or of those that it stands for.
+#[derive(Clone, Copy, Debug)]
+pub enum GlobalSlots<'e> {
+    /// Its own.
+    Own(&'e [Entry]),
+    /// Those of the processes of a node.
+    OfNode(&'e Residents),
+}
+
+impl<'e> GlobalSlots<'e> {
+    /// The active entry that a request names.
+    #[inline]
+    fn named(self, number: usize) -> Option<&'e Entry> {
+        match self {
+            GlobalSlots::Own(entries) => entries.get(number).filter(|entry| entry.is_active()),
+            GlobalSlots::OfNode(residents) => residents.entry(number),
+        }
+    }
 }
 
 /// What a process shows the others, from its arrival at the first barrier of a full sync to the end of the second one:
@@ -64,12 +87,13 @@ impl Shown {
         checks: &[SharedChecks],
     ) -> Result<()> {
         let (pid, made) = (local.pid, local.queue.used());
-        let checks = |origin: Pid| checks[origin].clone();
-        let mut destination = Destination::new(local, made, &checks);
+        let checks = |origin: Pid| Some(checks[origin].clone());
+        let node = Node::of_all(local.nprocs);
+        let mut destination = Destination::new(local, node, made, &checks);
         let slots = |of: Pid| match all[of].slots {
-            (_, 0) => &[],
+            (_, 0) => GlobalSlots::Own(&[]),
             // SAFETY: a table that is not empty lies there, and does not change before the second barrier.
-            (entries, len) => unsafe { std::slice::from_raw_parts(entries, len) },
+            (entries, len) => GlobalSlots::Own(unsafe { std::slice::from_raw_parts(entries, len) }),
         };
         // SAFETY: the caller's promise. Each process had finished its lists when they were shown.
         unsafe { destination.carry_out(|_, from| all[from].aimed[pid], slots) }?;
@@ -80,8 +104,10 @@ impl Shown {
 /// A process that carries out requests, with the requests that it makes or is subject to in this superstep.
 pub struct Destination<'a> {
     local: &'a mut LocalState,
+    /// The processes whose requests it carries out.
+    node: Node,
     /// What checked mode keeps of a process.
-    checks: &'a dyn Fn(Pid) -> SharedChecks,
+    checks: &'a dyn Fn(Pid) -> Option<SharedChecks>,
     total: usize,
     /// The process with most requests for this one, and how many.
     heaviest: Pid,
@@ -95,22 +121,24 @@ impl fmt::Debug for Destination<'_> {
 }
 
 impl<'a> Destination<'a> {
-    /// The number of this process, and of all.
+    /// The number of this process, and those whose requests it carries out.
     #[inline]
-    pub fn process(&self) -> (Pid, Pid) {
-        (self.local.pid, self.local.nprocs)
+    pub fn processes(&self) -> (Pid, Node) {
+        (self.local.pid, self.node)
     }
 
-    /// A process that has made `made` requests itself, for itself and for others. `checks` gives what checked mode keeps
+    /// A process of `node` that has made `made` requests itself, for itself and for others. `checks` gives what checked mode keeps
     /// of a process.
     #[inline]
     pub fn new(
         local: &'a mut LocalState,
+        node: Node,
         made: usize,
-        checks: &'a dyn Fn(Pid) -> SharedChecks,
+        checks: &'a dyn Fn(Pid) -> Option<SharedChecks>,
     ) -> Self {
-        let heaviest = local.pid;
-        Destination { local, checks, total: made, heaviest, most: 0 }
+        let FromAfar { all, most, heaviest } = local.take_from_afar();
+        let heaviest = if most == 0 { local.pid } else { heaviest };
+        Destination { heaviest, local, node, checks, total: made + all, most }
     }
 
     /// Counts `requests` requests of process `from` for this one.
@@ -128,7 +156,7 @@ impl<'a> Destination<'a> {
         self.total += 1;
     }
 
-    /// The puts of all processes for this one, and its own gets. `aimed` gives what a process has for this one, and `slots`
+    /// The puts of all processes of the node for this one, and its own gets from them. `aimed` gives what a process has for this one, and `slots`
     /// the global slots of a process.
     ///
     /// # Errors
@@ -141,11 +169,11 @@ impl<'a> Destination<'a> {
     pub unsafe fn carry_out<'e>(
         &mut self,
         aimed: impl Fn(&LocalState, Pid) -> Aimed,
-        slots: impl Fn(Pid) -> &'e [Entry],
+        slots: impl Fn(Pid) -> GlobalSlots<'e>,
     ) -> Result<()> {
-        let LocalState { pid, nprocs, .. } = *self.local;
-        // Each begins with another source, so that not all read from the same.
-        for from in (pid..nprocs).chain(0..pid) {
+        let (pid, node) = self.processes();
+        // Each begins with itself, so that not all read from the same.
+        for from in (pid..node.pids().end).chain(node.first..pid) {
             let Aimed { puts, gets } = aimed(self.local, from);
             if from != pid {
                 self.count(from, puts.requests + gets);
@@ -170,46 +198,55 @@ impl<'a> Destination<'a> {
     /// The source is valid for reads and does not change during the call.
     #[inline]
     pub unsafe fn put(&self, from: Pid, put: Request) -> Result<()> {
-        match find(self.local.slots.global_entries(), put) {
+        let Request { address, bytes, slot, offset } = put;
+        self.local.count_named(from, slot, 1);
+        let entry = self.local.named(slot);
+        match entry.and_then(|entry| entry.range(offset, bytes)) {
             // SAFETY: the caller promises the source. The target is a range of an active slot, which is valid for writes
             // until the sync returns, and its owner is inside the sync.
-            (_, Some(range)) => unsafe { copy(put.address, range, put.bytes) },
-            (place, None) if put.bytes > 0 => {
-                return Err(self.out_of_range(from, self.local.pid, place, put));
+            Some(range) => unsafe { copy(address, range, bytes) },
+            None if bytes > 0 => {
+                let names = self.local.remote(from, slot, offset, bytes);
+                return Err(self.out_of_range(names, entry));
             }
-            (_, None) => {}
+            None => {}
         }
         Ok(())
     }
 
-    /// This process's gets from process `from`, whose global slots are `entries`.
+    /// This process's gets from process `from`, which has these global slots.
     ///
     /// # Safety
     /// Between the two barriers of a full sync, in which `from` takes part.
     #[inline]
-    unsafe fn gets(&mut self, from: Pid, entries: &[Entry]) -> Result<()> {
+    unsafe fn gets(&mut self, from: Pid, slots: GlobalSlots<'_>) -> Result<()> {
         let gets = self.local.queue.finish(Way::Get, from);
         // SAFETY: the list is this process's own. Its targets were checked when they were queued, in slots that it keeps
         // until its sync returns. The sources are ranges of active slots of a process that is inside the sync.
         unsafe {
             gets.for_each(|get| {
-                let (place, range) = find(entries, get);
-                let Some(range) = range else {
-                    return Err(self.out_of_range(self.local.pid, from, place, get));
+                let Request { address, bytes, slot, offset } = get;
+                let entry = slots.named(slot);
+                let Some(range) = entry.and_then(|entry| entry.range(offset, bytes)) else {
+                    return Err(self.out_of_range(self.read_by(from, slots, get), entry));
                 };
-                copy(range, get.address, get.bytes);
+                if let GlobalSlots::OfNode(residents) = slots {
+                    residents.count(self.local.pid, slot, 1);
+                }
+                copy(range, address, bytes);
                 Ok(())
             })
         }
     }
 
-    /// A process may be subject to as many requests as it reserved.
+    /// A process may be subject to as many requests as it reserved. Those of a node are counted for its processes, which
+    /// check them.
     ///
     /// # Errors
     /// *Fatal* if it was subject to more.
     #[inline]
     pub fn check_load(&self) -> Result<()> {
-        if self.total <= self.local.queue.capacity() {
+        if self.total <= self.local.queue.capacity() || self.local.residents.is_some() {
             return Ok(());
         }
         let (origin, target) = (self.heaviest, self.local.pid);
@@ -218,16 +255,19 @@ impl<'a> Destination<'a> {
         Err(self.found_late(origin, cause, |tracked| tracked.asked.other == target))
     }
 
+    /// The process that made a get from process `from`, and what the get names.
     #[cold]
-    fn out_of_range(
-        &self,
-        origin: Pid,
-        target: Pid,
-        entry: Option<&Entry>,
-        request: Request,
-    ) -> Error {
-        let Request { slot, offset, bytes, .. } = request;
-        let remote = Remote { target, slot, offset, bytes };
+    fn read_by(&self, from: Pid, slots: GlobalSlots<'_>, get: Request) -> (Pid, Remote) {
+        let Request { slot, offset, bytes, .. } = get;
+        let (origin, target, slot) = match slots {
+            GlobalSlots::Own(_) => (self.local.pid, from, slot),
+            GlobalSlots::OfNode(residents) => residents.names(self.local.pid, slot),
+        };
+        (origin, Remote { target, slot, offset, bytes })
+    }
+
+    #[cold]
+    fn out_of_range(&self, (origin, remote): (Pid, Remote), entry: Option<&Entry>) -> Error {
         let cause = remote.out_of_range(origin, entry, self.local);
         self.found_late(origin, cause, |tracked| remote.is_of(tracked))
     }
@@ -237,15 +277,11 @@ impl<'a> Destination<'a> {
     #[cold]
     fn found_late(&self, origin: Pid, cause: Cause, is_it: impl Fn(&Tracked) -> bool) -> Error {
         let error = Error::fatal(origin, self.local.superstep, cause);
-        let checks = (self.checks)(origin);
-        let latest = checks.lock().pending.latest(is_it);
-        error.at_known(latest)
+        match (self.checks)(origin) {
+            Some(checks) => error.at_known(checks.lock().pending.latest(is_it)),
+            // Only the origin knows where it made its requests: see `LocalState::with_place`.
+            None if self.local.is_checked() => error.in_checked_mode(),
+            None => error,
+        }
     }
-}
-
-/// The active slot that a request names in a table, and the range in it.
-#[inline]
-fn find(entries: &[Entry], request: Request) -> (Option<&Entry>, Option<*mut u8>) {
-    let place = entries.get(request.slot).filter(|entry| entry.is_active());
-    (place, place.and_then(|entry| entry.range(request.offset, request.bytes)))
 }

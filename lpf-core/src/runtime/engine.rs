@@ -47,7 +47,7 @@ pub fn check_processes(procs: Pid) -> Result<()> {
 }
 
 /// The announcements of all processes at a barrier together, one bit for each kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Announced(pub u32);
 
 impl Announced {
@@ -118,6 +118,10 @@ pub unsafe trait Engine: Send + Sized {
     fn room(&mut self) -> impl Room + '_ {
         TablesOnly
     }
+
+    /// From here on this process stands for its [residents](LocalState::residents), the processes of a node, and each other
+    /// one for those of its node. So do the failures, the board and the waits that the engine keeps.
+    fn stand_for(&mut self, _local: &LocalState) {}
 
     // The barrier, and what follows it.
 

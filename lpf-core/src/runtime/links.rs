@@ -43,12 +43,16 @@ pub struct Opening {
     pub peer: Pid,
     /// The ring there.
     pub peer_ring: usize,
+    /// The streams on which it sends and receives, by the names that both ends know. If a process stands for others, the
+    /// names are those of the process that opens the link and of its peer.
+    pub streams: [Stream; 2],
+    /// Whether the ring is granted by the process of a node that opens the link, and not by the progress of the node.
+    pub is_withheld: bool,
 }
 
 /// The inboxes and links of one process.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LinkTable {
-    pid: Pid,
     places: Vec<Place>,
     open: usize,
     /// The links that a wait looks at: used in this superstep or the one before, or not done with an earlier one. A
@@ -72,23 +76,6 @@ pub struct LinkTable {
 }
 
 impl LinkTable {
-    /// None, of process `pid`.
-    pub fn new(pid: Pid) -> Self {
-        LinkTable {
-            pid,
-            places: Vec::new(),
-            open: 0,
-            busy: Marks::default(),
-            owing: Marks::default(),
-            call: Call::default(),
-            names: None,
-            known: Status::default(),
-            at_once: 0,
-            inboxes: Vec::new(),
-            active: 0,
-        }
-    }
-
     /// This process enters a call.
     #[inline]
     pub(super) fn enter(&mut self, call: Call) {
@@ -195,16 +182,21 @@ impl LinkTable {
             let text = format!("ring {ring} of inbox {number} carries a link already");
             return Err(local.link_misuse(text));
         }
-        Ok(Opening { inbox, shape, ring, peer, peer_ring })
+        let streams = [
+            Stream::new(local.pid, peer, inbox, peer_ring),
+            Stream::new(peer, local.pid, inbox, ring),
+        ];
+        Ok(Opening { inbox, shape, ring, peer, peer_ring, streams, is_withheld: false })
     }
 
     /// Opens a link, with [`has_granted`](OpenLink::has_granted) as the engine says.
     pub fn add(&mut self, opening: Opening, has_granted: bool) -> (Link, &mut OpenLink) {
-        let Opening { inbox, shape, ring, peer, peer_ring } = opening;
-        let sent = &mut self.known.on_mut(Stream::new(self.pid, peer, inbox, peer_ring)).sent;
+        let Opening { inbox, shape, ring, peer, peer_ring, streams, is_withheld } = opening;
+        let [to_peer, to_me] = streams;
+        let sent = &mut self.known.on_mut(to_peer).sent;
         sent.opened += 1;
         let sent_before = *sent;
-        let received = &mut self.known.on_mut(Stream::new(peer, self.pid, inbox, ring)).received;
+        let received = &mut self.known.on_mut(to_me).received;
         received.opened += 1;
         let received_before = *received;
         let is_free = |place: &Place| place.link.is_none() && place.generation < u32::MAX;
@@ -229,6 +221,8 @@ impl LinkTable {
             inbox: inbox.number(),
             ring,
             peer_ring,
+            to_peer,
+            to_me,
             shape,
             outgoing: Outgoing::default(),
             incoming: Incoming::default(),
@@ -242,6 +236,7 @@ impl LinkTable {
             call: Call::default(),
             is_granted: false,
             has_granted,
+            is_withheld,
             former_sender: None,
             lent: 0,
             in_flight: VecDeque::new(),
@@ -270,9 +265,9 @@ impl LinkTable {
     /// Closes a link, and keeps its counts.
     pub fn remove(&mut self, link: Link) -> Option<OpenLink> {
         let open = self.places[link.number()].link.take()?;
-        open.note(self.pid, FormerSenders::default(), &mut self.known);
-        self.known.on_mut(open.to_peer(self.pid)).sent.closed = open.sent_before.opened;
-        let received = &mut self.known.on_mut(open.to_me(self.pid)).received;
+        open.note(FormerSenders::default(), &mut self.known);
+        self.known.on_mut(open.to_peer).sent.closed = open.sent_before.opened;
+        let received = &mut self.known.on_mut(open.to_me).received;
         (received.closed, received.held_by) = (open.received_before.opened, None);
         self.busy.remove(link.number());
         self.owing.remove(link.number());
@@ -545,7 +540,7 @@ impl LinkTable {
     ) -> Status {
         let mut status = self.known.clone();
         for link in self.iter() {
-            link.note(self.pid, former_senders(link), &mut status);
+            link.note(former_senders(link), &mut status);
         }
         status.superstep = local.superstep;
         status.enter(self.call);
@@ -558,7 +553,7 @@ impl LinkTable {
         awaited: Awaited<'_>,
         former_senders: impl Fn(&OpenLink) -> FormerSenders,
     ) -> Vec<Want> {
-        let sends = |link: &OpenLink| link.wants_to_send(self.pid, former_senders(link));
+        let sends = |link: &OpenLink| link.wants_to_send(former_senders(link));
         match awaited {
             Awaited::Flushed => self.iter().filter_map(sends).collect(),
             Awaited::FlushedOn(links) => {
@@ -566,7 +561,7 @@ impl LinkTable {
             }
             Awaited::Messages(messages) => messages
                 .iter()
-                .filter_map(|expect| self.find(expect.link)?.wants_messages(self.pid))
+                .filter_map(|expect| self.find(expect.link)?.wants_messages())
                 .collect(),
         }
     }

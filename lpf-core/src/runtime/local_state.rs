@@ -2,7 +2,11 @@
 //! made at the call.
 
 use super::agreement::Registrations;
+use super::engine::Announced;
+use super::from_afar::FromAfar;
+use super::residents::Residents;
 use crate::Pid;
+use crate::arrivals::InboxShape;
 use crate::check::{
     Checker, Checks, Place, Registration, SharedChecks, Tracked, difference, report, report_lost,
 };
@@ -10,6 +14,7 @@ use crate::error::{AtCaller, Cause, Error, Result, registered_differently};
 use crate::lpf::Leaving;
 use crate::request::{Asked, Capacities, Changes, Recent, Refusal, Requests, Reserved, Way};
 use crate::slot::{Entry, GlobalSlot, LocalSlot, Registrant, Slot, SlotTable};
+use crate::waits::Stream;
 
 /// What a backend needs beside the tables of [`LocalState`] for a larger capacity.
 pub trait Room {
@@ -72,6 +77,10 @@ pub struct LocalState {
     inbox_hash: u64,
     /// Present in checked mode.
     checks: Option<SharedChecks>,
+    /// Requests of processes of other nodes for this one in this superstep, and the process that made the latest.
+    from_afar: FromAfar,
+    /// The processes that this one stands for, if it is a node.
+    pub residents: Option<Box<Residents>>,
 }
 
 impl LocalState {
@@ -99,6 +108,8 @@ impl LocalState {
             inbox_calls: 0,
             inbox_hash: 0,
             checks,
+            from_afar: FromAfar::default(),
+            residents: None,
         }
     }
 
@@ -111,6 +122,14 @@ impl LocalState {
     /// What checked mode keeps of this process.
     pub fn checks(&self) -> Option<&SharedChecks> {
         self.checks.as_ref()
+    }
+
+    /// What checked mode keeps of each process that this one stands for.
+    pub fn all_checks(&self) -> &[SharedChecks] {
+        match &self.residents {
+            None => self.checks.as_slice(),
+            Some(residents) => &residents.checks,
+        }
     }
 
     /// Checked mode keeps its notes in `checks` from now on. Nothing has been noted yet.
@@ -157,6 +176,68 @@ impl LocalState {
     pub fn range(&self, slot: Slot, offset: usize, bytes: usize) -> Result<*mut u8> {
         let Some(entry) = self.slots.local_side(slot) else { return Err(self.unknown(slot)) };
         entry.range(offset, bytes).ok_or_else(|| self.out_of_range(slot, offset, bytes))
+    }
+
+    /// Counts requests of other nodes for this process.
+    pub fn count_from_afar(&mut self, requests: FromAfar) {
+        self.from_afar = requests;
+    }
+
+    /// What was counted so in this superstep.
+    #[inline]
+    pub(super) fn take_from_afar(&mut self) -> FromAfar {
+        std::mem::take(&mut self.from_afar)
+    }
+
+    /// The active entry that requests of other processes name by `number`.
+    #[inline]
+    pub fn named(&self, number: usize) -> Option<&Entry> {
+        match &self.residents {
+            None => self.slots.global_entries().get(number).filter(|entry| entry.is_active()),
+            Some(residents) => residents.entry(number),
+        }
+    }
+
+    /// Counts requests of process `from` that name `number`, for the process that they concern if it is one of several.
+    #[inline]
+    pub fn count_named(&self, from: Pid, number: usize, requests: usize) {
+        if let Some(residents) = &self.residents {
+            residents.count(from, number, requests);
+        }
+    }
+
+    /// The process that made a request of process `from` for this one, and what the request names: as users know them.
+    #[cold]
+    pub fn remote(&self, from: Pid, number: usize, offset: usize, bytes: usize) -> (Pid, Remote) {
+        let (origin, target, slot) = match &self.residents {
+            None => (from, self.pid, number),
+            Some(residents) => residents.names(from, number),
+        };
+        (origin, Remote { target, slot, offset, bytes })
+    }
+
+    /// The number of a process as users know it: the lowest process of a node.
+    pub fn known_as(&self, pid: Pid) -> Pid {
+        match &self.residents {
+            Some(residents) if pid < residents.nodes().count() => residents.nodes().node(pid).first,
+            _ => pid,
+        }
+    }
+
+    /// Whether a process is this one, or one that it stands for.
+    pub fn is_here(&self, pid: Pid) -> bool {
+        match &self.residents {
+            None => pid == self.pid,
+            Some(residents) => residents.pids().contains(&pid),
+        }
+    }
+
+    /// The ring here in which the messages of a stream end.
+    pub fn ring_here(&self, stream: &Stream, shape: InboxShape) -> usize {
+        match &self.residents {
+            None => stream.ring,
+            Some(residents) => residents.ring(stream, shape),
+        }
     }
 
     /// Why a slot cannot be used now; checked mode knows what became of it.
@@ -300,15 +381,15 @@ impl LocalState {
         self.changes.registered = true;
     }
 
-    /// Collective registrations so far.
-    pub fn registrations(&self) -> Registrations {
-        let (calls, hash, area) = self.slots.registrations();
-        Registrations {
-            area,
-            hash: hash ^ self.inbox_hash,
-            calls: calls + self.inbox_calls,
-            pid: self.pid,
+    /// Collective registrations so far: the lowest and the highest of the processes that this one stands for, which are its
+    /// own if it stands for none.
+    pub fn registrations(&self) -> [Registrations; 2] {
+        if let Some(residents) = &self.residents {
+            return residents.announced.registrations;
         }
+        let (calls, hash, area) = self.slots.registrations();
+        let (hash, calls) = (hash ^ self.inbox_hash, calls + self.inbox_calls);
+        [Registrations { area, hash, calls, pid: self.pid }; 2]
     }
 
     /// Whether two processes have registered the same, as a full sync requires.
@@ -349,6 +430,9 @@ impl LocalState {
 
     /// Requests that this process wants room for.
     pub fn wanted_requests(&self) -> usize {
+        if let Some(residents) = &self.residents {
+            return residents.announced.requests as usize;
+        }
         self.changes.wanted.requests.saturating_add(self.libraries.requests)
     }
 
@@ -423,15 +507,22 @@ impl LocalState {
         if let Some((pid, cause)) = difference(all.clone().map(|(_, calls)| calls)) {
             return fatal(pid, cause);
         }
-        let base = |slot: GlobalSlot| self.slots.area(slot.into()).map(|(base, _)| base as usize);
-        let mut checker = Checker::new(self.pid);
-        for (origin, (requests, _)) in (0..).zip(all) {
-            if origin == self.pid {
-                checker.own(requests);
+        let here = self.residents.as_ref().map_or(self.pid..self.pid + 1, |here| here.pids());
+        for pid in here {
+            let base = |slot: GlobalSlot| match &self.residents {
+                None => self.slots.area(slot.into()).map(|(base, _)| base as usize),
+                Some(residents) => residents.base(pid, slot.index()),
+            };
+            let mut checker = Checker::new(pid);
+            for (origin, (requests, _)) in (0..).zip(all.clone()) {
+                if origin == pid {
+                    checker.own(requests);
+                }
+                checker.from(origin, requests, base);
             }
-            checker.from(origin, requests, base);
+            checker.overlap().map_or(Ok(()), |cause| fatal(pid, cause))?;
         }
-        checker.overlap().map_or(Ok(()), |cause| fatal(self.pid, cause))
+        Ok(())
     }
 
     /// As [`check_superstep`](Self::check_superstep), if the notes of all processes lie in this process's memory: between
@@ -470,17 +561,40 @@ impl LocalState {
         if error.process() != Some(self.pid) {
             return error;
         }
-        let place = checks.lock().pending.latest(|tracked| tracked.asked.other == *target);
+        let is_it = |tracked: &Tracked| tracked.asked.other == *target;
+        let pending = &checks.lock().pending;
+        let place = match error.superstep() {
+            // Another process has found it when this one had left the superstep.
+            Some(superstep) if superstep < self.superstep => pending.latest_before(is_it),
+            _ => pending.latest(is_it),
+        };
         match place {
             Some(place) => error.at(place),
             None => error,
         }
     }
 
+    /// Whether there is a new word for abandoned slots to announce.
+    #[inline]
+    pub fn has_abandoned(&self) -> bool {
+        match &self.residents {
+            None => self.slots.has_abandoned(),
+            Some(residents) => residents.announced.kinds.has(Announced::ABANDONED),
+        }
+    }
+
+    /// The word for abandoned slots.
+    pub fn abandoned(&self) -> u64 {
+        match &self.residents {
+            None => self.slots.abandoned(),
+            Some(residents) => residents.announced.abandoned,
+        }
+    }
+
     /// Whether the next full sync has to announce anything beside requests.
     #[inline]
     pub fn is_silent(&self) -> bool {
-        !self.changes.any() && !self.slots.has_abandoned() && self.checks.is_none()
+        !self.changes.any() && !self.has_abandoned() && self.checks.is_none()
     }
 
     /// The end of a superstep in which no process had anything to announce.
@@ -536,6 +650,9 @@ impl LocalState {
 
     /// What a full sync brings into force, where `requests` is what all agreed on.
     pub fn apply(&mut self, resized: bool, requests: usize) {
+        // Each process of a node may make as many, and be subject to as many.
+        let share = self.residents.as_ref().map_or(1, |residents| residents.processes());
+        let requests = requests.saturating_mul(share);
         self.slots.activate();
         self.changes.clear();
         if resized {
@@ -574,7 +691,10 @@ impl Remote {
     #[cold]
     pub fn out_of_range(&self, origin: Pid, entry: Option<&Entry>, local: &LocalState) -> Cause {
         let &Remote { target, slot, offset, bytes } = self;
-        let element = local.slots.element(slot);
+        let element = match &local.residents {
+            None => local.slots.element(slot),
+            Some(residents) => residents.element(slot),
+        };
         let (slot, len) = (format!("global slot {slot}"), entry.map_or(0, Entry::len));
         Cause::RemoteOutOfRange { origin, target, slot, offset, bytes, len, element }
     }
@@ -601,7 +721,7 @@ mod tests {
             state
         };
         let (one, none) = (of(0, 1), of(1, 0));
-        let differ = one.compare_registrations(none.registrations(), one.registrations());
+        let differ = one.compare_registrations(none.registrations()[0], one.registrations()[0]);
         let text = differ.unwrap_err().to_string();
         let told = "process 0 and process 1 registered or deregistered inboxes (of collectives or links) differently \
                     since the last sync (1 and 0 calls since the section began)";

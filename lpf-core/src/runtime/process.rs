@@ -14,6 +14,7 @@ use super::tables::Tables;
 use super::{LocalState, Purpose, Summary};
 use crate::arrivals::{Arrival, Call, CallValues, Expect, InboxShape, InboxSlot, Link, Travel};
 use crate::attr::SyncAttr;
+use crate::check::SharedChecks;
 use crate::context::Context;
 use crate::error::{AtCaller, Cause, Error, Result};
 use crate::lpf::{Awaited, Leaving, Links, Lpf, Runtime};
@@ -27,19 +28,19 @@ use crate::{Args, Pid, run_section};
 #[derive(Debug)]
 pub struct Process<E: Engine> {
     /// What core keeps of it.
-    tables: Tables,
+    pub(super) tables: Tables,
     /// What moves its bytes.
-    engine: E,
+    pub(super) engine: E,
     /// Set by the first fatal error of this context.
-    dead: Option<Error>,
+    pub(super) dead: Option<Error>,
     /// Whether no process counts on it: it has not entered its section, or has left it.
-    is_outside: bool,
+    pub(super) is_outside: bool,
 }
 
 impl<E: Engine> Process<E> {
     /// The process that `local` belongs to, which has not [entered](Self::enter) its section.
     pub fn of(local: LocalState, engine: E) -> Self {
-        let links = LinkTable::new(local.pid);
+        let links = LinkTable::default();
         Process { tables: Tables { local, links }, engine, dead: None, is_outside: true }
     }
 
@@ -63,6 +64,16 @@ impl<E: Engine> Process<E> {
         &self.engine
     }
 
+    /// What checked mode keeps of it.
+    pub fn checks(&self) -> Option<&SharedChecks> {
+        self.tables.local.checks()
+    }
+
+    /// Whether checked mode is on.
+    pub fn is_checked(&self) -> bool {
+        self.tables.local.is_checked()
+    }
+
     /// Both parts, for models of an engine.
     #[cfg(loom)]
     pub fn parts(&mut self) -> (&mut Tables, &mut E) {
@@ -70,7 +81,7 @@ impl<E: Engine> Process<E> {
     }
 
     #[inline]
-    fn alive(&self) -> Result<()> {
+    pub(super) fn alive(&self) -> Result<()> {
         match &self.dead {
             None => self.is_here(),
             Some(dead) => Err(dead.clone()),
@@ -86,7 +97,7 @@ impl<E: Engine> Process<E> {
 
     /// What the engine has answered; a *fatal* error ends this process's part of the section.
     #[inline]
-    fn ended<R>(&mut self, result: Result<R>) -> Result<R> {
+    pub(super) fn ended<R>(&mut self, result: Result<R>) -> Result<R> {
         result.map_err(|error| if error.is_fatal() { self.die_of(error) } else { error })
     }
 
@@ -113,19 +124,25 @@ impl<E: Engine> Process<E> {
     fn full_sync(&mut self, attr: SyncAttr<'_>) -> Result<()> {
         self.settle_links()?;
         let announced = self.meet(Purpose::Sync, attr)?;
+        self.complete_sync(announced, Ok(()))
+    }
+
+    /// What follows the barrier of a full sync, after which `found` may be an error.
+    #[inline]
+    pub(super) fn complete_sync(&mut self, announced: Announced, found: Result<()>) -> Result<()> {
         let completed = if announced == Announced(0) {
             self.complete_silent()
         } else if self.engine.lends_memory() {
-            guarded(|| self.complete(announced))
+            guarded(|| self.complete(announced, found))
         } else {
-            self.complete(announced)
+            self.complete(announced, found)
         };
         self.ended(completed)
     }
 
     /// The barrier that opens a full sync, a rehook or the end of a section.
     #[inline]
-    fn meet(&mut self, purpose: Purpose, attr: SyncAttr<'_>) -> Result<Announced> {
+    pub(super) fn meet(&mut self, purpose: Purpose, attr: SyncAttr<'_>) -> Result<Announced> {
         // The others may have arrived before this process was forked: the barrier would seem complete.
         self.alive()?;
         let met = self.engine.meet(&mut self.tables, purpose, attr);
@@ -144,12 +161,12 @@ impl<E: Engine> Process<E> {
 
     /// Phases 2 to 4, after the barrier.
     #[inline]
-    fn complete(&mut self, announced: Announced) -> Result<()> {
+    fn complete(&mut self, announced: Announced, found: Result<()>) -> Result<()> {
         let Process { tables, engine, .. } = self;
         let found = match tables.local.is_checked() {
             // Checked mode knows the places in the source, so it speaks first.
-            true => engine.check_superstep(tables),
-            false => Ok(()),
+            true => engine.check_superstep(tables).and(found),
+            false => found,
         };
         // Now, because others may announce more as soon as they have left this superstep.
         let agreed = announced.is_news().then(|| engine.agreed(&tables.local));
@@ -184,8 +201,13 @@ impl<E: Engine> Process<E> {
         self.on_links(WaitFor { awaited: Awaited::Flushed, values: None })
     }
 
+    /// What all have announced at the last barrier.
+    pub(super) fn agreed(&self) -> Summary {
+        self.engine.agreed(&self.tables.local)
+    }
+
     #[inline]
-    fn on_links<C: LinkCall>(&mut self, call: C) -> Result<C::Output> {
+    pub(super) fn on_links<C: LinkCall>(&mut self, call: C) -> Result<C::Output> {
         let result = self.engine.on_links(&mut self.tables, call);
         self.ended(result)
     }

@@ -146,7 +146,7 @@ pub fn progress<C: Carrier>(
     carrier.hear(links)?;
     let call = links.call;
     links.for_busy(|link, known| {
-        if !link.has_granted {
+        if !link.has_granted && !link.is_withheld {
             carrier.grant(local, link, known)?;
         }
         if link.must_report() {

@@ -33,15 +33,15 @@ impl Summary {
         let kind = |is_so, kind| if is_so { kind } else { 0 };
         let kinds = kind(local.changes.registered, Announced::REGISTERED)
             | kind(local.changes.resized, Announced::RESIZED);
-        let registrations = local.registrations();
+        let [lowest, highest] = local.registrations();
         Summary {
             arrived: Purpose::ALL
                 .map(|each| if each == purpose { local.pid } else { Self::NO_PROCESS }),
             kinds: Announced(kinds),
             requests: local.wanted_requests() as u64,
-            lowest: registrations,
-            highest: registrations,
-            abandoned: [local.slots.abandoned(); 2],
+            lowest,
+            highest,
+            abandoned: [local.abandoned(); 2],
         }
     }
 
@@ -71,13 +71,13 @@ impl Summary {
     /// # Errors
     /// *Fatal*, as [`mismatch`].
     #[inline]
-    pub fn agree_on_purpose(&self, superstep: u64) -> Result<()> {
+    pub fn agree_on_purpose(&self, local: &LocalState) -> Result<()> {
         if self.arrived.iter().filter(|&&pid| pid != Self::NO_PROCESS).count() <= 1 {
             return Ok(());
         }
         let first =
             |purpose| Some(self.arrived[purpose as usize]).filter(|&pid| pid != Self::NO_PROCESS);
-        Err(mismatch(superstep, first))
+        Err(mismatch(local, first))
     }
 
     /// Whether all processes have abandoned the same slots, and any.
@@ -131,7 +131,8 @@ mod tests {
             (first.arrived, first.requests),
             ([0, 1, Summary::NO_PROCESS, Summary::NO_PROCESS], 10)
         );
-        assert!(first.agree_on_purpose(0).is_err() && all[0].agree_on_purpose(0).is_ok());
+        let local = LocalState::new(0, 5, None).unwrap();
+        assert!(first.agree_on_purpose(&local).is_err() && all[0].agree_on_purpose(&local).is_ok());
         assert_eq!((first.lowest.pid, first.highest.pid), (0, 2));
         assert!(first.abandoned == [3, 7] && !first.agrees_on_abandoned());
         all.iter_mut().for_each(|one| one.abandoned = [5; 2]);

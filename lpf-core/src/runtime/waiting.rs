@@ -35,6 +35,17 @@ pub trait Medium {
     /// The clock: the time since some moment before the wait.
     fn now(&self) -> Duration;
 
+    /// Whether this is the process of the engine between nodes that stands for those of its node. It asks for no waits: each
+    /// of those does. A time limit ends for it later than for them, who know better which process is late.
+    fn is_node(&self) -> bool {
+        false
+    }
+
+    /// As [`statuses`](Self::statuses), of a process of any node, if this is a node's wait and knows it.
+    fn status_at_node(&self, _pid: Pid) -> Option<Status> {
+        None
+    }
+
     /// A look begins.
     #[inline]
     fn look_again(&mut self) {}
@@ -47,6 +58,11 @@ pub trait Medium {
 
     /// What the others do, as far as it is known; the call may take a moment.
     fn statuses(&self) -> impl FnMut(Pid) -> Option<Status>;
+
+    /// As [`statuses`](Self::statuses), as far as it is known at once.
+    fn statuses_now(&self) -> impl FnMut(Pid) -> Option<Status> {
+        self.statuses()
+    }
 
     /// The processes that have a link's rings before it does.
     fn former_senders(&self, link: &OpenLink) -> FormerSenders {
@@ -146,36 +162,45 @@ impl LongWait {
         now - *self.failed.get_or_insert(now) >= GRACE
     }
 
-    /// To be called beside each sleep.
-    ///
-    /// # Errors
-    /// *Fatal* if the wait is hopeless or too long.
+    /// Publishes what the process waits for, if the wait is long; how long it is.
     #[cold]
-    pub fn look<M: Medium, W: Waiting>(&mut self, medium: &mut M, what: &W) -> Result<()> {
+    pub fn show<M: Medium, W: Waiting>(&mut self, medium: &mut M, what: &W) -> Duration {
         let now = medium.now();
         let waited = now - *self.since.get_or_insert(now);
-        let limit = medium.limit();
-        let publish_after = publish_after(limit);
+        let publish_after = publish_after(medium.limit());
         if waited >= publish_after && waited >= self.again {
             // Published again from time to time, because messages that have arrived since are no longer awaited.
             medium.publish(what.status(medium));
             self.is_published = true;
             self.again = waited + publish_after;
         }
+        waited
+    }
+
+    /// To be called beside each sleep.
+    ///
+    /// # Errors
+    /// *Fatal* if the wait is hopeless or too long.
+    #[cold]
+    pub fn look<M: Medium, W: Waiting>(&mut self, medium: &mut M, what: &W) -> Result<()> {
+        let waited = self.show(medium, what);
+        let limit = medium.limit();
         let ((pid, nprocs), superstep) = (medium.process(), what.superstep());
-        if let Some(limit) = limit.filter(|&limit| waited >= limit + KNOWN_AFTER) {
-            let last = last_of_chain(pid, &what.status(medium), nprocs, medium.statuses());
-            let late = last.unwrap_or_else(|| what.missing(medium));
+        let known_after = KNOWN_AFTER * if medium.is_node() { 2 } else { 1 };
+        if let Some(limit) = limit.filter(|&limit| waited >= limit + known_after) {
+            let last = || last_of_chain(pid, &what.status(medium), nprocs, medium.statuses());
+            let late = if medium.is_node() { None } else { last() };
+            let late = late.unwrap_or_else(|| what.missing(medium));
             let cause = Cause::Late { limit, state: "computing".into() };
             return Err(Error::fatal(late, superstep, cause));
         }
-        if !M::ASKS || waited < self.asked + ASK_AFTER {
+        if !M::ASKS || medium.is_node() || waited < self.asked + ASK_AFTER {
             return Ok(());
         }
         self.asked = waited;
         let own = what.status(medium);
         medium.publish(own.clone());
-        match self.suspicion.diagnose(pid, &own, medium.statuses()) {
+        match self.suspicion.diagnose(pid, &own, medium.statuses_now()) {
             None => Ok(()),
             Some(fault) => Err(Error::fatal(fault.process, superstep, fault.cause)),
         }

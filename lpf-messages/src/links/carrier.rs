@@ -4,11 +4,12 @@ use super::super::transport::Transport;
 use super::super::watch::{OnNetwork, Stop};
 use super::super::wire::nonsense;
 use super::rings::{OnNet, Rings};
+use lpf_core::Pid;
 use lpf_core::arrivals::Queued;
 use lpf_core::error::{Cause, Error};
 use lpf_core::runtime::links::{LinkTable, OpenLink};
-use lpf_core::runtime::{Carrier, Head, LinkMedium, LocalState};
-use lpf_core::waits::Status;
+use lpf_core::runtime::{Carrier, Former, Head, LinkMedium, LocalState};
+use lpf_core::waits::{Status, Stream};
 
 impl<T: Transport> Carrier for OnNet<'_, T> {
     type Stop = Stop;
@@ -17,10 +18,11 @@ impl<T: Transport> Carrier for OnNet<'_, T> {
     fn error(&self, local: &LocalState, stop: Stop) -> Error {
         match stop {
             Stop::Fatal(error) => error,
+            Stop::Invalid(from) => nonsense(local.known_as(from), local.superstep),
             Stop::Broken(broken) => {
                 let members = &self.rings.members;
                 let peer = broken.peer.and_then(|rank| members.iter().position(|&one| one == rank));
-                let pid = peer.unwrap_or(local.pid);
+                let pid = local.known_as(peer.unwrap_or(local.pid));
                 Error::fatal(pid, local.superstep, Cause::Died { reason: broken.reason })
             }
         }
@@ -44,6 +46,14 @@ impl<T: Transport> Carrier for OnNet<'_, T> {
         self.rings.grant(self.net, local, link, known)
     }
 
+    fn former_sender(&self, _owner: Pid, to_me: Stream, ring: usize, known: &Status) -> Former {
+        match self.rings.last_sender(to_me, ring, known) {
+            None => Former::None,
+            Some((from, opening, None)) => Former::Holds(from, opening),
+            Some((from, _, Some(left))) => Former::Left(from, left),
+        }
+    }
+
     /// The peer grants it by a message, with the place of the ring if this process can reach it.
     fn take_ring(&mut self, link: &OpenLink) -> Result<Option<u64>, Stop> {
         let Rings { ends, inboxes, members, .. } = &mut *self.rings;
@@ -54,7 +64,7 @@ impl<T: Transport> Carrier for OnNet<'_, T> {
             let owner = members[link.peer];
             end.there = inbox.and_then(|inbox| inbox.at(self.net, owner, grant - 1));
             if end.there.is_none() {
-                return Err(Stop::Fatal(nonsense(link.peer)));
+                return Err(Stop::Invalid(link.peer));
             }
         }
         Ok(Some(0))

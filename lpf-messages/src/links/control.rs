@@ -47,7 +47,7 @@ impl Rings {
         let opened = table.known.on(stream).sent.opened;
         // The open link that is number `opening` of the links on the stream.
         let is_meant = |link: &&mut OpenLink| {
-            link.to_peer(self.pid) == stream && link.sent_before.opened as u32 == opening
+            link.to_peer == stream && link.sent_before.opened as u32 == opening
         };
         match table.iter_mut().find(is_meant) {
             Some(link) => take_word(link, self.ends.of_mut(link), &word),
@@ -58,7 +58,7 @@ impl Rings {
 
     /// Handles the words to a link that arrived before it was opened.
     pub(super) fn take_early(&mut self, link: &mut OpenLink) {
-        let (stream, opening) = (link.to_peer(self.pid), link.sent_before.opened as u32);
+        let (stream, opening) = (link.to_peer, link.sent_before.opened as u32);
         let end = self.ends.of_mut(link);
         self.early.retain(|word| {
             let is_its_own = (word.stream, word.opening) == (stream, opening);
@@ -77,8 +77,8 @@ impl Rings {
         number: u64,
     ) -> Result<(), Stop> {
         let (stream, opening) = match kind {
-            Kind::Closed => (link.to_peer(self.pid), link.sent_before.opened),
-            _ => (link.to_me(self.pid), link.received_before.opened),
+            Kind::Closed => (link.to_peer, link.sent_before.opened),
+            _ => (link.to_me, link.received_before.opened),
         };
         let word = Word { kind, stream, opening: opening as u32, number };
         let rank = self.members[link.peer];
@@ -94,17 +94,20 @@ impl Rings {
         link: &mut OpenLink,
         known: &Status,
     ) -> Result<(), Stop> {
-        link.former_sender = self.former_sender(link);
-        if link.former_sender.is_some() {
-            return Ok(());
-        }
-        let left = self.left_over(link, known);
-        if left > 0 {
-            let cause = never_awaited(left, link.inbox, link.ring, link.peer);
-            return Err(Stop::Fatal(Error::fatal(self.pid, local.superstep, cause)));
+        match self.last_sender(link.to_me, link.ring, known) {
+            Some((from, opening, None)) => {
+                link.former_sender = Some((from, opening));
+                return Ok(());
+            }
+            Some((.., Some(left))) if left > 0 => {
+                let Stream { from, to, inbox, ring } = link.to_me;
+                let cause = never_awaited(left, inbox, ring, from);
+                return Err(Stop::Fatal(Error::fatal(to, local.superstep, cause)));
+            }
+            _ => link.former_sender = None,
         }
         if let Some(inbox) = &mut self.inboxes[link.inbox] {
-            inbox.senders[link.ring] = Some((link.peer, link.received_before.opened));
+            inbox.senders[link.ring] = Some((link.to_me.from, link.received_before.opened));
         }
         link.has_granted = true;
         let inbox = self.inboxes[link.inbox].as_ref();
@@ -118,25 +121,20 @@ impl Rings {
         self.tell(net, link, Kind::Granted, place + 1)
     }
 
-    /// The process that still has the ring of a link that is not granted, and the number of its opening.
-    fn former_sender(&self, link: &OpenLink) -> Option<(Pid, u64)> {
-        let (stream, opening) = self.last_into(link)?;
-        (self.closed_on(stream).opening < opening).then_some((stream.from, opening))
-    }
-
-    /// How many messages of the last sender into the ring of a link were never awaited.
-    fn left_over(&self, link: &OpenLink, known: &Status) -> u64 {
-        self.last_into(link).map_or(0, |(stream, _)| {
-            let released = known.on(stream).received.released;
-            self.closed_on(stream).made.saturating_sub(released)
-        })
-    }
-
-    /// The stream that had the ring of a link last, and the number of its link there.
-    fn last_into(&self, link: &OpenLink) -> Option<(Stream, u64)> {
-        let inbox = self.inboxes[link.inbox].as_ref()?;
-        let (from, opening) = inbox.senders[link.ring]?;
-        Some((Stream { from, to: self.pid, inbox: link.inbox, ring: link.ring }, opening))
+    /// The last sender into ring `ring` here, of which `to_me` is the stream of the next link; the number of its link
+    /// there; and if it has closed that link, how many of its messages were never awaited.
+    pub(super) fn last_sender(
+        &self,
+        to_me: Stream,
+        ring: usize,
+        known: &Status,
+    ) -> Option<(Pid, u64, Option<u64>)> {
+        let inbox = self.inboxes[to_me.inbox].as_ref()?;
+        let (from, opening) = inbox.senders[ring]?;
+        let stream = Stream { from, ..to_me };
+        let closed = self.closed_on(stream);
+        let left = closed.made.saturating_sub(known.on(stream).received.released);
+        Some((from, opening, (closed.opening >= opening).then_some(left)))
     }
 
     fn closed_on(&self, stream: Stream) -> Closed {

@@ -4,11 +4,11 @@ use super::super::memory::Memory;
 use super::super::tags;
 use super::super::transport::{Rank, Ticket, Transport};
 use super::super::watch::Stop;
-use super::super::wire::{Reader, nonsense};
+use super::super::wire::Reader;
 use lpf_core::Pid;
 use lpf_core::waits::Stream;
 
-const BYTES: usize = 24;
+const BYTES: usize = 32;
 
 /// What a control word reports. All but `Closed` are about a stream on which the receiver of the word sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,26 +38,25 @@ pub(super) struct Word {
 }
 
 impl Word {
-    /// The word from process `from` to process `to`, or nothing if these bytes are none.
-    fn read(bytes: &[u8], from: Pid, to: Pid) -> Option<Word> {
+    /// The word that these bytes are, if they are one. A member that stands for a node has several processes, so the word
+    /// names those at the ends of the stream.
+    fn read(bytes: &[u8]) -> Option<Word> {
         let mut reader = Reader(bytes);
         let kind = Kind::ALL.get(reader.u32()? as usize).copied()?;
-        let (inbox, ring) = (reader.u32()? as usize, reader.u32()? as usize);
-        let stream = match kind {
-            Kind::Closed => Stream { from, to, inbox, ring },
-            _ => Stream { from: to, to: from, inbox, ring },
-        };
+        let [inbox, ring] = [reader.u32()? as usize, reader.u32()? as usize];
+        let stream = Stream { from: reader.pid()?, to: reader.pid()?, inbox, ring };
         Some(Word { kind, stream, opening: reader.u32()?, number: reader.u64()? })
     }
 
     pub(super) fn bytes(&self) -> [u8; BYTES] {
-        let Stream { inbox, ring, .. } = self.stream;
-        let words = [self.kind as u32, inbox as u32, ring as u32, self.opening];
+        let Stream { from, to, inbox, ring } = self.stream;
+        let [inbox, ring, from, to] = [inbox, ring, from, to].map(|number| number as u32);
+        let words = [self.kind as u32, inbox, ring, from, to, self.opening];
         let mut bytes = [0; BYTES];
         for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
-        bytes[16..].copy_from_slice(&self.number.to_le_bytes());
+        bytes[24..].copy_from_slice(&self.number.to_le_bytes());
         bytes
     }
 }
@@ -66,7 +65,6 @@ impl Word {
 /// in the network: at most two windows and two words for each link.
 #[derive(Debug)]
 pub(super) struct Postbox {
-    pid: Pid,
     context: u32,
     memory: Option<Memory>,
     posted: Vec<Option<Ticket>>,
@@ -76,9 +74,9 @@ pub(super) struct Postbox {
 }
 
 impl Postbox {
-    pub(super) fn new(pid: Pid, context: u32, processes: usize) -> Self {
+    pub(super) fn new(context: u32, processes: usize) -> Self {
         let posted = (0..processes).map(|_| None).collect();
-        Postbox { pid, context, memory: None, posted, is_last: false }
+        Postbox { context, memory: None, posted, is_last: false }
     }
 
     /// Reserves its memory, before the first inbox is active.
@@ -128,8 +126,8 @@ impl Postbox {
             Err(broken) => return Err(broken.into()),
         }
         // SAFETY: its receive is finished.
-        let word = Word::read(unsafe { memory.bytes(place) }, from, self.pid);
-        word.map(Some).ok_or_else(|| Stop::Fatal(nonsense(from)))
+        let word = Word::read(unsafe { memory.bytes(place) });
+        word.map(Some).ok_or(Stop::Invalid(from))
     }
 
     pub(super) fn close<T: Transport>(&mut self, net: &mut T) -> bool {

@@ -3,7 +3,6 @@
 use super::super::tags;
 use super::super::transport::{Piece, Transport};
 use super::super::watch::Stop;
-use super::super::wire::nonsense;
 use super::rings::{Arrived, Offer, OnNet, Rings};
 use super::send::LANDED;
 use lpf_core::arrivals::Arrival;
@@ -68,7 +67,7 @@ impl<T: Transport> OnNet<'_, T> {
         let mut landing = None;
         if is_landing {
             let Some(offer) = end.offers.front_mut() else {
-                return Err(Stop::Fatal(nonsense(open.peer)));
+                return Err(Stop::Invalid(open.peer));
             };
             if !offer.done {
                 offer.done = self.net.test(&offer.ticket)?.is_some();
@@ -79,7 +78,7 @@ impl<T: Transport> OnNet<'_, T> {
             landing = Some((open.offers_used, offer.address));
             end.offers.pop_front();
         } else if bytes > open.shape.cell_bytes {
-            return Err(Stop::Fatal(nonsense(open.peer)));
+            return Err(Stop::Invalid(open.peer));
         }
         let slot = (open.incoming.seen % u64::from(open.shape.window)) as usize;
         end.arrived[slot] = Arrived { bytes, landing };

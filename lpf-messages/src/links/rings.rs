@@ -10,15 +10,16 @@ use super::near::NearRing;
 use super::postbox::{Postbox, Word};
 use lpf_core::Pid;
 use lpf_core::runtime::links::{Ends, LinkTable, OpenLink};
-use lpf_core::runtime::{self, LocalState};
+use lpf_core::runtime::{self, LocalState, Nodes};
 use lpf_core::waits::Stream;
 
 /// The inboxes of one process, and the control words to and from its peers.
 #[derive(Debug)]
 pub(in super::super) struct Rings {
-    pub(super) pid: Pid,
     pub(super) context: u32,
     pub(super) members: Box<[Rank]>,
+    /// The nodes that the members stand for, if they do.
+    pub(in super::super) nodes: Option<Nodes>,
     pub(super) inboxes: Vec<Option<Inbox>>,
     pub(super) ends: Ends<End>,
     /// Deregistered since the last full sync: other processes may still write to them.
@@ -100,12 +101,12 @@ pub(super) struct Offer {
 unsafe impl Send for Offer {}
 
 impl Rings {
-    pub(in super::super) fn new(pid: Pid, context: u32, members: Box<[Rank]>) -> Self {
+    pub(in super::super) fn new(context: u32, members: Box<[Rank]>) -> Self {
         Rings {
-            pid,
             context,
-            postbox: Postbox::new(pid, context, members.len()),
+            postbox: Postbox::new(context, members.len()),
             members,
+            nodes: None,
             inboxes: Vec::new(),
             ends: Ends::default(),
             removed: Vec::new(),
@@ -120,6 +121,11 @@ impl Rings {
     /// Whether each end of a link reaches the memory that the other one shares.
     pub(in super::super) fn is_near(&self, link: &OpenLink) -> bool {
         self.ends.of(link).is_near
+    }
+
+    /// The member that is process `pid`, or stands for it.
+    pub(in super::super) fn with(&self, pid: Pid) -> usize {
+        self.nodes.as_ref().map_or(pid, |nodes| nodes.of(pid))
     }
 
     /// This process enters the last barrier of the section.

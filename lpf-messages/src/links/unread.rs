@@ -10,6 +10,7 @@ use super::super::transport::Transport;
 use super::super::watch::Stop;
 use super::rings::{Links, OnNet, Rings};
 use lpf_core::runtime::Carrier;
+use lpf_core::waits::Stream;
 use lpf_core::{Call, Pid};
 
 impl Rings {
@@ -39,7 +40,8 @@ impl Links<'_> {
             *from = from.wrapping_add(read as u16);
         };
         for (stream, counts) in &self.table.known.counts {
-            add(stream.to, counts.sent.made, stream.from, counts.received.released);
+            let [to, from] = [stream.to, stream.from].map(|pid| self.rings.with(pid));
+            add(to, counts.sent.made, from, counts.received.released);
         }
         for link in self.table.iter() {
             add(link.peer, link.outgoing.made, link.peer, link.incoming.awaited);
@@ -47,12 +49,12 @@ impl Links<'_> {
         awaited
     }
 
-    /// The sender of a message that has arrived and was never awaited, and its call if that is known. The message is
+    /// The stream of a message that has arrived and was never awaited, and its call if that is known. The message is
     /// taken, as the section is over.
     pub(in super::super) fn unread<T: Transport>(
         &mut self,
         net: &mut T,
-    ) -> Result<Option<(Pid, Option<Call>)>, Stop> {
+    ) -> Result<Option<(Stream, Option<Call>)>, Stop> {
         let Links { table, rings } = self;
         let mut found = None;
         for link in table.iter_mut() {
@@ -60,18 +62,18 @@ impl Links<'_> {
             if carrier.has_arrived(link)? {
                 // A landing that has no offer cannot be taken.
                 let head = carrier.take_one(link).ok().flatten();
-                found = Some((link.peer, head.map(|head| head.stamp)));
+                found = Some((link.to_me, head.map(|head| head.stamp)));
                 break;
             }
         }
-        if let Some((peer, stamp)) = found {
-            return Ok(Some((peer, stamp.and_then(|stamp| table.call_of(stamp)))));
+        if let Some((stream, stamp)) = found {
+            return Ok(Some((stream, stamp.and_then(|stamp| table.call_of(stamp)))));
         }
-        let is_open = |stream| table.iter().any(|link| link.to_me(rings.pid) == stream);
+        let is_open = |stream| table.iter().any(|link| link.to_me == stream);
         let mut closed = rings.closed.iter();
         let left = closed.find(|(stream, closed)| {
             closed.made > table.known.on(**stream).received.released && !is_open(**stream)
         });
-        Ok(left.map(|(stream, _)| (stream.from, None)))
+        Ok(left.map(|(stream, _)| (*stream, None)))
     }
 }

@@ -27,7 +27,7 @@ use super::super::memory::Memory;
 use super::super::tags;
 use super::super::transport::{Broken, Piece, Rank, Ticket, Transport};
 use super::super::watch::{Stop, Watch};
-use super::super::wire::{Head, Reader, Summary, nonsense};
+use super::super::wire::{Head, Reader, Summary};
 use super::chunks::{CHUNK, CHUNK_HEAD, Chunk, Due, Transit};
 use super::room::{Allowed, COPIED, Refused, Room};
 use super::unread::find_unread;
@@ -164,19 +164,20 @@ impl Bruck {
                 let awaited = awaited.iter().map(|&n| u64::from(n)).sum::<u64>();
                 if sent != awaited {
                     let left = sent.wrapping_sub(awaited) as u16;
-                    let (from, call) = find_unread(net, watch, what)?.unzip();
-                    let error = what.left_unread(left, from, call.flatten());
+                    let found = find_unread(net, watch, what)?;
+                    let error = what.left_unread(left, None, found);
                     return Err(net.control().declare(watch.section, error));
                 }
             }
         }
         if usize::try_from(due.bytes).map_or(true, |bytes| bytes > room.rest.len()) {
-            return Err(net.control().declare(watch.section, nonsense(due.origin)));
+            return Err(watch.invalid(net.control(), what.superstep(), due.origin));
         }
         for step in 0..self.steps {
             self.step(net, watch, what, room, all, Phase::B, step)?;
         }
-        self.gather(room).map_err(|error| net.control().declare(watch.section, error))?;
+        let gathered = self.gather(room);
+        gathered.map_err(|from| watch.invalid(net.control(), what.superstep(), from))?;
         self.send_leftovers(net, watch, what, room)?;
         if self.gathered < due.bytes {
             self.receive_leftovers(net, watch, what, room, due.bytes)?;
@@ -250,9 +251,10 @@ impl Bruck {
         // SAFETY: its receive is finished, and posted again by `finish`.
         let message = unsafe { self.inbox.bytes(part * EAGER..part * EAGER + first) };
         let length = Reader(message).u64().and_then(|length| usize::try_from(length).ok());
-        let bad = |net: &T| net.control().declare(watch.section, nonsense(from));
+        let superstep = what.superstep();
+        let bad = |watch: &Watch, net: &T| watch.invalid(net.control(), superstep, from);
         let Some(length) = length.filter(|&n| n >= first && n - first <= room.transit.limit) else {
-            return Err(bad(net));
+            return Err(bad(watch, net));
         };
         let rest = length - first;
         if rest > 0 {
@@ -280,7 +282,7 @@ impl Bruck {
         let message = unsafe { self.inbox.bytes(part * EAGER..part * EAGER + first) };
         let mut reader = Reader(&message[8..]);
         let (Some(_), Some(summary)) = (reader.u64(), Summary::read(&mut reader)) else {
-            return Err(net.control().declare(watch.section, nonsense(from)));
+            return Err(watch.invalid(net.control(), what.superstep(), from));
         };
         all.merge(&summary);
         let transit = &mut room.transit;
@@ -288,14 +290,14 @@ impl Bruck {
         // As a rule there is room: see the module above.
         if transit.here.try_reserve(bytes).is_err() {
             let cause = Cause::OutOfMemory { what: "the first exchange".into(), bytes };
-            let error = Error::fatal(self.pid, what.superstep(), cause);
+            let error = Error::fatal(watch.known_as(self.pid), what.superstep(), cause);
             return Err(net.control().declare(watch.section, error));
         }
         transit.here.extend_from_slice(reader.0);
         // SAFETY: its receive is finished.
         transit.here.extend_from_slice(unsafe { transit.rest.bytes(0..rest) });
         if phase == Phase::A && !self.take_due(transit, at, step) {
-            return Err(net.control().declare(watch.section, nonsense(from)));
+            return Err(watch.invalid(net.control(), what.superstep(), from));
         }
         Ok(())
     }
@@ -375,7 +377,10 @@ impl Bruck {
     }
 
     /// Copies the chunks for this process to the units of their origins.
-    fn gather(&mut self, room: &mut Room) -> Result<()> {
+    ///
+    /// # Errors
+    /// The origin of an invalid chunk.
+    fn gather(&mut self, room: &mut Room) -> std::result::Result<(), Pid> {
         let Room { rest, transit, .. } = room;
         let here = &mut transit.here;
         let (mut read, mut kept) = (0, 0);
@@ -383,7 +388,7 @@ impl Bruck {
             let bytes = chunk.whole.len();
             if chunk.to == self.pid {
                 if !self.place(rest, &chunk) {
-                    return Err(nonsense(chunk.origin));
+                    return Err(chunk.origin);
                 }
             } else {
                 here.copy_within(read..read + bytes, kept);
@@ -458,7 +463,8 @@ impl Bruck {
             let memory = memory.map_err(|bytes| {
                 let error = what.local.refused("the first exchange", bytes);
                 let cause = lpf_core::Cause::Returned { message: error.to_string() };
-                let error = lpf_core::Error::fatal(self.pid, what.superstep(), cause);
+                let error =
+                    lpf_core::Error::fatal(watch.known_as(self.pid), what.superstep(), cause);
                 net.control().declare(watch.section, error)
             })?;
             self.late_memory = Some(memory);
@@ -485,7 +491,7 @@ impl Bruck {
                     chunk.to == self.pid && self.place(&room.rest, &chunk)
                 });
                 if !placed {
-                    return Err(Stop::Fatal(nonsense(from)));
+                    return Err(Stop::Invalid(from));
                 }
             }
             Ok(self.gathered >= due)

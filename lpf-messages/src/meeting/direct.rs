@@ -15,7 +15,7 @@ use super::super::tickets::Tickets;
 use super::super::transport::{Broken, Piece, Rank, Ticket, Transport};
 use super::super::turns::Turns;
 use super::super::watch::{Stop, Watch};
-use super::super::wire::{Head, News, Opening, Reader, Summary, nonsense};
+use super::super::wire::{Head, News, Opening, Reader, Summary};
 use super::room::{Allowed, COPIED, Refused, Room};
 use super::unread::find_unread;
 use super::waiting::InMeeting;
@@ -164,9 +164,10 @@ impl Direct {
                 let differs = |from: &usize| self.heads[*from].requests as u16 != awaited[*from];
                 if let Some(from) = (0..awaited.len()).find(differs) {
                     let left = (self.heads[from].requests as u16).wrapping_sub(awaited[from]);
-                    let found = find_unread(net, watch, what)?.filter(|(peer, _)| *peer == from);
-                    let error =
-                        what.left_unread(left, Some(from), found.and_then(|(_, call)| call));
+                    let found = find_unread(net, watch, what)?;
+                    let found =
+                        found.filter(|(stream, _)| what.links.rings.with(stream.from) == from);
+                    let error = what.left_unread(left, Some(from), found);
                     return Err(net.control().declare(watch.section, error));
                 }
             }
@@ -238,7 +239,7 @@ impl Direct {
             // SAFETY: the receive of this part is finished, and is posted again in the next meeting.
             let mut reader = Reader(unsafe { self.inbox.bytes(part.clone()) });
             let Some(head) = Opening::read(all, from, &mut self.heard[from], &mut reader) else {
-                return Err(Stop::Fatal(nonsense(from)));
+                return Err(Stop::Invalid(from));
             };
             let units = part.end - reader.0.len();
             let is_whole = head.units <= reader.0.len() as u64;
@@ -307,14 +308,14 @@ impl Direct {
             let Place::Inbox(first) = self.units[from].clone() else { continue };
             let here = first.len();
             let Ok(units) = usize::try_from(self.heads[from].units) else {
-                return Err(net.control().declare(watch.section, nonsense(from)));
+                return Err(watch.invalid(net.control(), what.superstep(), from));
             };
             if units <= here {
                 continue;
             }
             let end = at.checked_add(units).filter(|&end| end <= room.rest.len());
             let Some(end) = end else {
-                return Err(net.control().declare(watch.section, nonsense(from)));
+                return Err(watch.invalid(net.control(), what.superstep(), from));
             };
             let (copy, rest) = (room.rest.piece(at..at + here), room.rest.piece(at + here..end));
             // SAFETY: both ranges are initialised and disjoint, and no send or receive uses them now.

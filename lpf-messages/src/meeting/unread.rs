@@ -5,19 +5,20 @@ use std::time::{Duration, Instant};
 use super::super::transport::Transport;
 use super::super::watch::Watch;
 use super::waiting::InMeeting;
+use lpf_core::Call;
 use lpf_core::error::Result;
-use lpf_core::{Call, Pid};
+use lpf_core::waits::Stream;
 
 /// The longest wait for such a message to arrive.
 const UNREAD: Duration = Duration::from_secs(1);
 
-/// The sender of a message that no process awaits, and its call. The message has left its sender, so it arrives.
+/// The stream of a message that no process awaits, and its call. The message has left its sender, so it arrives.
 #[cold]
 pub(super) fn find_unread<T: Transport>(
     net: &mut T,
     watch: &mut Watch,
     what: &mut InMeeting<'_>,
-) -> Result<Option<(Pid, Option<Call>)>> {
+) -> Result<Option<(Stream, Option<Call>)>> {
     let until = Instant::now() + UNREAD;
     let mut found = None;
     watch.wait(net, what, |what, net| {

@@ -4,7 +4,7 @@ use super::super::links::{Links, Rings};
 use lpf_core::arrivals::left_unread;
 use lpf_core::error::Error;
 use lpf_core::runtime::{LocalState, Medium, Purpose, Tables, Waiting, status_at};
-use lpf_core::waits::Status;
+use lpf_core::waits::{Status, Stream};
 use lpf_core::{Call, Pid};
 
 /// A process in a full sync, in a rehook or at the end of its section, as its waits see it.
@@ -18,8 +18,9 @@ pub(in super::super) struct InMeeting<'a> {
 impl InMeeting<'_> {
     /// A process is subject to more requests than it has room for.
     pub(in super::super) fn overrun(&self, origin: Pid, count: usize) -> Error {
-        let LocalState { pid: target, queue, .. } = self.local;
-        let cause = queue.overrun(*target, origin, count + queue.used());
+        let LocalState { pid, queue, .. } = self.local;
+        let [target, origin] = [*pid, origin].map(|pid| self.local.known_as(pid));
+        let cause = queue.overrun(target, origin, count + queue.used());
         let error = Error::fatal(origin, self.local.superstep, cause);
         // Only the origin knows where it made its requests: see `LocalState::with_place`.
         if self.local.is_checked() { error.in_checked_mode() } else { error }
@@ -31,10 +32,14 @@ impl InMeeting<'_> {
         &self,
         left: u16,
         from: Option<Pid>,
-        call: Option<Call>,
+        found: Option<(Stream, Option<Call>)>,
     ) -> Error {
-        let cause = left_unread(left.into(), from, call);
-        Error::fatal(self.local.pid, self.local.superstep, cause)
+        let local = self.local;
+        let (from, to, call) = match found {
+            Some((stream, call)) => (Some(stream.from), stream.to, call),
+            None => (from.map(|from| local.known_as(from)), local.known_as(local.pid), None),
+        };
+        Error::fatal(to, local.superstep, left_unread(left.into(), from, call))
     }
 }
 
@@ -44,7 +49,7 @@ impl Waiting for InMeeting<'_> {
     }
 
     fn missing(&self, _medium: &impl Medium) -> Pid {
-        self.missing
+        self.local.known_as(self.missing)
     }
 
     fn superstep(&self) -> u64 {

@@ -2,13 +2,11 @@
 //! data moves. It is for finding mistakes, so it allocates and is slow.
 
 use super::super::blob::{Bad, Incoming, Outgoing};
-use super::super::control::Control;
 use super::super::meeting::InMeeting;
 use super::super::protocol::Protocol;
 use super::super::tags;
 use super::super::transport::Transport;
 use super::super::watch::Stop;
-use super::super::wire::nonsense;
 use super::scratch::Told;
 use lpf_core::error::Result;
 use lpf_core::runtime::{Purpose, Tables};
@@ -37,14 +35,7 @@ impl Protocol {
         let Protocol { rings, watch, context, .. } = self;
         let local = &tables.local;
         let pid = local.pid;
-        let own = local.checks().map(|checks| {
-            let checks = checks.lock();
-            Told {
-                requests: checks.pending.requests().to_vec(),
-                calls: checks.registry.calls().to_vec(),
-            }
-        });
-        let own = own.unwrap_or_default();
+        let own: Vec<Told> = local.all_checks().iter().map(Told::of).collect();
         let mut out = Outgoing::new(postcard::to_stdvec(&own).unwrap_or_default());
         let tag = tags::checks(*context);
         let superstep = local.superstep;
@@ -66,7 +57,7 @@ impl Protocol {
                 for (one, from) in coming.iter_mut().zip(others.clone()) {
                     done &= one.has_come(net).map_err(|bad| match bad {
                         Bad::Stopped(stop) => stop,
-                        Bad::TooLong => Stop::Fatal(nonsense(from)),
+                        Bad::TooLong => Stop::Invalid(from),
                     })?;
                 }
                 Ok(done & out.has_left(net)?)
@@ -77,12 +68,12 @@ impl Protocol {
             coming.into_iter().for_each(|one| one.give_up(net));
             return Err(error);
         }
-        let mut all: Vec<Told> = (0..members.len()).map(|_| Told::default()).collect();
+        let mut all: Vec<Vec<Told>> = (0..members.len()).map(|_| Vec::new()).collect();
         for (one, from) in coming.into_iter().zip(others) {
             all[from] = postcard::from_bytes(&one.into_bytes())
-                .map_err(|_| net.control().declare(watch.section, nonsense(from)))?;
+                .map_err(|_| watch.invalid(net.control(), superstep, from))?;
         }
         all[pid] = own;
-        Ok(all)
+        Ok(all.into_iter().flatten().collect())
     }
 }

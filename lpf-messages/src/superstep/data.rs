@@ -22,7 +22,7 @@ use super::scratch::{Lists, Told};
 use lpf_core::Pid;
 use lpf_core::error::{Error, Result};
 use lpf_core::request::{Request, Run};
-use lpf_core::runtime::{LocalState, Purpose, Remote, Tables};
+use lpf_core::runtime::{LocalState, Purpose, Tables};
 use lpf_core::slot::Entry;
 
 /// The requests of a list with the flags that their units have.
@@ -53,8 +53,7 @@ struct Named<'a> {
 impl Named<'_> {
     /// The entry that holds all requests of a run.
     fn entry(&self, unit: &Unit<'_>) -> Result<&Entry> {
-        let entries = self.local.slots.global_entries();
-        let entry = entries.get(unit.slot).filter(|entry| entry.is_active());
+        let entry = self.local.named(unit.slot);
         if let (Some(entry), Some((start, end))) = (entry, unit.range())
             && entry.range(start, end - start).is_some()
         {
@@ -76,7 +75,12 @@ impl Named<'_> {
             // that is named as a target before the sync returns.
             unsafe { runs::copy(from, places(entry, &unit), unit.bytes, unit.count) };
         }
-        if reader.0.is_empty() { Ok(()) } else { Err(nonsense(self.from)) }
+        if reader.0.is_empty() { Ok(()) } else { Err(self.invalid()) }
+    }
+
+    #[cold]
+    fn invalid(&self) -> Error {
+        nonsense(self.local.known_as(self.from), self.local.superstep)
     }
 
     #[cold]
@@ -85,11 +89,10 @@ impl Named<'_> {
             entry.is_some_and(|entry| entry.range(unit.offset_of(nth), unit.bytes).is_some())
         };
         let offset = unit.offset_of((0..unit.count).find(|nth| !inside(nth)).unwrap_or(0));
-        let target = self.local.pid;
-        let remote = Remote { target, slot: unit.slot, offset, bytes: unit.bytes };
-        let cause = remote.out_of_range(self.from, entry, self.local);
-        let error = Error::fatal(self.from, self.local.superstep, cause);
-        let told = self.told.get(self.from);
+        let (origin, remote) = self.local.remote(self.from, unit.slot, offset, unit.bytes);
+        let cause = remote.out_of_range(origin, entry, self.local);
+        let error = Error::fatal(origin, self.local.superstep, cause);
+        let told = self.told.get(origin);
         let tracked =
             told.and_then(|told| told.requests.iter().rfind(|tracked| remote.is_of(tracked)));
         error.at_known(tracked.map(|tracked| tracked.place.clone()))
@@ -146,8 +149,14 @@ impl Protocol {
     pub(super) fn apply_short_puts(&self, local: &LocalState) -> Result<()> {
         let Protocol { meeting, scratch, .. } = self;
         (0..local.nprocs).try_for_each(|other| {
-            Named { local, told: &scratch.told, from: other }
-                .apply(meeting.units(other, &scratch.room))
+            let units = meeting.units(other, &scratch.room);
+            if local.residents.is_some() {
+                let mut reader = Reader(units);
+                while let Some(unit) = reader.unit() {
+                    local.count_named(other, unit.slot, unit.count);
+                }
+            }
+            Named { local, told: &scratch.told, from: other }.apply(units)
         })
     }
 
@@ -168,6 +177,7 @@ impl Protocol {
             let mut asks_long = false;
             while let Some(unit) = reader.unit() {
                 let entry = named.entry(&unit)?;
+                local.count_named(other, unit.slot, unit.count);
                 match (unit.is_get(), unit.is_inline()) {
                     (true, true) => pair.short_out += unit.bytes * unit.count,
                     (true, false) => asks_long = true,
@@ -176,7 +186,7 @@ impl Protocol {
                 }
             }
             if !reader.0.is_empty() {
-                return Err(nonsense(other));
+                return Err(named.invalid());
             }
             pair.short_in = lists.short_in;
             if lists.is_long {
@@ -316,7 +326,7 @@ impl Pairs<'_> {
         let pair = long.pairs[from].clone();
         let answer = answers.of(from);
         if answer.len() != pair.answer_in(self.resolve) {
-            return Err(Stop::Fatal(nonsense(from)));
+            return Err(Stop::Invalid(from));
         }
         if self.resolve {
             let mut lengths = Reader(&answer[pair.short_in.next_multiple_of(8)..]);

@@ -98,7 +98,7 @@ impl Protocol {
             _ => traffic.barrier += sent,
         }
         let local = &tables.local;
-        all.common.agree_on_purpose(local.superstep)?;
+        all.common.agree_on_purpose(local)?;
         let has_requests =
             all.common.kinds.has(flags::REQUESTS | flags::MORE) || local.is_checked();
         Ok(Announced(all.common.announced().0 | flag(has_requests, Announced::ENGINE)))

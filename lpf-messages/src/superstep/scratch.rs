@@ -6,7 +6,7 @@ use super::super::meeting::{Meeting, Room};
 use super::super::transport::Transport;
 use super::answers::Answers;
 use super::long::Long;
-use lpf_core::check::{Registration, Tracked};
+use lpf_core::check::{Registration, SharedChecks, Tracked};
 use lpf_core::error::Result;
 use lpf_core::request::List;
 use lpf_core::runtime::LocalState;
@@ -111,9 +111,19 @@ impl lpf_core::runtime::Room for Larger<'_> {
     }
 }
 
-/// In checked mode, what a process reports of its superstep.
+/// In checked mode, what a process reports of its superstep. A node reports it for each of its processes.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Told {
     pub(super) requests: Vec<Tracked>,
     pub(super) calls: Vec<Registration>,
+}
+
+impl Told {
+    pub(super) fn of(checks: &SharedChecks) -> Self {
+        let checks = checks.lock();
+        Told {
+            requests: checks.pending.requests().to_vec(),
+            calls: checks.registry.calls().to_vec(),
+        }
+    }
 }

@@ -15,8 +15,8 @@ use lpf_messages::{Control, Order, Rank, SectionId};
 struct Section {
     members: Vec<Rank>,
     failure: Option<Error>,
-    statuses: HashMap<Rank, (Status, u64)>,
-    suspicions: HashMap<Rank, (Suspicion, u64)>,
+    statuses: HashMap<Pid, Status>,
+    suspicions: HashMap<Pid, Suspicion>,
     latest: HashMap<(Pid, Topic), Record>,
     agreements: HashMap<Topic, (Vec<u8>, Vec<Pid>)>,
 }
@@ -83,19 +83,15 @@ impl MemoryControl {
                 let mut failed = Vec::new();
                 for (&id, section) in &mut state.sections {
                     for pid in 0..section.members.len() {
-                        let rank = section.members[pid];
-                        let Some((own, _)) = section.statuses.get(&rank).cloned() else { continue };
+                        let Some(own) = section.statuses.get(&pid).cloned() else { continue };
                         if !matches!(own.doing, Doing::Waiting(_)) {
-                            section.suspicions.remove(&rank);
+                            section.suspicions.remove(&pid);
                             continue;
                         }
                         let statuses = &section.statuses;
-                        let members = &section.members;
-                        let fetch = |pid: Pid| {
-                            let status = statuses.get(&members[pid]);
-                            Some(status.map(|(status, _)| status.clone()).unwrap_or_default())
-                        };
-                        let (suspicion, _) = section.suspicions.entry(rank).or_default();
+                        let fetch =
+                            |pid: Pid| Some(statuses.get(&pid).cloned().unwrap_or_default());
+                        let suspicion = section.suspicions.entry(pid).or_default();
                         if let Some(fault) = suspicion.diagnose(pid, &own, fetch) {
                             failed.push((
                                 id,
@@ -146,17 +142,14 @@ impl Control for MemoryControl {
     fn statuses(&self, section: SectionId) -> Vec<Option<Status>> {
         self.with(|state| {
             let section = state.sections.entry(section).or_default();
-            let of = |rank| Some(section.statuses.get(rank).cloned().unwrap_or_default().0);
-            section.members.iter().map(of).collect()
+            let of = |pid: Pid| Some(section.statuses.get(&pid).cloned().unwrap_or_default());
+            (0..section.members.len()).map(of).collect()
         })
     }
 
-    fn publish(&self, section: SectionId, status: Status) {
-        let rank = self.rank;
+    fn publish(&self, section: SectionId, pid: Pid, status: Status) {
         self.with(|state| {
-            let statuses = &mut state.sections.entry(section).or_default().statuses;
-            let count = statuses.get(&rank).map_or(0, |(_, count)| count + 1);
-            statuses.insert(rank, (status, count));
+            state.sections.entry(section).or_default().statuses.insert(pid, status);
         });
     }
 

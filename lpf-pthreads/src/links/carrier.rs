@@ -1,13 +1,15 @@
 //! The links of a process as the runtime sees them.
 
+use lpf_core::Pid;
 use lpf_core::arrivals::Queued;
 use lpf_core::runtime::links::OpenLink;
-use lpf_core::runtime::{Carrier, Head, LocalState};
+use lpf_core::runtime::{Carrier, Former, Head, LocalState};
+use lpf_core::waits::{Status, Stream};
 use lpf_core::{Error, Result};
 
 use super::Links;
 use super::receive::left_over;
-use super::ring::{LANDED, LENT};
+use super::ring::{FREE, LANDED, LENT, process_of};
 use crate::sync::Ordering;
 
 impl Carrier for Links<'_> {
@@ -16,6 +18,27 @@ impl Carrier for Links<'_> {
     #[inline]
     fn error(&self, _local: &LocalState, stop: Error) -> Error {
         stop
+    }
+
+    fn grant(&mut self, _local: &LocalState, link: &mut OpenLink, _known: &Status) -> Result<()> {
+        let end = self.ends.of(link);
+        end.own.owner(link.ring).granted.store(end.peer_name, Ordering::Release);
+        link.has_granted = true;
+        self.comm.peer(link.peer).ring();
+        Ok(())
+    }
+
+    fn former_sender(&self, owner: Pid, to_me: Stream, ring: usize, _known: &Status) -> Former {
+        let Some(own) = self.comm.peer(owner).inbox(to_me.inbox) else { return Former::None };
+        let (sender, owner) = (own.sender(ring), own.owner(ring));
+        let claim = sender.claim.load(Ordering::Acquire);
+        if claim != FREE {
+            let (pid, opening) = process_of(claim);
+            return Former::Holds(pid, opening);
+        }
+        let sent = sender.sent.load(Ordering::Relaxed);
+        let (from, _) = process_of(sender.served.load(Ordering::Relaxed));
+        Former::Left(from, sent.saturating_sub(owner.released.load(Ordering::Relaxed)))
     }
 
     fn take_ring(&mut self, link: &OpenLink) -> Result<Option<u64>> {
@@ -38,13 +61,13 @@ impl Carrier for Links<'_> {
 
     #[inline]
     fn has_sent(&mut self, link: &OpenLink) {
-        self.comm.peers[link.peer].ring();
+        self.comm.peer(link.peer).ring();
     }
 
     #[inline]
     fn report(&mut self, link: &mut OpenLink) -> Result<()> {
         self.ends.of(link).report(&mut link.incoming);
-        self.comm.peers[link.peer].ring();
+        self.comm.peer(link.peer).ring();
         Ok(())
     }
 
@@ -84,7 +107,7 @@ impl Carrier for Links<'_> {
         bytes: usize,
     ) -> Result<()> {
         self.ends.of(link).show_offer(link, number, address, bytes);
-        self.comm.peers[link.peer].ring();
+        self.comm.peer(link.peer).ring();
         Ok(())
     }
 

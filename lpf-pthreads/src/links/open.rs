@@ -15,7 +15,7 @@ impl ThreadEngine {
         let Tables { local, links } = tables;
         let Opening { inbox, ring, peer, peer_ring, .. } = opening;
         let number = inbox.number();
-        let find = |who: Pid| self.comm.peers[who].inbox(number);
+        let find = |who: Pid| self.comm.peer(who).inbox(number);
         let (Some(own), Some(theirs)) = (find(local.pid), find(peer)) else {
             let text = format!("inbox {number} was deregistered");
             return Err(local.link_misuse(text));
@@ -24,19 +24,23 @@ impl ThreadEngine {
             let text = format!("inbox {number} has another shape at process {peer}");
             return Err(local.link_misuse(text));
         }
-        let (link, open) = links.add(opening, true);
+        // With other nodes the ring may belong to a sender there: see the carrier's `grant`.
+        let is_alone = self.comm.others.is_none() && !opening.is_withheld;
+        let (link, open) = links.add(opening, is_alone);
         let owner = own.owner(ring);
         // The ring's counts go on where its last link ended; the peer's are read when it grants.
         let first_received = owner.released.load(Ordering::Relaxed);
         let first_offer = owner.offered.load(Ordering::Relaxed);
-        let peer_name = ring::end(peer, open.received_before.opened);
-        owner.granted.store(peer_name, Ordering::Release);
+        let peer_name = ring::end(open.to_me.from, open.received_before.opened);
+        if is_alone {
+            owner.granted.store(peer_name, Ordering::Release);
+        }
         let end = End {
             own,
             theirs,
             ring,
             peer_ring,
-            name: ring::end(local.pid, open.sent_before.opened),
+            name: ring::end(open.to_peer.from, open.sent_before.opened),
             peer_name,
             first_sent: 0,
             first_landed: 0,
@@ -45,7 +49,7 @@ impl ThreadEngine {
             borrowed: 0,
         };
         self.ends.add(open, end);
-        self.comm.peers[peer].ring();
+        self.comm.peer(peer).ring();
         Ok(link)
     }
 }
@@ -58,9 +62,8 @@ impl Links<'_> {
         if open.is_granted {
             theirs.sender(open.peer_ring).claim.store(FREE, Ordering::Release);
             let next = theirs.owner(open.peer_ring).granted.load(Ordering::Relaxed);
-            let (next, _) = process_of(next);
-            if let Some(next) = self.comm.peers.get(next) {
-                next.ring();
+            if next != FREE {
+                self.comm.peer_with(process_of(next).0).ring();
             }
         }
     }

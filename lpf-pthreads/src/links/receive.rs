@@ -4,6 +4,7 @@ use lpf_core::Error;
 use lpf_core::arrivals::{Arrival, never_awaited};
 use lpf_core::runtime::LocalState;
 use lpf_core::runtime::links::{Ends, LinkTable, OpenLink};
+use lpf_core::waits::Stream;
 
 use super::End;
 use super::ring::{self, LANDED, LENT, offer};
@@ -44,8 +45,8 @@ pub(super) fn left_over(local: &LocalState, open: &OpenLink, end: &End) -> Error
     let End { own, first_received, .. } = end;
     let sent = own.sender(open.ring).sent.load(Ordering::Relaxed);
     let left = sent.saturating_sub(*first_received).max(1);
-    let cause = never_awaited(left, open.inbox, open.ring, open.peer);
-    Error::fatal(local.pid, local.superstep, cause)
+    let Stream { from, to, inbox, ring } = open.to_me;
+    Error::fatal(to, local.superstep, never_awaited(left, inbox, ring, from))
 }
 
 /// A message that was awaited and is not released.

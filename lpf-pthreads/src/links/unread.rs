@@ -18,7 +18,7 @@ impl ThreadEngine {
         let own = self.peer(&tables.local);
         let left = self.ends.iter(&tables.links).find_map(|(open, end)| {
             let End { own, first_received, .. } = end;
-            left_in(own, open.ring, first_received + open.incoming.awaited)
+            left_in(own, open.to_me.to, open.ring, first_received + open.incoming.awaited)
         });
         let left = left.or_else(|| find_unread(tables, |number| own.inbox(number)));
         fail_for(tables, left)
@@ -39,15 +39,16 @@ impl ThreadEngine {
 }
 
 fn fail_for(tables: &Tables, left: Option<Unread>) -> Result<()> {
-    let Some(Unread { left, from, stamp }) = left else { return Ok(()) };
+    let Some(Unread { left, from, to, stamp }) = left else { return Ok(()) };
     let (local, call) = (&tables.local, tables.links.call_of(stamp));
-    Err(Error::fatal(local.pid, local.superstep, left_unread(left, Some(from), call)))
+    Err(Error::fatal(to, local.superstep, left_unread(left, Some(from), call)))
 }
 
-/// How many messages of which process were sent into a ring and not awaited, and the stamp of the first.
+/// How many messages of which process were sent into a ring of which one and not awaited, and the stamp of the first.
 struct Unread {
     left: u64,
     from: Pid,
+    to: Pid,
     stamp: u64,
 }
 
@@ -56,24 +57,25 @@ fn find_unread(
     tables: &Tables,
     inbox: impl Fn(usize) -> Option<Arc<InboxMemory>>,
 ) -> Option<Unread> {
-    let own = tables.local.pid;
+    let local = &tables.local;
     // Only rings that had a link: nobody sends into others.
-    tables.links.known.counts.keys().filter(|stream| stream.to == own).find_map(|stream| {
+    tables.links.known.counts.keys().filter(|stream| local.is_here(stream.to)).find_map(|stream| {
         let inbox = inbox(stream.inbox)?;
-        let owner = inbox.owner(stream.ring);
+        let ring = local.ring_here(stream, inbox.shape);
+        let owner = inbox.owner(ring);
         let is_closed = owner.granted.load(Ordering::Relaxed) == FREE;
         let released = owner.released.load(Ordering::Relaxed);
-        if is_closed { left_in(&inbox, stream.ring, released) } else { None }
+        if is_closed { left_in(&inbox, stream.to, ring, released) } else { None }
     })
 }
 
 /// What was sent into a ring beyond the `awaited` messages.
-fn left_in(inbox: &InboxMemory, ring: usize, awaited: u64) -> Option<Unread> {
+fn left_in(inbox: &InboxMemory, to: Pid, ring: usize, awaited: u64) -> Option<Unread> {
     let sender = inbox.sender(ring);
     let left = sender.sent.load(Ordering::Relaxed).saturating_sub(awaited);
     let (from, _) = process_of(sender.served.load(Ordering::Relaxed));
     (left > 0).then(|| {
         let stamp = inbox.cell(ring, awaited + 1).stamp.load(Ordering::Relaxed);
-        Unread { left, from, stamp }
+        Unread { left, from, to, stamp }
     })
 }

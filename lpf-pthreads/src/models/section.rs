@@ -7,6 +7,7 @@ use loom::cell::UnsafeCell;
 use loom::thread;
 
 use lpf_core::Pid;
+use lpf_core::runtime::Node;
 use lpf_core::settings::Pin;
 
 use super::SLEEPING;
@@ -19,7 +20,9 @@ use crate::threads::{self, Threads};
 pub(super) fn section(processes: Pid, shape: &Shape, timeout: Option<Duration>) -> Arc<Comm> {
     // The sizes of levels say that no barrier is to be measured; the model brings its own.
     let config = Config::new().procs(processes).topology(Some(vec![1])).timeout(timeout);
-    let comm = Comm::new(processes, &config.environment(processes), &Pin::None).unwrap();
+    let comm =
+        Comm::new((Node::of_all(processes), None), &config.environment(processes), &Pin::None)
+            .unwrap();
     let mut comm = Arc::into_inner(comm).unwrap();
     comm.barrier = Barrier::new(processes, shape, [SLEEPING; 2]);
     Arc::new(comm)
@@ -37,7 +40,7 @@ pub(super) fn run<R: 'static>(
             process(&mut threads::process(comm.clone(), pid, 1).unwrap())
         }
     };
-    let others: Vec<_> = (1..comm.processes())
+    let others: Vec<_> = (1..comm.node.processes)
         .map(|pid| {
             let one = one.clone();
             thread::spawn(move || one(pid))

@@ -27,7 +27,7 @@ impl ThreadEngine {
         if local.changes.any() {
             mine |= self.announce_changes(local);
         }
-        if local.slots.has_abandoned() {
+        if local.has_abandoned() {
             mine |= self.announce_abandoned(local);
         }
         if local.is_checked() {
@@ -39,9 +39,11 @@ impl ThreadEngine {
         let may_fit = local.queue.used() <= small_puts::MOST && !local.queue.has_gets();
         if may_fit && !local.is_checked() && self.write_puts(local) {
             local.queue.reset();
-            return mine | bits::PUTS;
+            // The other meetings of a node use the lines again.
+            let second = if self.comm.others.is_some() { bits::SECOND } else { 0 };
+            return mine | second | bits::PUTS;
         }
-        if local.nprocs <= ROWS_IN_LINE {
+        if self.comm.node.processes <= ROWS_IN_LINE {
             self.write_rows_in_line(local);
         } else {
             self.write_rows(local);
@@ -51,11 +53,11 @@ impl ThreadEngine {
 
     fn write_rows_in_line(&self, local: &mut LocalState) {
         let epoch = self.epoch.wrapping_add(1);
-        for other in 0..local.nprocs {
+        let line = self.comm.line(local.pid, epoch);
+        for (seat, other) in self.comm.node.pids().enumerate() {
             let gets = local.queue.count(Way::Get, other);
             let row = Aimed { puts: local.queue.finish(Way::Put, other), gets };
-            let line = self.comm.barrier.line(local.pid, epoch);
-            let at = 2 * other;
+            let at = 2 * seat;
             for (place, word) in line.payload[at..at + 2].iter().zip(row_to_words(row)) {
                 place.store(word, Relaxed);
             }
@@ -65,6 +67,9 @@ impl ThreadEngine {
     fn write_rows(&self, local: &mut LocalState) {
         for place in 0..local.queue.places() {
             let Some((way, other)) = local.queue.list_at(place) else { continue };
+            if !self.comm.node.has(other) {
+                continue;
+            }
             let gets = local.queue.count(Way::Get, other);
             let puts = match way {
                 Way::Put => local.queue.finish(Way::Put, other),
@@ -79,15 +84,15 @@ impl ThreadEngine {
 
     /// What process `from` has for this one, in the meeting that opened this sync.
     pub(super) fn read_row(&self, local: &LocalState, from: Pid) -> Aimed {
-        let line = self.comm.barrier.line(from, self.epoch);
+        let line = self.comm.line(from, self.first_epoch);
         if !bits::have(line.bits(), bits::ROWS) {
             return Aimed::EMPTY;
         }
-        if local.nprocs > ROWS_IN_LINE {
+        if self.comm.node.processes > ROWS_IN_LINE {
             // SAFETY: between the two meetings.
-            return unsafe { self.comm.peers[from].row(local.pid, self.meeting) };
+            return unsafe { self.comm.peer(from).row(local.pid, self.meeting) };
         }
-        let at = 2 * local.pid;
+        let at = 2 * self.comm.node.seat(local.pid);
         row_from_words([0, 1].map(|word| line.payload[at + word].load(Relaxed)))
     }
 }

@@ -11,8 +11,11 @@ impl ThreadEngine {
     #[inline]
     pub(super) fn execute(&self, local: &mut LocalState) -> Result<()> {
         let made = if self.mine & bits::PUTS != 0 { 0 } else { local.queue.used() };
-        let checks = |origin: Pid| self.comm.peers[origin].checks.clone().unwrap_or_default();
-        let mut destination = Destination::new(local, made, &checks);
+        let checks = |origin: Pid| {
+            let here = self.comm.node.has(origin);
+            here.then(|| self.comm.peer(origin).checks.clone().unwrap_or_default())
+        };
+        let mut destination = Destination::new(local, self.comm.node, made, &checks);
         if self.all & bits::PUTS != 0 {
             self.execute_small_puts(&mut destination)?;
         }
@@ -20,7 +23,7 @@ impl ThreadEngine {
             // SAFETY: between the two meetings. Each process has shown its lists and its table before the first, and changes
             // neither before the second.
             unsafe {
-                let slots = |of: Pid| self.comm.peers[of].table();
+                let slots = |of: Pid| self.comm.peer(of).slots();
                 destination.carry_out(|local, from| self.read_row(local, from), slots)?;
             }
         }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use lpf_core::copy::copy;
 use lpf_core::request::{Request, Way};
-use lpf_core::runtime::{Destination, LocalState};
+use lpf_core::runtime::{Destination, LocalState, Node};
 use lpf_core::{Pid, Result};
 
 use crate::barrier::{Line, PAYLOAD};
@@ -18,7 +18,7 @@ use crate::threads::ThreadEngine;
 pub(super) const MOST: usize = (PAYLOAD - 1) / HEAD;
 const HEAD: usize = 2;
 
-/// The puts do not all fit into a line.
+/// The puts do not all fit into a line, or go to another node.
 struct TooLarge;
 
 type Fits<T> = std::result::Result<T, TooLarge>;
@@ -31,13 +31,16 @@ struct Written<'a> {
 }
 
 impl Written<'_> {
-    /// Writes all puts of a process that has no gets, if they fit.
+    /// Writes all puts of a process that has no gets, if they are for this node and fit.
     #[inline]
-    fn all(&mut self, local: &mut LocalState) -> Fits<()> {
+    fn all(&mut self, local: &mut LocalState, node: Node) -> Fits<()> {
         let mut puts = 0;
         for place in 0..local.queue.places() {
             let Some((way, to)) = local.queue.list_at(place) else { continue };
             debug_assert_eq!(way, Way::Put);
+            if !node.has(to) {
+                return Err(TooLarge);
+            }
             let requests = local.queue.count(way, to);
             let list = local.queue.finish(way, to);
             let mut moved = 0;
@@ -86,15 +89,15 @@ impl ThreadEngine {
     /// Writes all puts into this process's line, if they are small enough. If not, the line has some of them, and its bits
     /// tell no process to look there.
     pub(super) fn write_puts(&self, local: &mut LocalState) -> bool {
-        let line = self.comm.barrier.line(local.pid, self.epoch.wrapping_add(1));
-        Written { line, at: 1 }.all(local).is_ok()
+        let line = self.comm.line(local.pid, self.epoch.wrapping_add(1));
+        Written { line, at: 1 }.all(local, self.comm.node).is_ok()
     }
 
     /// Executes the puts in lines that are aimed at this process.
     pub(super) fn execute_small_puts(&self, destination: &mut Destination<'_>) -> Result<()> {
-        let (pid, nprocs) = destination.process();
-        for from in 0..nprocs {
-            let line = self.comm.barrier.line(from, self.epoch);
+        let (pid, node) = destination.processes();
+        for from in node.pids() {
+            let line = self.comm.line(from, self.first_epoch);
             if line.bits() & bits::PUTS == 0 {
                 continue;
             }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use lpf_control::plane::ControlBoard;
 use lpf_core::board::{Board, MemoryBoard, Record, Topic};
 use lpf_core::{Pid, Result};
+use lpf_hybrid::HybridBoard;
 
 /// The board of any engine: that of threads, or that of the control plane.
 #[derive(Clone, Debug)]
@@ -13,6 +14,27 @@ pub enum AnyBoard {
     Threads(MemoryBoard),
     /// Messages over the control plane.
     Control(ControlBoard),
+}
+
+impl From<MemoryBoard> for AnyBoard {
+    fn from(board: MemoryBoard) -> Self {
+        AnyBoard::Threads(board)
+    }
+}
+
+impl From<ControlBoard> for AnyBoard {
+    fn from(board: ControlBoard) -> Self {
+        AnyBoard::Control(board)
+    }
+}
+
+impl From<HybridBoard<ControlBoard>> for AnyBoard {
+    fn from(board: HybridBoard<ControlBoard>) -> Self {
+        match board {
+            HybridBoard::Inside(board) => board.into(),
+            HybridBoard::Between(board) => board.into(),
+        }
+    }
 }
 
 macro_rules! on_board {

@@ -1,6 +1,8 @@
 //! Deaths and departures: who is told, and which sections end.
 
-use lpf_core::{Cause, Error};
+use std::ops::Range;
+
+use lpf_core::{Cause, Error, Pid};
 use lpf_messages::{Rank, SectionId};
 
 use super::section::Section;
@@ -30,7 +32,7 @@ impl Hub {
     fn fail_by(&mut self, section: SectionId, rank: Rank, reason: &str, mail: &mut Mail) {
         let Some(known) = self.sections.get_mut(&section) else { return };
         let Some(pid) = known.pid_of(rank) else { return };
-        let cause = Cause::Died { reason: reason.into() };
+        let cause = Cause::Died { reason: of_node(reason, known.pids_of(rank)) };
         let error = Error::fatal(pid, known.superstep(pid), cause);
         self.kept -= known.fail(section, error, mail);
     }
@@ -82,5 +84,13 @@ impl Hub {
             self.fade(section);
         }
         self.inside[rank] = 0;
+    }
+}
+
+/// Why the processes at a member of the job take no part any more.
+fn of_node(reason: &str, pids: Range<Pid>) -> String {
+    match pids.len() {
+        ..2 => reason.into(),
+        _ => format!("{reason}; processes {} to {} are on its node", pids.start, pids.end - 1),
     }
 }

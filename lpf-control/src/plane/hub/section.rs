@@ -1,13 +1,14 @@
 //! What process 0 keeps of one section.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use lpf_core::board::{Record, Topic};
 use lpf_core::{Error, Pid};
 use lpf_messages::{Rank, SectionId};
 
 use crate::plane::mail::Mail;
-use crate::plane::rules::{Garbled, MOST_WRITTEN, weight};
+use crate::plane::rules::{Garbled, MOST_WRITTEN, pids_of, ranks_of, weight};
 use crate::plane::words::{Decision, Down};
 
 /// A member's part in the section.
@@ -59,8 +60,19 @@ impl Section {
         &self.members
     }
 
+    /// The first process that is at a member of the job.
     pub(super) fn pid_of(&self, rank: Rank) -> Option<Pid> {
         self.members.iter().position(|&member| member == rank)
+    }
+
+    /// Whether a process is at this member of the job.
+    pub(super) fn has(&self, rank: Rank, pid: Pid) -> bool {
+        self.members.get(pid) == Some(&rank)
+    }
+
+    /// The processes that are there.
+    pub(super) fn pids_of(&self, rank: Rank) -> Range<Pid> {
+        pids_of(&self.members, rank)
     }
 
     fn part_of(&self, rank: Rank) -> Option<Part> {
@@ -87,13 +99,17 @@ impl Section {
 
     /// Members that have not entered.
     pub(super) fn expected(&self) -> impl Iterator<Item = Rank> {
-        let parts = self.parts.iter().zip(&self.members);
-        parts.filter(|(part, _)| **part == Part::Expected).map(|(_, &rank)| rank)
+        self.ranks_that_are(Part::Expected)
     }
 
     fn ranks_inside(&self) -> impl Iterator<Item = Rank> {
-        let parts = self.parts.iter().zip(&self.members);
-        parts.filter(|(part, _)| **part == Part::Inside).map(|(_, &rank)| rank)
+        self.ranks_that_are(Part::Inside)
+    }
+
+    fn ranks_that_are(&self, part: Part) -> impl Iterator<Item = Rank> {
+        ranks_of(&self.members)
+            .filter(move |&(_, pid)| self.parts[pid] == part)
+            .map(|(rank, _)| rank)
     }
 
     /// How far a process is, as far as is known here: its own last word may be a beat old, and
@@ -104,9 +120,7 @@ impl Section {
     }
 
     pub(super) fn note_superstep(&mut self, rank: Rank, superstep: u64) {
-        if let Some(pid) = self.pid_of(rank) {
-            self.supersteps[pid] = superstep;
-        }
+        self.supersteps[pids_of(&self.members, rank)].fill(superstep);
     }
 
     /// Lets a member in and tells it what it missed.
@@ -120,7 +134,7 @@ impl Section {
         if self.parts[pid] != Part::Expected {
             return Err(format!("it entered section {} twice", section.0));
         }
-        self.parts[pid] = Part::Inside;
+        self.parts[pids_of(&self.members, rank)].fill(Part::Inside);
         if let Some(error) = self.failure.clone() {
             mail.down(rank, Down::Failed { section, error });
             return Ok(());
@@ -135,9 +149,7 @@ impl Section {
     }
 
     pub(super) fn leave(&mut self, rank: Rank) {
-        if let Some(pid) = self.pid_of(rank) {
-            self.parts[pid] = Part::Out;
-        }
+        self.parts[pids_of(&self.members, rank)].fill(Part::Out);
     }
 
     /// The first report stands and is told; the board has ended. Returns the bytes given up.
@@ -162,12 +174,11 @@ impl Section {
     pub(super) fn write(
         &mut self,
         section: SectionId,
-        from: Rank,
+        pid: Pid,
         topic: Topic,
         record: Record,
         mail: &mut Mail,
     ) -> Result<(usize, usize), Garbled> {
-        let pid = self.pid_of(from).ok_or("it wrote in a section of others")?;
         if self.failure.is_some() {
             return Ok((0, 0));
         }
@@ -183,7 +194,8 @@ impl Section {
         }
         self.written[pid] = written;
         self.records.insert((pid, topic), record.clone());
-        let others = self.ranks_inside().filter(|&rank| rank != from);
+        let writer = self.members[pid];
+        let others = self.ranks_inside().filter(|&rank| rank != writer);
         mail.down_to_all(others, &Down::Record { section, from: pid, topic, record });
         Ok((more, less))
     }
@@ -215,11 +227,10 @@ impl Section {
         (Decision::First, more)
     }
 
-    /// A member has fetched an agreement; returns the bytes given up, once all have.
+    /// All processes of a member have fetched an agreement; returns the bytes given up, once all members' have.
     pub(super) fn fetched(&mut self, rank: Rank, topic: Topic) -> usize {
-        let Some(pid) = self.pid_of(rank) else { return 0 };
         let Some(agreement) = self.agreements.get_mut(&topic) else { return 0 };
-        agreement.fetched[pid] = true;
+        agreement.fetched[pids_of(&self.members, rank)].fill(true);
         if !agreement.fetched.iter().all(|&fetched| fetched) {
             return 0;
         }

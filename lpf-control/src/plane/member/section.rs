@@ -1,6 +1,7 @@
 //! What a process keeps of a section that it is in.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,40 +11,57 @@ use lpf_core::{Cause, Error, Pid};
 use lpf_messages::Rank;
 
 use crate::plane::questions::Questions;
-use crate::plane::rules::{MOST_WRITTEN, weight};
+use crate::plane::rules::{MOST_WRITTEN, pids_of, weight};
 
 /// A section that this process is in.
 #[derive(Debug)]
 pub(crate) struct Section {
     pub(crate) members: Vec<Rank>,
-    pub(crate) pid: Pid,
+    /// The processes here: one, or those of a node.
+    pub(crate) pids: Range<Pid>,
     pub(crate) failure: Option<Error>,
     /// Whether process 0 has been told that this process is in it.
     pub(super) told: bool,
-    pub(super) status: Status,
+    /// Of each process here.
+    pub(super) own: Vec<Own>,
     /// Counted if the section runs.
     pub(super) supersteps: Arc<AtomicU64>,
-    pub(super) questions: Questions,
     /// Answers of all, for a wait that is given up.
     pub(super) survey: Option<BTreeMap<Pid, Option<Status>>>,
     records: HashMap<(Pid, Topic), Record>,
     /// Bytes of each member's records.
     written: Vec<usize>,
-    agreements: HashMap<Topic, Vec<u8>>,
+    agreements: HashMap<Topic, Agreement>,
     agreed: usize,
 }
 
+/// What a process does, and whom it asks.
+#[derive(Debug, Default)]
+pub(super) struct Own {
+    pub(super) status: Status,
+    pub(super) questions: Questions,
+}
+
+/// An agreement, and the processes here that have fetched it.
+#[derive(Debug)]
+struct Agreement {
+    bytes: Vec<u8>,
+    fetched: Vec<bool>,
+}
+
 impl Section {
-    pub(super) fn new(members: Vec<Rank>, pid: Pid) -> Self {
+    /// Without processes here, it is as if process 0 were.
+    pub(super) fn new(members: Vec<Rank>, rank: Rank) -> Self {
+        let pids = pids_of(&members, rank);
+        let pids = if pids.is_empty() { 0..1 } else { pids };
         Section {
             written: vec![0; members.len()],
             members,
-            pid,
+            own: pids.clone().map(|_| Own::default()).collect(),
+            pids,
             failure: None,
             told: false,
-            status: Status::default(),
             supersteps: Arc::default(),
-            questions: Questions::default(),
             survey: None,
             records: HashMap::new(),
             agreements: HashMap::new(),
@@ -81,30 +99,43 @@ impl Section {
         true
     }
 
-    /// Replaces this process's own record; `None` if there is no room.
-    pub(crate) fn write(&mut self, topic: Topic, bytes: &[u8]) -> Option<Record> {
-        let version = self.records.get(&(self.pid, topic)).map_or(0, |before| before.version) + 1;
+    /// Replaces the record of a process here; `None` if there is no room.
+    pub(crate) fn write(&mut self, pid: Pid, topic: Topic, bytes: &[u8]) -> Option<Record> {
+        let version = self.records.get(&(pid, topic)).map_or(0, |before| before.version) + 1;
         let record = Record { version, bytes: bytes.to_vec() };
-        self.keep(self.pid, topic, record.clone()).then_some(record)
+        self.keep(pid, topic, record.clone()).then_some(record)
     }
 
-    /// Fetches an agreement, once.
-    pub(crate) fn fetch(&mut self, topic: Topic) -> Option<Vec<u8>> {
-        let bytes = self.agreements.remove(&topic)?;
-        self.agreed -= weight(&bytes);
-        Some(bytes)
+    /// Fetches an agreement for a process here, once; and whether it was the last to do so.
+    pub(crate) fn fetch(&mut self, pid: Pid, topic: Topic) -> Option<(Vec<u8>, bool)> {
+        let Agreement { bytes, fetched } = self.agreements.get_mut(&topic)?;
+        let fetched_it = fetched.get_mut(pid.checked_sub(self.pids.start)?)?;
+        if std::mem::replace(fetched_it, true) {
+            return None;
+        }
+        if !fetched.iter().all(|&fetched| fetched) {
+            return Some((bytes.clone(), false));
+        }
+        self.agreed -= weight(bytes);
+        self.agreements.remove(&topic).map(|agreement| (agreement.bytes, true))
     }
 
     pub(super) fn agree(&mut self, topic: Topic, bytes: Vec<u8>) -> bool {
         self.agreed += weight(&bytes);
-        if let Some(before) = self.agreements.insert(topic, bytes) {
-            self.agreed -= weight(&before);
+        let fetched = vec![false; self.pids.len()];
+        if let Some(before) = self.agreements.insert(topic, Agreement { bytes, fetched }) {
+            self.agreed -= weight(&before.bytes);
         }
         self.agreed <= MOST_WRITTEN * self.members.len()
     }
 
     pub(super) fn has(&self, pid: Pid) -> bool {
         pid < self.members.len()
+    }
+
+    /// What a process here does.
+    pub(super) fn own(&mut self, pid: Pid) -> Option<&mut Own> {
+        self.own.get_mut(pid.checked_sub(self.pids.start)?)
     }
 
     /// Its report stands, and the board has ended.
@@ -123,7 +154,7 @@ impl Section {
             Some(pid) => Error::fatal(pid, superstep, Cause::Died { reason: reason.into() }),
             None => {
                 let reason = format!("process {rank} of the job, which held it together: {reason}");
-                Error::fatal(self.pid, superstep, Cause::Died { reason })
+                Error::fatal(self.pids.start, superstep, Cause::Died { reason })
             }
         }
     }

@@ -88,16 +88,16 @@ fn ups() -> Vec<Vec<u8>> {
         let members = vec![0, 1, 2, 3];
         let error = Error::fatal(n % 5, 0, Cause::Deadlock(format!("{n}")));
         let record = Record { version: n as u64, bytes: bytes.clone() };
-        let (of, to, round, question) = (n % 5, n % 5, n as u64, n as u64);
+        let (from, of, to, round, question) = (n % 5, n / 5, n % 5, n as u64, n as u64);
         let status = (n % 4 > 0).then(|| some_status(n));
         words.extend([
             payload(&Up::Enter { section, members: members.clone() }),
             payload(&Up::Leave(section)),
-            payload(&Up::Record { section, topic, record }),
+            payload(&Up::Record { section, from, topic, record }),
             payload(&Up::Agree { section, topic, question, bytes: bytes.clone() }),
             payload(&Up::Fetched { section, topic }),
-            payload(&Up::Ask { section, of, round }),
-            payload(&Up::Answer { section, to, round, status }),
+            payload(&Up::Ask { section, by: from, of, round }),
+            payload(&Up::Answer { section, of, to, round, status }),
         ]);
         if n % 6 == 0 {
             words.push(payload(&Up::Declare { section, error }));
@@ -121,8 +121,8 @@ fn downs() -> Vec<Vec<u8>> {
             payload(&Down::Record { section, from, topic, record }),
             payload(&Down::Agreed { section, topic, bytes: bytes.clone() }),
             payload(&Down::Decided { question: round, decision }),
-            payload(&Down::Asked { section, by, round }),
-            payload(&Down::Answered { section, of, round, status: Some(some_status(n)) }),
+            payload(&Down::Asked { section, of, by, round }),
+            payload(&Down::Answered { section, of, to: by, round, status: Some(some_status(n)) }),
         ]);
         if n % 8 == 0 {
             words.push(payload(&Down::Failed { section, error }));
@@ -144,14 +144,14 @@ fn answer(state: &mut State, random: &mut Random) {
             let status = Some(some_status(random.next() as usize));
             let answer = match state.hub {
                 Some(_) => match decode(frame) {
-                    Some(Down::Asked { section, by: to, round }) => {
-                        payload(&Up::Answer { section, to, round, status })
+                    Some(Down::Asked { section, of, by: to, round }) => {
+                        payload(&Up::Answer { section, of, to, round, status })
                     }
                     _ => continue,
                 },
                 None => match decode(frame) {
-                    Some(Up::Ask { section, of, round }) => {
-                        payload(&Down::Answered { section, of, round, status })
+                    Some(Up::Ask { section, by: to, of, round }) => {
+                        payload(&Down::Answered { section, of, to, round, status })
                     }
                     _ => continue,
                 },
@@ -191,7 +191,8 @@ fn feed(victim: Rank, corpus: &[Vec<u8>], from: impl Fn(&mut Random) -> usize) {
                 now += BEAT;
                 let status = some_status(random.next() as usize);
                 if random.below(4) == 0 {
-                    state.member.publish(SectionId(random.next() % 3), status, now);
+                    let pid = random.below(4);
+                    state.member.publish(SectionId(random.next() % 3), pid, status, now);
                 }
                 state.tick(now);
                 answer(&mut state, &mut random);

@@ -42,7 +42,7 @@ fn who_enters_late_learns_what_it_missed() {
     job.enter(1, S, &members);
     job.carry();
     assert_eq!(job.read(1, 0, 5).unwrap().bytes, b"written");
-    assert_eq!(job.at(1).member.section(S).unwrap().fetch(topic).unwrap(), b"agreed");
+    assert_eq!(job.at(1).member.section(S).unwrap().fetch(2, topic).unwrap().0, b"agreed");
 
     let mut job = Job::new(3);
     job.enter(2, S, &members);
@@ -105,8 +105,8 @@ fn an_agreement_is_closed_once_and_kept_until_all_have_fetched_it() {
     assert_eq!(decision(&mut job, 2), Some(Decision::Later));
     for rank in 0..3 {
         assert_eq!(job.at(0).hub.as_ref().unwrap().kept().0, 65, "kept until all have it");
-        assert_eq!(job.at(rank).member.section(S).unwrap().fetch(topic).unwrap(), [0]);
-        assert_eq!(job.at(rank).member.section(S).unwrap().fetch(topic), None);
+        assert_eq!(job.at(rank).member.section(S).unwrap().fetch(rank, topic).unwrap().0, [0]);
+        assert_eq!(job.at(rank).member.section(S).unwrap().fetch(rank, topic), None);
         job.say(rank, Up::Fetched { section: S, topic });
         job.carry();
     }
@@ -311,7 +311,7 @@ fn a_wait_for_one_that_left_is_found_by_asking() {
     let want = lpf_core::waits::Want { what, stream, have: 0, need: 1 };
     let now = Instant::now();
     let waiting = Status { doing: Doing::Waiting(vec![want]), superstep: 4, ..Status::default() };
-    job.at(1).member.publish(S, waiting, now);
+    job.at(1).member.publish(S, 1, waiting, now);
     let asks = |job: &mut Job, at: Instant| {
         let mut says = Vec::new();
         job.at(1).member.tick(at, &mut says);
@@ -321,7 +321,7 @@ fn a_wait_for_one_that_left_is_found_by_asking() {
     asks(&mut job, now + BEAT);
     assert_eq!(job.failure(1), None, "process 2 computes");
     let left = Status { doing: Doing::Left, ..Status::default() };
-    job.at(2).member.publish(S, left, now);
+    job.at(2).member.publish(S, 2, left, now);
     asks(&mut job, now + 2 * BEAT);
     for rank in 0..3 {
         let failure = job.failure(rank).unwrap();
@@ -362,7 +362,7 @@ fn a_broken_connection_is_reported_as_the_death_behind_it() {
 fn a_wait_that_is_given_up_learns_what_all_others_do() {
     let mut job = Job::in_section(3);
     let left = Status { doing: Doing::Left, superstep: 7, ..Status::default() };
-    job.at(2).member.publish(S, left.clone(), Instant::now());
+    job.at(2).member.publish(S, 2, left.clone(), Instant::now());
     let words = job.at(1).member.survey(S);
     assert_eq!(job.at(1).member.surveyed(S, false), None, "no answer is there");
     words.into_iter().for_each(|word| job.say(1, word));
@@ -405,15 +405,21 @@ fn what_no_process_says_ends_its_connection_in_words() {
     is_refused(from_1(Up::Enter { section, members: vec![1, 2] }), "with other members");
     let members = |members: &[Rank]| Up::Enter { section: far, members: members.to_vec() };
     is_refused(from_1(members(&[0, 2])), "which it is not a member of");
-    is_refused(from_1(members(&[1, 1])), "with a member twice");
+    is_refused(from_1(members(&[1, 0, 1])), "with a member twice");
     is_refused(from_1(members(&[1, 9])), "with a member that does not exist");
     let long = record(vec![0; 89]);
-    is_refused(from_1(Up::Record { section, topic, record: long }), "a record of 89 bytes");
-    let again = from_1(Up::Record { section, topic, record: record(vec![]) });
+    is_refused(
+        from_1(Up::Record { section, from: 1, topic, record: long }),
+        "a record of 89 bytes",
+    );
+    let again = from_1(Up::Record { section, from: 1, topic, record: record(vec![]) });
     is_refused(|job| [(), ()].into_iter().for_each(|()| again(job)), "older record after a newer");
     let bytes = vec![0; 89];
     is_refused(from_1(Up::Agree { section, topic, question: 0, bytes }), "an agreement of 89");
-    is_refused(from_1(Up::Ask { section, of: 3, round: 0 }), "process 3, which does not exist");
+    is_refused(
+        from_1(Up::Ask { section, by: 1, of: 3, round: 0 }),
+        "process 3, which does not exist",
+    );
     let error = Error::program("not fatal");
     is_refused(from_1(Up::Declare { section, error }), "a failure without a cause");
     let error = Error::fatal(3, 0, Cause::Deadlock(String::new()));
@@ -428,7 +434,7 @@ fn who_writes_without_end_is_refused() {
         |job| {
             for topic in 0..200_000 {
                 let record = Record { version: 1, bytes: vec![0; 88] };
-                let word = Up::Record { section: S, topic: Topic(topic), record };
+                let word = Up::Record { section: S, from: 1, topic: Topic(topic), record };
                 job.at(0).frame(1, &encode(&word)[4..]);
                 if job.at(0).member.death(1).is_some() {
                     assert!(job.at(0).hub.as_ref().unwrap().kept().0 < 2 * rules::MOST_WRITTEN);

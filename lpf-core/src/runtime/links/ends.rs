@@ -23,7 +23,13 @@ impl<T> Ends<T> {
 
     /// Of a link that was closed.
     pub fn remove(&mut self, open: &OpenLink) -> Option<T> {
-        self.0[open.number].take()
+        self.0.get_mut(open.number)?.take()
+    }
+
+    /// Of an open link, if the engine has added it: another engine may carry the link.
+    #[inline]
+    pub fn get(&self, open: &OpenLink) -> Option<&T> {
+        self.0.get(open.number)?.as_ref()
     }
 
     /// Of an open link.
@@ -32,7 +38,7 @@ impl<T> Ends<T> {
     /// If the engine has not added it.
     #[inline]
     pub fn of(&self, open: &OpenLink) -> &T {
-        self.0[open.number].as_ref().expect("an open link has its end")
+        self.get(open).expect("an open link has its end")
     }
 
     /// As [`of`](Self::of).
@@ -44,9 +50,9 @@ impl<T> Ends<T> {
         self.0[open.number].as_mut().expect("an open link has its end")
     }
 
-    /// All links with their ends.
+    /// All links that have ends, with them.
     pub fn iter<'a>(&'a self, links: &'a LinkTable) -> impl Iterator<Item = (&'a OpenLink, &'a T)> {
-        links.iter().map(|open| (open, self.of(open)))
+        links.iter().filter_map(|open| Some((open, self.get(open)?)))
     }
 
     /// Takes all ends: the links are given up.

@@ -29,6 +29,10 @@ pub struct OpenLink {
     pub ring: usize,
     /// The ring at the peer.
     pub peer_ring: usize,
+    /// The stream on which it sends.
+    pub to_peer: Stream,
+    /// The stream on which it receives.
+    pub to_me: Stream,
     /// Of the inbox.
     pub shape: InboxShape,
     /// The messages sent on it.
@@ -55,6 +59,8 @@ pub struct OpenLink {
     pub is_granted: bool,
     /// Whether the peer may know of its ring here, so that nothing is left to do for it. The engine sets it.
     pub has_granted: bool,
+    /// As [`Opening`](super::Opening) has it, until its process lets go.
+    pub is_withheld: bool,
     /// The process that still has the ring here, as the engine last found it; and the number of its opening.
     pub former_sender: Option<(Pid, u64)>,
     /// The last message, counted from 1, that the peer reads in this process's memory; 0 if there is none.
@@ -64,16 +70,6 @@ pub struct OpenLink {
 }
 
 impl OpenLink {
-    /// The stream on which it sends; `pid` is this process.
-    pub fn to_peer(&self, pid: Pid) -> Stream {
-        Stream { from: pid, to: self.peer, inbox: self.inbox, ring: self.peer_ring }
-    }
-
-    /// The stream on which it receives.
-    pub fn to_me(&self, pid: Pid) -> Stream {
-        Stream { from: self.peer, to: pid, inbox: self.inbox, ring: self.ring }
-    }
-
     /// Whether the peer reads a message in this process's memory.
     #[inline]
     pub fn is_lending(&self) -> bool {
@@ -117,12 +113,12 @@ impl OpenLink {
     }
 
     /// Writes what it has done to its process's status.
-    pub(super) fn note(&self, pid: Pid, former: FormerSenders, status: &mut Status) {
+    pub(super) fn note(&self, former: FormerSenders, status: &mut Status) {
         let (sent, received) = (&self.sent_before, &self.received_before);
         let left = sent.made + self.outgoing.sent;
         let landed = sent.landed + self.landed;
         let before_landing = self.queue.before_landing();
-        status.on_mut(self.to_peer(pid)).sent = SenderCounts {
+        status.on_mut(self.to_peer).sent = SenderCounts {
             made: sent.made + self.outgoing.made,
             landed,
             queued: before_landing
@@ -130,7 +126,7 @@ impl OpenLink {
             barred: (!self.is_granted && !self.queue.is_empty()).then_some(left + 1),
             ..*sent
         };
-        status.on_mut(self.to_me(pid)).received = ReceiverCounts {
+        status.on_mut(self.to_me).received = ReceiverCounts {
             released: received.released + self.incoming.released,
             offered: received.offered + self.offered,
             held_by: former.here,
@@ -139,8 +135,8 @@ impl OpenLink {
     }
 
     /// What its flush waits for: the ring, credit, an offer, or the peer that reads here.
-    pub(super) fn wants_to_send(&self, pid: Pid, former: FormerSenders) -> Option<Want> {
-        let stream = self.to_peer(pid);
+    pub(super) fn wants_to_send(&self, former: FormerSenders) -> Option<Want> {
+        let stream = self.to_peer;
         let before = self.sent_before.made;
         let have = before + self.outgoing.released;
         let releases =
@@ -167,10 +163,10 @@ impl OpenLink {
     }
 
     /// The messages that it awaits and that have not arrived.
-    pub(super) fn wants_messages(&self, pid: Pid) -> Option<Want> {
+    pub(super) fn wants_messages(&self) -> Option<Want> {
         let before = self.received_before.released;
         let (have, need) = (before + self.incoming.seen, before + self.incoming.awaited);
-        let want = Want { what: What::Messages, stream: self.to_me(pid), have, need };
+        let want = Want { what: What::Messages, stream: self.to_me, have, need };
         (have < need).then_some(want)
     }
 }
