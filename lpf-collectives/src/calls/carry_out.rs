@@ -71,18 +71,11 @@ unsafe fn carry_out_part<L: Lpf>(
 ) -> Result<()> {
     let Terms { mode, algorithm, stamp, part, lends, at_front } = terms;
     let members = group.members().len();
-    let (own, of_check);
-    let (stamp, values): (u32, &dyn CallValues) = match next {
-        None => {
-            own = Values { what, algorithm, mode, members };
-            (stamp, &own)
-        }
-        Some(next) => {
-            of_check = MemoryCheck { next, mode, members };
-            (next.memory_check(stamp), &of_check)
-        }
-    };
-    let values = Some(values);
+    let own = Values { what, algorithm, mode, members };
+    let of_check = next.map(|next| MemoryCheck { next, mode, members });
+    let stamp = next.map_or(stamp, |next| next.memory_check(stamp));
+    let of_check = of_check.as_ref().map(|check| check as &dyn CallValues);
+    let values = of_check.or(Some(&own));
     let mut raw = ctx.raw();
     let which = group.enter(&mut raw, stamp);
     let mut call =
