@@ -213,6 +213,7 @@ mod tests {
         let near = read(broadcast, Signature { size: 1_000_000, ..*broadcast }, 0, Mode::Expected);
         assert_eq!(near.as_deref(), Some("of 1000000 bytes"));
     }
+
     #[test]
     fn another_built_in_operator_is_read_from_the_stamp() {
         let named = |operator, element| {

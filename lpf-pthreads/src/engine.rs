@@ -21,11 +21,11 @@ use crate::long_wait::OnThread;
 use crate::section;
 use crate::threads::{ThreadEngine, Threads};
 
-// SAFETY: requests are executed between the two meetings of a full sync (or from a line's copy, in
-// the destination's own sync) on ranges checked against slots of that time, so before `complete`
-// returns; a failed meeting is never complete, so nobody copies in it, and offers and loans are revoked,
-// or their copy or reader awaited, before `give_up` returns; a cell is written only under a
-// credit that its owner's release gave; and copies go through lpf_core::copy.
+// SAFETY: the promises of `Engine`, one by one. Requests are executed before `complete` returns: between the two meetings
+// of a full sync, or from a line's copy in the destination's own sync, on ranges checked against the slots of that time.
+// In a meeting that failed no process copies. Before `give_up` returns, offers and loans are revoked, or their copy or
+// reader is awaited. A cell is written only under a credit that its owner's release gave. Copies go through
+// `lpf_core::copy`.
 unsafe impl Engine for ThreadEngine {
     type Board = MemoryBoard;
 

@@ -81,9 +81,8 @@ impl ThreadEngine {
         Links { comm: &self.comm, ends: &mut self.ends }
     }
 
-    /// Makes it known that this process does not come to `meeting`. A process that is late is a thread, which cannot be
-    /// ended: so long as it goes on, the call that started the section does not return, and its error is not seen. So one
-    /// line says it at once.
+    /// Declares that this process does not arrive at `meeting`. A late process is a thread, which cannot be ended. While it
+    /// goes on, the call that started the section does not return, so its error is not seen. So one line reports it at once.
     #[cold]
     pub(crate) fn declare_for(&self, meeting: u64, error: Error) {
         let is_late = matches!(error.cause(), Cause::Late { .. });

@@ -61,7 +61,7 @@ pub fn chosen(settings: &Settings) -> Result<&'static str> {
         return Ok("tcp");
     }
     match by_mpi_launcher() {
-        // One process is no job, whoever started it.
+        // A launcher of one process starts no job.
         Some((_, 1)) if !cfg!(feature = "mpi") => Ok("threads"),
         Some((_, size)) if !cfg!(feature = "mpi") => Err(Error::setting(format!(
             "MPI's or Slurm's launcher started {size} processes: {}, or start it with lpf run, or set LPF_BACKEND=tcp and LPF_MEET=HOST:PORT, or LPF_BACKEND=threads for each on its own",

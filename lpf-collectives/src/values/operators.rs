@@ -50,7 +50,8 @@ fn replaced(operator: &str) -> Vec<String> {
     all
 }
 
-/// Other operators than this one, on elements of so many bytes. None for an operator whose name has no parts.
+/// The operators that another member may have passed instead of `own`, which works on elements of `element` bytes. Without
+/// any if the name of `own` cannot be taken apart.
 pub(super) fn others(own: OperatorName<'_>, element: usize, commutes: bool) -> Vec<Other> {
     let Some((operator, of)) = own.parts() else { return Vec::new() };
     let mut all = Vec::new();

@@ -38,7 +38,7 @@ pub(super) struct Word {
 }
 
 impl Word {
-    /// The word from process `from` to process `to`, or nothing if these bytes are none.
+    /// Reads a control word from process `from` to process `to`. `None` if the bytes are not one.
     fn read(bytes: &[u8], from: Pid, to: Pid) -> Option<Word> {
         let mut reader = Reader(bytes);
         let kind = Kind::ALL.get(reader.u32()? as usize).copied()?;

@@ -62,7 +62,7 @@ impl Written<'_> {
     #[inline(always)]
     fn append(&mut self, to: Pid, put: Request) -> Fits<()> {
         let Request { address, bytes, slot, offset } = put;
-        // The words of loom are no memory for bytes.
+        // Under loom a word is an object of the model, and bytes must not be copied over it.
         let is_large = bytes > size_of_val(&self.line.payload) || cfg!(loom);
         if is_large || slot >= 1 << 24 || offset >= 1 << 40 {
             return Err(TooLarge);
